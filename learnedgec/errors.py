@@ -1,0 +1,115 @@
+"""Everything learnedgec raises on purpose.
+
+    LearnedgecError                 any error below; the command line prints it and exits with 2
+    ├── InputError                  sentences, references or judgements that cannot be used
+    │   ├── FormatError             a line that is not what its file format says (names file and line)
+    │   └── LengthError             parallel inputs of different lengths (names both and both counts)
+    ├── BadNameError                a name that does not parse or is not in a table
+    │   ├── UnknownNameError        no such metric, dataset, evaluator, benchmark (suggests the nearest)
+    │   └── ParameterError          a known metric with an unknown, missing or ill-typed parameter
+    ├── ConfigError                 a configuration key or value that cannot be used (names the key path)
+    ├── DataError                   a catalog dataset that is absent, unreachable or altered
+    │   └── LeakageError            training or tuning on text that evaluation forbids
+    ├── ModelError                  an encoder or language model that cannot be loaded
+    │   └── PackageError            an evaluator package that is incomplete, altered or truncated
+    ├── OutputError                 a path that cannot be written
+    └── MissingDependencyError      an optional dependency that is not installed (names the extra)
+
+Every message says what was given, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "FormatError",
+    "InputError",
+    "LeakageError",
+    "LearnedgecError",
+    "LengthError",
+    "MissingDependencyError",
+    "ModelError",
+    "BadNameError",
+    "OutputError",
+    "PackageError",
+    "ParameterError",
+    "UnknownNameError",
+]
+
+
+class LearnedgecError(Exception):
+    """Any error that learnedgec raises on purpose."""
+
+
+class InputError(LearnedgecError):
+    """Sentences, references or judgements that cannot be used."""
+
+
+class FormatError(InputError):
+    """A line that is not what its file format says; the message starts with `file:line`."""
+
+
+class LengthError(InputError):
+    """Parallel inputs of different lengths."""
+
+
+class BadNameError(LearnedgecError):
+    """A name that does not parse or is not in a table."""
+
+
+class UnknownNameError(BadNameError):
+    """No such metric, dataset, evaluator or benchmark."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
+        known = sorted(known)
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        suggestion = (
+            f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}."
+        )
+        super().__init__(
+            f"no {kind} is named {name!r}; {suggestion}" + (f" {hint}" if hint else "")
+        )
+        self.kind, self.name, self.known = kind, name, tuple(known)
+
+
+class ParameterError(BadNameError):
+    """A known metric with an unknown, missing or ill-typed parameter."""
+
+
+class ConfigError(LearnedgecError):
+    """A configuration key or value that cannot be used."""
+
+
+class DataError(LearnedgecError):
+    """A catalog dataset that is absent, unreachable or altered."""
+
+
+class LeakageError(DataError):
+    """Training or tuning on text that evaluation forbids."""
+
+
+class ModelError(LearnedgecError):
+    """An encoder or language model that cannot be loaded."""
+
+
+class PackageError(ModelError):
+    """An evaluator package that is incomplete, altered or truncated."""
+
+
+class OutputError(LearnedgecError):
+    """A path that cannot be written."""
+
+
+class MissingDependencyError(LearnedgecError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, package: str, extra: str, what: str) -> None:
+        super().__init__(
+            f"{what} needs the package {package!r}, which is not installed; "
+            f"run: pip install 'learnedgec[{extra}]'"
+        )
+        self.package, self.extra = package, extra

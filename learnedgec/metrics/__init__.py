@@ -1,0 +1,1 @@
+"""Metrics behind one contract (`base`), found by name (`names`); one module per idea."""

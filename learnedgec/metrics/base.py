@@ -1,0 +1,323 @@
+"""The metric contract: a frozen value, statistics per sentence, and a pure aggregate.
+
+A metric turns sentences into `Statistics` (slow, once) and statistics into numbers (cheap, pure, as
+often as a bootstrap wants). A new metric is one frozen dataclass with two methods:
+
+    @dataclass(frozen=True)
+    class Length(Metric):
+        name: ClassVar[str] = "length"
+        needs_references: ClassVar[bool] = False
+        unit: Literal["word", "char"] = "word"
+
+        def compute(self, sources, hypotheses, references, runtime):
+            lengths = [len(h.split() if self.unit == "word" else h) for h in hypotheses]
+            return Statistics({"length": np.array(lengths, dtype=float)})
+
+        def sentence_scores(self, statistics):
+            return statistics["length"]
+
+The corpus score is then the mean; a metric whose corpus score is something else overrides
+`aggregate`. The fields are the parameters, so the printed name is the whole configuration.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec._version import __version__
+from learnedgec.errors import InputError
+from learnedgec.references import References
+from learnedgec.runtime import Runtime
+from learnedgec.text import check_lengths
+
+__all__ = ["Floats", "Metric", "Score", "Statistics"]
+
+Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a metric knows about each of N sentences; enough for every later number.
+
+    Attributes:
+        arrays: named arrays whose first axis is the sentence. Where the reference is chosen later,
+            the second axis is the reference, padded to the largest number of references, and the
+            array `references`, int (N,), says how many are real.
+        records: N JSON-able explanations (such as matched edits), or `()` where there are none.
+    """
+
+    arrays: Mapping[str, Array]
+    records: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        lengths = {len(array) for array in self.arrays.values()}
+        if self.records:
+            lengths.add(len(self.records))
+        if len(lengths) != 1:
+            raise ValueError(f"statistics of different lengths: {sorted(lengths)}")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values())))
+
+    def __getitem__(self, name: str) -> Array:
+        return self.arrays[name]
+
+    def take(self, indices: Iterable[int] | Array) -> Statistics:
+        """Return the statistics of the given sentences, in that order, repeats allowed."""
+        index = np.asarray(
+            indices if isinstance(indices, np.ndarray) else list(indices), dtype=np.intp
+        )
+        return Statistics(
+            {name: array[index] for name, array in self.arrays.items()},
+            tuple(self.records[i] for i in index) if self.records else (),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The result of one metric on one system.
+
+    Attributes:
+        metric: the metric's printed name; parses back to the metric.
+        value: the corpus score.
+        sentences: float64 (N,), the score of each sentence by itself.
+        details: further corpus numbers, such as `precision`.
+        sentence_details: further numbers per sentence, each of length N.
+        signature: the metric, everything else the score depends on, and versions, on one line.
+        statistics: what the score was aggregated from; bootstrap and tuning start here.
+    """
+
+    metric: str
+    value: float
+    sentences: Floats
+    details: Mapping[str, float]
+    sentence_details: Mapping[str, Array]
+    signature: str
+    statistics: Statistics = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Metric(ABC):
+    """A metric with its parameters: a frozen, hashable, picklable value.
+
+    `str(metric)` is its whole configuration and `parse_metric(str(metric)) == metric`;
+    `metric.label` is the shorter name for tables, without parameters that have their default.
+    Higher is better for every metric.
+    """
+
+    name: ClassVar[str]
+    needs_references: ClassVar[bool] = True
+
+    # -- what a metric implements ------------------------------------------------------------
+
+    @abstractmethod
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return the statistics of N sentences.
+
+        Row i may depend on source i, hypothesis i and references i alone: the caller leaves out
+        repeated rows and mixes systems.
+        """
+
+    @abstractmethod
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return each sentence's score by itself, float64 (N,)."""
+
+    def aggregate(self, statistics: Statistics) -> float:
+        """Return the corpus score: the mean sentence score unless a metric says otherwise."""
+        return float(np.mean(self.sentence_scores(statistics)))
+
+    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+        """Return the corpus score of each of B resamples, float64 (B,).
+
+        Args:
+            statistics: of N sentences.
+            samples: int (B, M), each row the sentence numbers of one resample.
+        """
+        if type(self).aggregate is Metric.aggregate:
+            means: Floats = self.sentence_scores(statistics)[samples].mean(axis=1)
+            return means
+        bare = Statistics(statistics.arrays)
+        return np.array([self.aggregate(bare.take(sample)) for sample in samples], dtype=float)
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return further corpus numbers by name."""
+        return {}
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return further numbers per sentence by name, each of length N."""
+        return {}
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return what else the score depends on: checkpoint, encoder, annotator, precision, order."""
+        return {}
+
+    # -- what every metric can do --------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return self._format(dataclasses.fields(self))
+
+    @property
+    def label(self) -> str:
+        """The name with only the parameters that differ from their default."""
+        return self._format(
+            [
+                field
+                for field in dataclasses.fields(self)
+                if field.default is dataclasses.MISSING
+                or getattr(self, field.name) != field.default
+            ]
+        )
+
+    def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
+        inner = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields)
+        return f"{self.name}({inner})" if inner else self.name
+
+    def statistics(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> Statistics:
+        """Return the statistics of one system's N hypotheses.
+
+        Raises:
+            LengthError: sources, hypotheses and references differ in length.
+            InputError: there is no sentence, or the metric needs a reference that is absent.
+        """
+        return self.statistics_of_systems(
+            sources, {"hypotheses": hypotheses}, references, runtime=runtime
+        )["hypotheses"]
+
+    def statistics_of_systems(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> dict[str, Statistics]:
+        """Return the statistics of several systems, computing each distinct row once.
+
+        Two rows are the same where source, hypothesis and references are; systems often agree.
+        """
+        self._check(sources, systems, references)
+        used = references if self.needs_references else None
+        rows: dict[tuple[Any, ...], int] = {}
+        first: list[tuple[int, str]] = []
+        index_of: dict[str, list[int]] = {}
+        for system, hypotheses in systems.items():
+            index_of[system] = indices = []
+            for number, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True)):
+                key = (source, hypothesis, used[number] if used is not None else None)
+                row = rows.setdefault(key, len(rows))
+                if row == len(first):
+                    first.append((number, hypothesis))
+                indices.append(row)
+        computed = self.compute(
+            [sources[number] for number, _ in first],
+            [hypothesis for _, hypothesis in first],
+            None if used is None else used.select(number for number, _ in first),
+            runtime,
+        )
+        return {system: computed.take(indices) for system, indices in index_of.items()}
+
+    def score(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> Score:
+        """Score one system.
+
+        Example:
+            >>> from learnedgec import References, parse_metric
+            >>> gleu = parse_metric("gleu")
+            >>> score = gleu.score(["He go ."], ["He goes ."], References.from_texts(["He goes ."]))
+            >>> round(score.sentences[0], 3)
+            np.float64(1.0)
+        """
+        return self.score_systems(sources, {"hypotheses": hypotheses}, references, runtime=runtime)[
+            "hypotheses"
+        ]
+
+    def score_systems(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> dict[str, Score]:
+        """Score several systems on the same sources, sharing the work that they have in common."""
+        statistics = self.statistics_of_systems(sources, systems, references, runtime=runtime)
+        signature = self.signature(references, runtime=runtime)
+        return {
+            system: self.score_of(statistics[system], signature=signature) for system in systems
+        }
+
+    def score_of(self, statistics: Statistics, *, signature: str = "") -> Score:
+        """Return the score that follows from statistics."""
+        return Score(
+            metric=str(self),
+            value=self.aggregate(statistics),
+            sentences=np.asarray(self.sentence_scores(statistics), dtype=np.float64),
+            details=self.details(statistics),
+            sentence_details=self.sentence_details(statistics),
+            signature=signature,
+            statistics=statistics,
+        )
+
+    def signature(
+        self, references: References | None = None, *, runtime: Runtime = Runtime()
+    ) -> str:
+        """Return one line that names everything the score depends on besides the sentences."""
+        parts: dict[str, str | int | float] = dict(self.describe(runtime))
+        if self.needs_references and references is not None:
+            counts = {len(row) for row in references}
+            low, high = min(counts, default=0), max(counts, default=0)
+            parts["references"] = low if low == high else f"{low}-{high}"
+        parts["learnedgec"] = __version__
+        return "|".join([str(self), *(f"{key}:{value}" for key, value in parts.items())])
+
+    def _check(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None,
+    ) -> None:
+        """Raise unless all inputs are parallel, non-empty and sufficient for this metric."""
+        if not sources:
+            raise InputError("there is no sentence to score; give at least one source.")
+        for system, hypotheses in systems.items():
+            check_lengths(("sources", sources), (system, hypotheses))
+        if not self.needs_references:
+            return
+        if references is None:
+            raise InputError(
+                f"{self.name} needs references: give reference files (--ref) or an M2 file (--gold)."
+            )
+        check_lengths(("sources", sources), ("references", references))
+        for number, row in enumerate(references, 1):
+            if not row:
+                raise InputError(
+                    f"sentence {number} has no reference and {self.name} needs one; "
+                    "add a reference or leave the sentence out."
+                )

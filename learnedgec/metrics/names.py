@@ -1,0 +1,192 @@
+"""The table of metrics and the grammar of their names.
+
+    metric     = name [ "(" parameter { "," parameter } ")" ]
+    parameter  = identifier "=" literal          a Python literal: 0.5, 4, 'text', True, None, (1, 2)
+
+`parse_metric` reads a name, `str(metric)` writes it back with every parameter. The same names serve
+the command line, configurations, reports and cache keys. Modules are imported when a name is used,
+so listing the metrics loads neither torch nor spaCy. Other packages add metrics under the entry
+point group `learnedgec.metrics` (name -> `module:Class`).
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import re
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
+from learnedgec.metrics.base import Metric
+
+__all__ = ["METRICS", "Entry", "load_metric", "metric_class", "parse_metric"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the table: where the class is, what it measures, and the parameters an alias sets."""
+
+    target: str
+    summary: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+METRICS: dict[str, Entry] = {
+    "gleu": Entry(
+        "learnedgec.metrics.ngram:Gleu",
+        "n-gram overlap with references, penalising n-grams kept from the source",
+    ),
+    "some": Entry(
+        "learnedgec.metrics.learned:Some",
+        "learned grammaticality, fluency and meaning, without references",
+    ),
+}
+
+_NAME = re.compile(r"\s*([A-Za-z][\w.@+-]*)\s*(\(.*\))?\s*", re.DOTALL)
+
+
+def _entry(name: str) -> Entry:
+    """Return the table's row, or that of an installed entry point."""
+    if name in METRICS:
+        return METRICS[name]
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="learnedgec.metrics"):
+        if point.name == name:
+            return Entry(point.value, f"from {point.value.partition(':')[0]}")
+    raise UnknownNameError("metric", name, METRICS, hint="`learnedgec metrics` lists them.")
+
+
+def metric_class(name: str) -> type[Metric]:
+    """Return the class behind a metric's name, importing its module.
+
+    Raises:
+        UnknownNameError: no metric has this name.
+    """
+    module, _, attribute = _entry(name).target.partition(":")
+    found: type[Metric] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def load_metric(name: str, **parameters: Any) -> Metric:
+    """Return the metric that `name` describes, with the given parameters instead of the name's.
+
+    Args:
+        name: a name in the grammar above, such as `gleu` or `some(fluency_weight=0.5)`.
+        parameters: override parameters of the name.
+
+    Raises:
+        UnknownNameError: no metric has this name; the message suggests the nearest.
+        ParameterError: a parameter is unknown or has the wrong type.
+        BadNameError: the name does not follow the grammar.
+
+    Example:
+        >>> load_metric("gleu", iterations=10).label
+        'gleu(iterations=10)'
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise BadNameError(
+            f"{name!r} is not a metric; a name such as gleu or m2(beta=1.0) was expected."
+        )
+    base, arguments = match.groups()
+    entry = _entry(base)
+    given = {**entry.parameters, **_parse_arguments(base, arguments or "()"), **parameters}
+    return _build(base, metric_class(base), given)
+
+
+def parse_metric(name: str) -> Metric:
+    """Return the metric that `name` describes; the inverse of `str(metric)`.
+
+    Raises:
+        UnknownNameError, ParameterError, BadNameError: see `load_metric`.
+
+    Example:
+        >>> parse_metric(str(parse_metric("gleu(n=2)"))) == parse_metric("gleu(n=2)")
+        True
+    """
+    return load_metric(name)
+
+
+def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
+    """Return the keyword arguments of a name such as `(beta=0.5, scorer='bertscore')`."""
+    try:
+        call = ast.parse(f"_{arguments}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError
+        pairs = [(keyword.arg, ast.literal_eval(keyword.value)) for keyword in call.keywords]
+    except (SyntaxError, ValueError):
+        raise BadNameError(
+            f"the parameters of {name}{arguments} cannot be read; write them as "
+            f"{name}(parameter=value, …) with texts in quotes."
+        ) from None
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key is None or key in found:
+            raise BadNameError(f"{name}{arguments} gives the parameter {key!r} twice or unnamed.")
+        found[key] = value
+    return found
+
+
+def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metric:
+    """Construct the metric after checking every parameter's name and type."""
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for key, value in parameters.items():
+        if key not in fields:
+            raise ParameterError(str(UnknownNameError(f"parameter of {name}", key, fields)))
+        ok, values[key] = _coerce(value, hints[key])
+        if not ok:
+            raise ParameterError(f"{name}({key}={value!r}): {_expected(hints[key])} was expected.")
+    for key, field_ in fields.items():
+        required = (
+            field_.default is dataclasses.MISSING and field_.default_factory is dataclasses.MISSING
+        )
+        if required and key not in values:
+            raise ParameterError(f"{name} needs the parameter {key!r}: write {name}({key}=…).")
+    return kind(**values)
+
+
+def _coerce(value: Any, hint: Any) -> tuple[bool, Any]:
+    """Return whether `value` fits the annotation, and the value (an int where a float goes)."""
+    origin = typing.get_origin(hint)
+    if origin is Literal:
+        return value in typing.get_args(hint), value
+    if origin in (typing.Union, types.UnionType):
+        for option in typing.get_args(hint):
+            ok, coerced = _coerce(value, option)
+            if ok:
+                return True, coerced
+        return False, value
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            return False, value
+        options = typing.get_args(hint)
+        kinds = [options[0]] * len(value) if options[-1] is Ellipsis else list(options)
+        if len(kinds) != len(value):
+            return False, value
+        parts = [_coerce(item, kind) for item, kind in zip(value, kinds, strict=True)]
+        return all(ok for ok, _ in parts), tuple(item for _, item in parts)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return True, float(value)
+    if hint is int and isinstance(value, bool):
+        return False, value
+    if hint is None or hint is type(None):
+        return value is None, value
+    return isinstance(value, hint), value
+
+
+def _expected(hint: Any) -> str:
+    """Describe an annotation in words."""
+    if typing.get_origin(hint) is Literal:
+        return " or ".join(repr(value) for value in typing.get_args(hint))
+    names = {float: "a number", int: "a whole number", str: "a text", bool: "True or False"}
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " or ".join(_expected(option) for option in typing.get_args(hint))
+    return names.get(hint, "None" if hint is type(None) else str(hint))
