@@ -1,0 +1,1 @@
+"""The command line: one small module per command, each of which parses, calls and prints."""

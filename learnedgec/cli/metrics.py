@@ -1,0 +1,39 @@
+"""`learnedgec metrics [NAME…]`: what there is, and what each parameter means."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from jsonargparse import ArgumentParser
+
+from learnedgec.cli.inputs import make_parser
+from learnedgec.cli.output import add_output_arguments, emit
+from learnedgec.metrics.names import METRICS, metric_class, parse_metric
+from learnedgec.text import write_text
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec metrics`."""
+    parser = make_parser("metrics", "List the metrics, or explain the ones that are named.")
+    parser.add_argument("names", nargs="*", type=str, help="metrics to explain, such as gleu")
+    add_output_arguments(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    if not options.names:
+        rows = [{"metric": name, "measures": entry.summary} for name, entry in METRICS.items()]
+        emit(rows, format=options.format, out=options.out)
+        return
+    texts = []
+    for name in options.names:
+        kind = metric_class(name)
+        try:
+            title = str(parse_metric(name))
+        except ValueError:
+            title = name
+        texts.append(f"{title}\n\n{inspect.cleandoc(kind.__doc__ or '')}\n")
+    write_text(options.out, "\n".join(texts))
