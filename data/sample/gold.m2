@@ -94,9 +94,9 @@ S When I was a child , my parents used to take me every summer to a lake in the 
 A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
 A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1
 
-S I look forward to hear from you soon .
-A 4 5|||R:VERB:FORM|||hearing|||REQUIRED|||-NONE-|||0
-A 4 5|||R:VERB:FORM|||hearing|||REQUIRED|||-NONE-|||1
+S My aunt avoids to drive at night .
+A 3 5|||R:VERB:FORM|||driving|||REQUIRED|||-NONE-|||0
+A 3 5|||R:VERB:FORM|||driving|||REQUIRED|||-NONE-|||1
 
 S If I would have more money I will buy a new bike , because my is broken .
 A 2 4|||R:VERB:TENSE|||had|||REQUIRED|||-NONE-|||0
