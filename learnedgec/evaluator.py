@@ -1,0 +1,332 @@
+"""A trained evaluator: one encoder with named heads, kept as a package that loads by itself.
+
+A package is a directory that `from_pretrained` reads without the network or the base model:
+
+    config.json             the encoder's architecture and the heads
+    model.safetensors       all weights, float16
+    tokenizer.json …        the tokenizer
+    training.yaml           the resolved training configuration
+    manifest.json           SHA-256 of each file, training data, seed, versions, development results
+    README.md               the model card
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+
+from learnedgec.encoding import (
+    Batch,
+    Item,
+    file_digest,
+    load_tokenizer,
+    mean_pool,
+    model_inputs,
+    quiet_transformers,
+    run,
+    torch_device,
+)
+from learnedgec.errors import FormatError, PackageError, UnknownNameError
+from learnedgec.metrics.base import Floats
+from learnedgec.runtime import Runtime
+from learnedgec.text import read_json
+
+__all__ = [
+    "Evaluator",
+    "EvaluatorConfig",
+    "EvaluatorModel",
+    "Head",
+    "find_evaluator",
+    "list_evaluators",
+]
+
+MANIFEST = "manifest.json"
+Pooling = Literal["mean", "cls", "pooler"]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """One output of an evaluator.
+
+    Attributes:
+        input: what the encoder reads for it: the `hypothesis` alone, or the `pair` (source, hypothesis).
+        offset: added to the linear layer's output times `scale`, so that training works on
+            standardised targets while the head speaks in the units of the ratings.
+        scale: see `offset`.
+    """
+
+    input: Literal["hypothesis", "pair"] = "hypothesis"
+    offset: float = 0.0
+    scale: float = 1.0
+
+
+class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
+    """Architecture of an evaluator: the encoder's configuration, its pooling and the heads."""
+
+    model_type = "learnedgec-evaluator"
+
+    def __init__(
+        self,
+        encoder: Mapping[str, Any] | None = None,
+        heads: Mapping[str, Mapping[str, Any]] | None = None,
+        pooling: Pooling = "mean",
+        dropout: float = 0.1,
+        max_length: int = 128,
+        **others: Any,
+    ) -> None:
+        self.encoder = dict(encoder or {})
+        self.heads = {name: dict(head) for name, head in (heads or {}).items()}
+        self.pooling = pooling
+        self.dropout = dropout
+        self.max_length = max_length
+        super().__init__(**others)
+
+    def head(self, name: str) -> Head:
+        """Return one head's configuration."""
+        return Head(**self.heads[name])
+
+
+class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
+    """One encoder and a linear head per output.
+
+    `forward` returns each asked head's value for each input, in the units of the ratings.
+    """
+
+    config_class = EvaluatorConfig
+    base_model_prefix = "encoder"
+
+    def __init__(self, config: EvaluatorConfig, encoder: torch.nn.Module | None = None) -> None:
+        super().__init__(config)
+        if encoder is None:
+            settings = dict(config.encoder)
+            settings.pop("dtype", None)
+            kind = settings.pop("model_type")
+            encoder = AutoModel.from_config(AutoConfig.for_model(kind, **settings))
+        if config.pooling != "pooler" and getattr(encoder, "pooler", None) is not None:
+            encoder.pooler = None
+        self.encoder: Any = encoder
+        self.dropout = torch.nn.Dropout(config.dropout)
+        width = int(self.encoder.config.hidden_size)
+        self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 1) for name in config.heads})
+        self.post_init()
+
+    @classmethod
+    def from_encoder(
+        cls,
+        encoder: Any,
+        heads: Mapping[str, Head],
+        *,
+        pooling: Pooling = "mean",
+        dropout: float = 0.1,
+        max_length: int = 128,
+    ) -> EvaluatorModel:
+        """Put new heads on a pretrained encoder."""
+        config = EvaluatorConfig(
+            encoder=encoder.config.to_dict(),
+            heads={name: asdict(head) for name, head in heads.items()},
+            pooling=pooling,
+            dropout=dropout,
+            max_length=max_length,
+        )
+        return cls(config, encoder)
+
+    def _init_weights(self, module: torch.nn.Module) -> None:
+        """Start heads small, so that the first predictions are near the mean rating."""
+        if isinstance(module, torch.nn.Linear) and module.out_features == 1:
+            torch.nn.init.normal_(module.weight, std=0.02)
+            torch.nn.init.zeros_(module.bias)
+
+    def pool(self, batch: Batch) -> torch.Tensor:
+        """Return one vector per input: (B, T) ids to (B, H)."""
+        output = self.encoder(**model_inputs(batch, self.encoder))
+        if self.config.pooling == "pooler":
+            pooled: torch.Tensor = output.pooler_output
+        elif self.config.pooling == "cls":
+            pooled = output.last_hidden_state[:, 0]
+        else:
+            pooled = mean_pool(output.last_hidden_state, batch["attention_mask"])
+        return pooled
+
+    def forward(self, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
+        """Return each head's value, (B,), sharing one pass through the encoder."""
+        pooled = self.dropout(self.pool(batch))
+        outputs = {}
+        for name in heads:
+            head = self.config.head(name)
+            outputs[name] = self.heads[name](pooled).squeeze(-1) * head.scale + head.offset
+        return outputs
+
+
+class Evaluator:
+    """A loaded package, ready to predict.
+
+    Example (a package that has been trained under this name):
+        >>> evaluator = Evaluator.load("some-mini")                              # doctest: +SKIP
+        >>> evaluator.predict(["He go ."], ["He goes ."])["grammaticality"]      # doctest: +SKIP
+        array([3.61])
+    """
+
+    def __init__(self, model: EvaluatorModel, tokenizer: Any, path: Path | None = None) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.path = path
+
+    @classmethod
+    def load(cls, name: str, *, runtime: Runtime = Runtime()) -> Evaluator:
+        """Load a package by name or directory, after checking every file's SHA-256 (cached).
+
+        Raises:
+            UnknownNameError: no evaluator has this name.
+            PackageError: a file is missing, altered or truncated.
+        """
+        path = find_evaluator(name)
+        check_package(path)
+        return _load(path, file_digest(path / "model.safetensors"), str(torch_device(runtime)))
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        return tuple(self.model.config.heads)
+
+    @property
+    def digest(self) -> str:
+        """The first 12 hexadecimal digits of the weights' SHA-256."""
+        assert self.path is not None
+        return file_digest(self.path / "model.safetensors")[:12]
+
+    def predict(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        heads: Sequence[str] | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> dict[str, Floats]:
+        """Return each head's value for N (source, hypothesis) rows, float64 (N,).
+
+        Heads that read the same input share a pass; each distinct input is encoded once.
+        """
+        found: dict[str, Floats] = {}
+        for kind in ("hypothesis", "pair"):
+            names = [
+                name for name in heads or self.heads if self.model.config.head(name).input == kind
+            ]
+            if not names:
+                continue
+            items: list[Item] = (
+                list(hypotheses)
+                if kind == "hypothesis"
+                else list(zip(sources, hypotheses, strict=True))
+            )
+            rows = run(
+                lambda batch, names=names: torch.stack(  # type: ignore[misc]
+                    list(self.model(batch, names).values()), dim=1
+                ),
+                self.tokenizer,
+                items,
+                runtime,
+                max_length=self.model.config.max_length,
+                description=", ".join(names),
+            )
+            found |= {name: rows[:, column].astype(np.float64) for column, name in enumerate(names)}
+        return found
+
+
+@lru_cache(maxsize=8)
+def _load(path: Path, digest: str, device: str) -> Evaluator:
+    """Load a package's model and tokenizer; `digest` keeps the cache honest when files change."""
+    from safetensors import SafetensorError
+
+    with quiet_transformers():
+        try:
+            model = EvaluatorModel.from_pretrained(
+                path, local_files_only=True, use_safetensors=True, dtype=torch.float32
+            )
+        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+            raise PackageError(
+                f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
+            ) from None
+    model = model.eval().requires_grad_(False).to(device)
+    return Evaluator(model, load_tokenizer(str(path)), path)
+
+
+def check_package(path: Path) -> dict[str, Any]:
+    """Return the manifest after checking that every file is as it was packaged.
+
+    Raises:
+        PackageError: the manifest or a file is missing, or a SHA-256 differs.
+    """
+    again = "fetch or train it again"
+    try:
+        manifest: dict[str, Any] = read_json(path / MANIFEST)
+        files: dict[str, str] = manifest["files"]
+    except (FormatError, KeyError, TypeError) as error:
+        raise PackageError(f"{path / MANIFEST} is damaged ({error}); {again}.") from None
+    for name, expected in files.items():
+        file = path / name
+        if not file.is_file():
+            raise PackageError(f"the evaluator {path} lacks the file {name}; {again}.")
+        found = file_digest(file)
+        if found != expected:
+            raise PackageError(
+                f"{file} was altered or truncated: its SHA-256 is {found[:12]}…, the manifest says "
+                f"{expected[:12]}…; {again}."
+            )
+    return manifest
+
+
+def _shelves() -> list[Path]:
+    """Return the folders in which evaluators are looked up by name, in order."""
+    here = Path(__file__).parent
+    own = os.environ.get("LEARNEDGEC_EVALUATORS")
+    return [
+        *([Path(own)] if own else []),
+        Path("checkpoints"),
+        here.parent / "checkpoints",
+        here / "checkpoints",
+    ]
+
+
+def is_package(path: Path) -> bool:
+    """Return whether a directory looks like an evaluator package."""
+    return (path / MANIFEST).is_file()
+
+
+def list_evaluators() -> dict[str, Path]:
+    """Return every evaluator that can be loaded by name, and where it is."""
+    found: dict[str, Path] = {}
+    for shelf in _shelves():
+        if shelf.is_dir():
+            for path in sorted(shelf.iterdir()):
+                if is_package(path):
+                    found.setdefault(path.name, path)
+    return found
+
+
+def find_evaluator(name: str) -> Path:
+    """Return the directory of an evaluator named by directory or by name.
+
+    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own.
+
+    Raises:
+        UnknownNameError: there is none; the message suggests the nearest.
+    """
+    if is_package(Path(name).expanduser()):
+        return Path(name).expanduser()
+    found = list_evaluators()
+    if name not in found:
+        raise UnknownNameError(
+            "evaluator",
+            name,
+            found,
+            hint="Train it (`learnedgec train --config configs/…`) or give a package's directory.",
+        )
+    return found[name]

@@ -1,0 +1,172 @@
+"""Metrics that a fine-tuned encoder computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from learnedgec.encoding import (
+    Item,
+    checkpoint_digest,
+    load_model,
+    load_tokenizer,
+    locate,
+    model_inputs,
+    run,
+)
+from learnedgec.errors import ModelError, ParameterError
+from learnedgec.evaluator import Evaluator, is_package, list_evaluators
+from learnedgec.metrics.base import Array, Floats, Metric, Statistics
+from learnedgec.references import References
+from learnedgec.runtime import Runtime
+
+__all__ = ["Some"]
+
+DIMENSIONS = ("grammaticality", "fluency", "meaning")
+_MAX_LENGTH = 128
+
+
+@dataclass(frozen=True)
+class Some(Metric):
+    """SOME: a weighted mean of predicted grammaticality, fluency and meaning preservation.
+
+    `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`, where g and f are read off the hypothesis alone and m off the
+    pair (source, hypothesis), each a regression on human ratings from 1 to 4. The system score is the
+    mean over sentences.
+
+    The evaluator is one package with the heads `grammaticality`, `fluency` and `meaning` (`model=`), or
+    three models given one by one, each a package or a directory (or hub id) with a sequence
+    classifier of one label, the layout of the official release. Inputs are cut at the package's
+    maximum length, 128 tokens in the official release.
+
+    Source: Yoshimura et al., "SOME: Reference-less Sub-Metrics Optimized for Manual Evaluations of
+    Grammatical Error Correction" (COLING 2020). The default weights are the paper's, tuned for the
+    sentence level on GJG15; at the system level, on JFLEG, it found 0.01, 0.98 and 0.01.
+
+    Attributes:
+        model: name or directory of an evaluator package with the three heads.
+        grammaticality: a model for this dimension in place of the package's head.
+        fluency: likewise.
+        meaning: likewise.
+        weights: α, β and γ.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> parse_metric("some(weights=(0.01, 0.98, 0.01))").label
+        'some(weights=(0.01, 0.98, 0.01))'
+    """
+
+    name: ClassVar[str] = "some"
+    needs_references: ClassVar[bool] = False
+    model: str = "some-mini"
+    grammaticality: str | None = None
+    fluency: str | None = None
+    meaning: str | None = None
+    weights: tuple[float, float, float] = (0.55, 0.43, 0.02)
+
+    def __post_init__(self) -> None:
+        if min(self.weights) < 0 or sum(self.weights) <= 0:
+            raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `grammaticality`, `fluency` and `meaning`, float64 (N,), each as (x − 1)/3."""
+        ratings: dict[str, Floats] = {}
+        shared = [dimension for dimension in DIMENSIONS if getattr(self, dimension) is None]
+        if shared:
+            ratings |= _package_ratings(self.model, shared, sources, hypotheses, runtime)
+        for dimension in DIMENSIONS:
+            if dimension not in shared:
+                name = getattr(self, dimension)
+                if _package(name):
+                    ratings |= _package_ratings(name, [dimension], sources, hypotheses, runtime)
+                else:
+                    ratings[dimension] = _classifier_ratings(
+                        name, dimension, sources, hypotheses, runtime
+                    )
+        return Statistics({dimension: (ratings[dimension] - 1) / 3 for dimension in DIMENSIONS})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the weighted sum of the three dimensions."""
+        terms = [w * statistics[d] for w, d in zip(self.weights, DIMENSIONS, strict=True)]
+        scores: Floats = np.sum(terms, axis=0)
+        return scores
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the mean of each dimension."""
+        return {dimension: float(statistics[dimension].mean()) for dimension in DIMENSIONS}
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return each dimension."""
+        return {dimension: statistics[dimension] for dimension in DIMENSIONS}
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the weights' SHA-256 of each model in use, and the precision."""
+        digests = []
+        for dimension in DIMENSIONS:
+            name = getattr(self, dimension) or self.model
+            digests.append(
+                Evaluator.load(name, runtime=runtime).digest
+                if getattr(self, dimension) is None or _package(name)
+                else checkpoint_digest(name)
+            )
+        return {"sha256": ",".join(dict.fromkeys(digests)), "dtype": runtime.dtype}
+
+
+def _package(name: str) -> bool:
+    """Return whether a model's name means an evaluator package rather than a bare classifier."""
+    return is_package(Path(name).expanduser()) or name in list_evaluators()
+
+
+def _package_ratings(
+    name: str,
+    dimensions: Sequence[str],
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    runtime: Runtime,
+) -> dict[str, Floats]:
+    """Return the ratings that a package's heads predict."""
+    evaluator = Evaluator.load(name, runtime=runtime)
+    absent = [dimension for dimension in dimensions if dimension not in evaluator.heads]
+    if absent:
+        raise ModelError(
+            f"the evaluator {name} has the heads {', '.join(evaluator.heads)} but not {absent[0]}; "
+            "some needs grammaticality, fluency and meaning."
+        )
+    return evaluator.predict(sources, hypotheses, dimensions, runtime=runtime)
+
+
+def _classifier_ratings(
+    name: str,
+    dimension: str,
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    runtime: Runtime,
+) -> Floats:
+    """Return the ratings that a sequence classifier with one label predicts."""
+    model: Any = load_model(name, runtime, "AutoModelForSequenceClassification")
+    if model.config.num_labels != 1:
+        raise ModelError(
+            f"{locate(name)} has {model.config.num_labels} labels; a regressor with one was expected."
+        )
+    items: list[Item] = (
+        list(zip(sources, hypotheses, strict=True)) if dimension == "meaning" else list(hypotheses)
+    )
+    rows = run(
+        lambda batch: model(**model_inputs(batch, model)).logits,
+        load_tokenizer(name),
+        items,
+        runtime,
+        max_length=_MAX_LENGTH,
+        description=dimension,
+    )
+    return rows[:, 0].astype(np.float64)
