@@ -1,0 +1,269 @@
+"""The catalog: where each public dataset comes from, and its files on this machine.
+
+A file is found in this order: the mirror (`mirror=` or the environment variable LEARNEDGEC_MIRROR),
+the user cache (LEARNEDGEC_CACHE or the platform's cache folder), the network. Whichever it is, its
+sha256 is the catalog's. Mirror and cache have one layout, `<owner>/<repository>/<commit>/<path>`, so
+the cache of one machine is a mirror for another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from learnedgec.errors import DataError, OutputError, UnknownNameError
+from learnedgec.text import PathLike
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "File",
+    "Status",
+    "cache_folder",
+    "dataset",
+    "fetch",
+    "path",
+    "verify",
+]
+
+CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a dataset: its path in the repository, its size in bytes and its sha256."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A public dataset at a pinned commit.
+
+    Attributes:
+        name: the catalog's name, such as `tmu-gfm`.
+        about: what it is, in one line.
+        licence: as its authors state it.
+        repository: `owner/name` on GitHub.
+        commit: the pinned revision.
+        files: path in the repository -> file.
+    """
+
+    name: str
+    about: str
+    licence: str
+    repository: str
+    commit: str
+    files: Mapping[str, File]
+
+    @cached_property
+    def bytes(self) -> int:
+        """The size of all files together."""
+        return sum(file.bytes for file in self.files.values())
+
+    @property
+    def folder(self) -> str:
+        """The dataset's folder in a mirror and in the cache."""
+        return f"{self.repository}/{self.commit}"
+
+    @property
+    def base_url(self) -> str:
+        """The upstream address that paths are appended to."""
+        return f"https://raw.githubusercontent.com/{self.folder}/"
+
+    def url(self, file: str) -> str:
+        """The upstream address of one file."""
+        return self.base_url + quote(file)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What `verify` found: the file's place and whether it is `ok`, `absent` or `altered`."""
+
+    file: str
+    place: Path
+    state: Literal["ok", "absent", "altered"]
+
+
+def _load_table() -> dict[str, Dataset]:
+    table = json.loads((package_files(__package__) / "datasets.json").read_text("utf-8"))
+    return {
+        name: Dataset(
+            name,
+            entry["about"],
+            entry["licence"],
+            entry["repository"],
+            entry["commit"],
+            {path: File(path, **values) for path, values in entry["files"].items()},
+        )
+        for name, entry in table.items()
+    }
+
+
+DATASETS: Mapping[str, Dataset] = _load_table()
+
+
+def dataset(name: str) -> Dataset:
+    """Return a dataset of the catalog, or raise `UnknownNameError` with the nearest name."""
+    if name not in DATASETS:
+        raise UnknownNameError("dataset", name, DATASETS)
+    return DATASETS[name]
+
+
+def cache_folder() -> Path:
+    """Return the folder that downloads go to: LEARNEDGEC_CACHE, else the platform's user cache."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    import pooch
+
+    return Path(pooch.os_cache("learnedgec"))
+
+
+def path(name: str, file: str, *, mirror: PathLike | None = None) -> Path:
+    """Return the local path of one file of a dataset, downloading it if need be.
+
+    Args:
+        name: a dataset of the catalog.
+        file: the file's path in the dataset's repository.
+        mirror: a folder to read from instead of the cache and the network; LEARNEDGEC_MIRROR if absent.
+
+    Raises:
+        UnknownNameError: no such dataset, or the dataset has no such file.
+        DataError: not in the mirror, no network, or the content is not the catalog's.
+        OutputError: the cache folder cannot be written.
+    """
+    found = dataset(name)
+    if file not in found.files:
+        raise UnknownNameError(f"file of the dataset {name!r}", file, found.files)
+    place = _place(found, file, mirror)
+    if place.is_file() and _sha256(place) == found.files[file].sha256:
+        return place
+    if _mirror(mirror) is None:
+        _download(found, file, place)
+        return place
+    if not place.is_file():
+        raise DataError(
+            f"{name} is not in the mirror: {place} does not exist; copy {found.url(file)} there, or "
+            f"unset {MIRROR_VARIABLE} to download it."
+        )
+    raise DataError(
+        f"{place} is not the catalog's file (its sha256 is {_sha256(place)[:12]}…, not "
+        f"{found.files[file].sha256[:12]}…); copy {found.url(file)} there again."
+    )
+
+
+def fetch(
+    name: str,
+    *,
+    mirror: PathLike | None = None,
+    advance: Callable[[File], None] | None = None,
+) -> list[Path]:
+    """Make every file of a dataset available and return their local paths, in the catalog's order.
+
+    Args:
+        name: a dataset of the catalog.
+        mirror: as for `path`.
+        advance: called with each file once it is there, for a progress bar.
+
+    Raises:
+        UnknownNameError, DataError, OutputError: as for `path`.
+    """
+    places = []
+    for file in dataset(name).files.values():
+        places.append(path(name, file.path, mirror=mirror))
+        if advance is not None:
+            advance(file)
+    return places
+
+
+def verify(name: str, *, mirror: PathLike | None = None) -> list[Status]:
+    """Say for every file of a dataset whether it is here and unaltered; the network is not used."""
+    found = dataset(name)
+    statuses = []
+    for file in found.files.values():
+        place = _place(found, file.path, mirror)
+        state: Literal["ok", "absent", "altered"] = "absent"
+        if place.is_file():
+            state = "ok" if _sha256(place) == file.sha256 else "altered"
+        statuses.append(Status(file.path, place, state))
+    return statuses
+
+
+def _mirror(mirror: PathLike | None) -> Path | None:
+    """Return the mirror's root where one is named."""
+    chosen = os.fspath(mirror) if mirror is not None else os.environ.get(MIRROR_VARIABLE)
+    if not chosen:
+        return None
+    root = Path(chosen).expanduser()
+    if not root.is_dir():
+        raise DataError(
+            f"the mirror {root} is not a folder; name an existing one with --mirror or "
+            f"{MIRROR_VARIABLE}, or none to download."
+        )
+    return root
+
+
+def _place(found: Dataset, file: str, mirror: PathLike | None) -> Path:
+    """Return where a file is, or would be."""
+    return (_mirror(mirror) or cache_folder()) / found.folder / file
+
+
+def _sha256(place: Path) -> str:
+    """Return the sha256 of a file; hashed again only when its size or time changes."""
+    status = place.stat()
+    return _sha256_of(place, status.st_size, status.st_mtime_ns)
+
+
+@cache
+def _sha256_of(place: Path, size: int, modified: int) -> str:
+    with place.open("rb") as stream:
+        digest = hashlib.sha256()
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _download(found: Dataset, file: str, place: Path) -> None:
+    """Download one file into the cache; it appears under its name only when complete and right."""
+    import pooch
+    from requests.exceptions import RequestException
+
+    pooch.get_logger().setLevel(logging.WARNING)
+    ways_out = (
+        f"connect to the network, set {MIRROR_VARIABLE} to a folder that holds {found.folder}/{file}, "
+        f"or put the file at {place}."
+    )
+    try:
+        pooch.retrieve(
+            found.url(file),
+            known_hash=f"sha256:{found.files[file].sha256}",
+            fname=place.name,
+            path=place.parent,
+        )
+    except RequestException as error:
+        raise DataError(
+            f"{found.url(file)} cannot be downloaded ({type(error).__name__}); {ways_out}"
+        ) from None
+    except ValueError:
+        raise DataError(
+            f"{found.url(file)} was downloaded but is not the catalog's file (its sha256 differs from "
+            f"{found.files[file].sha256[:12]}…); download again, or set {MIRROR_VARIABLE} to a folder "
+            "with the right one."
+        ) from None
+    except OSError as error:
+        raise OutputError(
+            f"{place.parent} cannot be written ({error.strerror or error}); set {CACHE_VARIABLE} to a "
+            "folder that can."
+        ) from None

@@ -1,0 +1,267 @@
+"""Sentences with human ratings on one or more dimensions: the data that learned evaluators train on."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from learnedgec.catalog.files import dataset, path
+from learnedgec.errors import FormatError, InputError, UnknownNameError
+from learnedgec.text import PathLike, check_lengths, read_jsonl, read_lines, read_text
+
+__all__ = ["RATED", "Rating", "load_ratings", "read_ratings"]
+
+# Columns of a ratings file that are not dimensions.
+_TEXT_COLUMNS = ("source", "hypothesis", "system", "group", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """What people said about one hypothesis.
+
+    Attributes:
+        source: the sentence before correction; `""` where the dataset has none (GUG).
+        hypothesis: the rated sentence.
+        values: dimension -> mean rating, on the dataset's own scale.
+        system: who wrote the hypothesis; several that wrote the same are joined by commas; may be `""`.
+        group: ratings of one group share a source and belong on one side of any split.
+        raters: dimension -> each rater's rating, where known.
+    """
+
+    source: str
+    hypothesis: str
+    values: Mapping[str, float]
+    system: str = ""
+    group: str = ""
+    raters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+def load_ratings(name: str) -> list[Rating]:
+    """Return the ratings of a catalog dataset, of the embedded sample, or of a file or folder.
+
+    Args:
+        name: one of
+
+            - `tmu-gfm`: grammaticality, fluency and meaning, 1 to 4, mean of five raters (Yoshimura
+              et al. 2020); a rater's 0 says "cannot be judged" and is not in the mean;
+            - `gug`, or one of its own splits `gug:train`, `gug:dev`, `gug:test`: grammaticality, 1 to
+              4, mean of one expert and five others (Heilman et al. 2014); its 110 sentences that
+              nobody could judge belong to no split and are left out;
+            - `sts`, or a part such as `sts:2015` or `sts:2012/MSRpar.train`: meaning, 0 to 5; pairs
+              without a gold score are left out;
+            - a file or folder as for `read_ratings`.
+
+    Raises:
+        UnknownNameError: neither a rated dataset nor an existing path; or no such part.
+        DataError: the dataset cannot be had.
+
+    Example:
+        >>> load_ratings("tmu-gfm")[0].values  # doctest: +SKIP
+        {'grammaticality': 3.4, 'fluency': 3.4, 'meaning': 3.6}
+    """
+    head, _, part = name.partition(":")
+    if head in RATED:
+        return RATED[head](part)
+    if Path(name).exists() or name == "-":
+        return read_ratings(name)
+    raise UnknownNameError(
+        "rated dataset", name, RATED, hint="A path to a ratings file or folder is taken as well."
+    )
+
+
+def read_ratings(path: PathLike) -> list[Rating]:
+    """Read ratings from a file, or from a folder in the layout of a benchmark.
+
+    A `.csv`, `.tsv` or `.jsonl` file has the columns (keys) `hypothesis`, optionally `source`, `system`
+    and `group`, and one more for each dimension; an empty cell means "not rated on this dimension".
+    Without a `group`, ratings with equal sources form one.
+
+    A folder has `source.txt`, `systems/NAME.txt` and `ratings.csv` with the columns `id` (line from
+    0), `system` (`NAME`, or `source` for the source itself) and one for each dimension.
+
+    Raises:
+        FormatError: a line cannot be used; the message names it.
+    """
+    if Path(path).is_dir():
+        return list(_read_folder(Path(path)))
+    suffixes = [suffix for suffix in Path(path).suffixes if suffix != ".gz"]
+    records: list[dict[str, Any]]
+    if suffixes[-1:] == [".jsonl"]:
+        records = read_jsonl(path, required=("hypothesis",))
+        lines: Sequence[int] = range(1, len(records) + 1)
+    else:
+        lines, records = _read_table(path, "\t" if suffixes[-1:] == [".tsv"] else ",")
+    return [
+        _rating(record, f"{os.fspath(path)}:{line}")
+        for line, record in zip(lines, records, strict=True)
+    ]
+
+
+def _rating(record: Mapping[str, Any], place: str) -> Rating:
+    """Return the rating in one row of a user's file."""
+    texts = {name: record.get(name) or "" for name in ("source", "hypothesis", "system", "group")}
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise FormatError(f"{place}: {name!r} must be a text, not {text!r}.")
+    if record.get("hypothesis") is None:
+        raise FormatError(f"{place}: the column 'hypothesis' is missing.")
+    return Rating(
+        texts["source"],
+        texts["hypothesis"],
+        _values(record, place),
+        texts["system"],
+        texts["group"] or texts["source"] or texts["hypothesis"],
+    )
+
+
+def _values(record: Mapping[str, Any], place: str) -> dict[str, float]:
+    """Return the dimensions of one row that hold a number."""
+    values = {}
+    for column, value in record.items():
+        if column in _TEXT_COLUMNS or value is None or value == "":
+            continue
+        try:
+            values[column] = float(value)
+        except (TypeError, ValueError):
+            raise FormatError(
+                f"{place}: the column {column!r} must hold a number, not {value!r}."
+            ) from None
+    if not values:
+        raise FormatError(f"{place}: no rating; a numeric column for each dimension was expected.")
+    return values
+
+
+def _read_table(
+    path: PathLike, delimiter: str, required: Iterable[str] = ("hypothesis",)
+) -> tuple[list[int], list[dict[str, Any]]]:
+    """Read a CSV or TSV file with a header; return the number of each row's last line, and the rows."""
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
+    for column in required:
+        if column not in (reader.fieldnames or ()):
+            raise FormatError(
+                f"{os.fspath(path)}:1: no column {column!r} in the header; found "
+                f"{', '.join(reader.fieldnames or ()) or 'nothing'}."
+            )
+    lines, records = [], []
+    for record in reader:
+        if None in record or None in record.values():
+            raise FormatError(
+                f"{os.fspath(path)}:{reader.line_num}: {len(reader.fieldnames or ())} columns were "
+                "expected, as in the header."
+            )
+        lines.append(reader.line_num)
+        records.append(record)
+    return lines, records
+
+
+def _read_folder(folder: Path) -> Iterator[Rating]:
+    """Read the ratings of a folder in the layout of a benchmark."""
+    sources = read_lines(folder / "source.txt")
+    systems = {"source": sources}
+    for line, record in zip(
+        *_read_table(folder / "ratings.csv", ",", ("id", "system")), strict=True
+    ):
+        place, system = f"{folder / 'ratings.csv'}:{line}", record["system"]
+        if system not in systems:
+            systems[system] = read_lines(folder / "systems" / f"{system}.txt")
+            check_lengths(("source.txt", sources), (f"systems/{system}.txt", systems[system]))
+        number = _index(record["id"], len(sources), place)
+        yield Rating(
+            sources[number],
+            systems[system][number],
+            _values(record, place),
+            system,
+            sources[number],
+        )
+
+
+def _index(text: str, count: int, place: str) -> int:
+    """Return a sentence number from 0 to count - 1."""
+    if not text.isascii() or not text.isdigit() or int(text) >= count:
+        raise FormatError(
+            f"{place}: 'id' is {text!r}; the number of a source from 0 to {count - 1} was expected."
+        )
+    return int(text)
+
+
+def _tmu_gfm(part: str) -> list[Rating]:
+    """Read TMU-GFM; the rating columns are `grammer`, `fluency`, `meaning` and their means `ave_*`."""
+    _no_parts("tmu-gfm", part)
+    _, records = _read_table(path("tmu-gfm", "tmu-gfm-dataset.csv"), ",", ())
+    columns = {
+        "grammaticality": ("grammer", "ave_g"),
+        "fluency": ("fluency", "ave_f"),
+        "meaning": ("meaning", "ave_m"),
+    }
+    return [
+        Rating(
+            record["source"],
+            record["output"],
+            {name: float(record[mean]) for name, (_, mean) in columns.items()},
+            record["system"],
+            record["source"],
+            {
+                name: tuple(map(float, record[column].split(",")))
+                for name, (column, _) in columns.items()
+            },
+        )
+        for record in records
+    ]
+
+
+def _gug(part: str) -> list[Rating]:
+    """Read GUG; each sentence stands alone."""
+    splits = ("train", "dev", "test")
+    if part and part not in splits:
+        raise UnknownNameError("part of gug", part, splits)
+    _, records = _read_table(path("gug", "gug_annotations.tsv"), "\t", ())
+    return [
+        Rating(
+            "",
+            record["Sentence"],
+            {"grammaticality": float(record["Average"])},
+            group=record["Sentence"],
+            raters={
+                "grammaticality": (
+                    float(record["Expert Judgement"]),
+                    *map(float, ast.literal_eval(record["Crowd Flower Judgements"])),
+                )
+            },
+        )
+        for record in records
+        if record["Dataset"] in ((part,) if part else splits)
+    ]
+
+
+def _sts(part: str) -> list[Rating]:
+    """Read the sets of semantic textual similarity: score, first and second sentence; no quoting."""
+    folder, suffix = "data/sts/semeval-sts/", ".tsv"
+    sets = {
+        file.removeprefix(folder).removesuffix(suffix): file
+        for file in dataset("sts").files
+        if file.endswith(suffix)
+    }
+    chosen = [name for name in sets if not part or name == part or name.startswith(part + "/")]
+    if not chosen:
+        raise UnknownNameError("part of sts", part, {*sets, *(name[:4] for name in sets)})
+    ratings = []
+    for name in chosen:
+        for line in read_lines(path("sts", sets[name])):
+            score, first, second = line.split("\t")
+            if score:
+                ratings.append(Rating(first, second, {"meaning": float(score)}, name, first))
+    return ratings
+
+
+def _no_parts(name: str, part: str) -> None:
+    if part:
+        raise InputError(f"{name} has no parts; write {name!r} alone, not '{name}:{part}'.")
+
+
+RATED: Mapping[str, Callable[[str], list[Rating]]] = {"tmu-gfm": _tmu_gfm, "gug": _gug, "sts": _sts}
