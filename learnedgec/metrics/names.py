@@ -45,6 +45,22 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.learned:Some",
         "learned grammaticality, fluency and meaning, without references",
     ),
+    "edit-count": Entry(
+        "learnedgec.metrics.sentinels:EditCount",
+        "sentinel: number of edited tokens, good or bad",
+    ),
+    "length": Entry(
+        "learnedgec.metrics.sentinels:Length",
+        "sentinel: number of tokens",
+    ),
+    "constant": Entry(
+        "learnedgec.metrics.sentinels:Constant",
+        "sentinel: the same score for everything",
+    ),
+    "random": Entry(
+        "learnedgec.metrics.sentinels:Random",
+        "sentinel: a random score per source and hypothesis",
+    ),
 }
 
 _NAME = re.compile(r"\s*([A-Za-z][\w.@+-]*)\s*(\(.*\))?\s*", re.DOTALL)

@@ -1,0 +1,153 @@
+"""Sentinels: metrics that look at nothing they should, and still correlate with people.
+
+A benchmark of strong systems can be half solved by counting how much each system changes: on SEEDA's
+twelve systems the number of edited tokens alone reaches ρ .82. A metric that does not beat these four
+has shown nothing, so every meta-evaluation table holds them. The idea follows the sentinel metrics of
+Perrella et al., "Guardians of the Machine Translation Meta-Evaluation" (ACL 2024).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from learnedgec.metrics.base import Floats, Metric, Statistics
+from learnedgec.references import References
+from learnedgec.runtime import Runtime
+
+__all__ = ["Constant", "EditCount", "Length", "Random"]
+
+
+@dataclass(frozen=True)
+class _Sentinel(Metric):
+    """A metric whose only statistic is its sentence score."""
+
+    needs_references: ClassVar[bool] = False
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the score of each sentence."""
+        scores: Floats = statistics["score"]
+        return scores
+
+
+@dataclass(frozen=True)
+class EditCount(_Sentinel):
+    """Token edit distance between source and hypothesis; more edits are "better".
+
+    The Levenshtein distance over `.split()` tokens, every insertion, deletion and substitution 1.
+    The corpus score is the mean per sentence.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> parse_metric("edit-count").score(["He go to school ."], ["He goes to a school ."]).value
+        2.0
+    """
+
+    name: ClassVar[str] = "edit-count"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `score` float (N,): the distance in tokens."""
+        from rapidfuzz.distance import Levenshtein
+
+        distances = [
+            Levenshtein.distance(source.split(), hypothesis.split())
+            for source, hypothesis in zip(sources, hypotheses, strict=True)
+        ]
+        return Statistics({"score": np.array(distances, dtype=np.float64)})
+
+
+@dataclass(frozen=True)
+class Length(_Sentinel):
+    """The number of tokens of the hypothesis; longer is "better".
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> parse_metric("length").score(["He go ."], ["He goes home ."]).value
+        4.0
+    """
+
+    name: ClassVar[str] = "length"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `score` float (N,): tokens of the hypothesis."""
+        lengths = [len(hypothesis.split()) for hypothesis in hypotheses]
+        return Statistics({"score": np.array(lengths, dtype=np.float64)})
+
+
+@dataclass(frozen=True)
+class Constant(_Sentinel):
+    """0 for everything: shows how a meta-evaluation treats ties.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> parse_metric("constant").score(["He go ."], ["He goes ."]).value
+        0.0
+    """
+
+    name: ClassVar[str] = "constant"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `score` float (N,): zeros."""
+        return Statistics({"score": np.zeros(len(hypotheses))})
+
+
+@dataclass(frozen=True)
+class Random(_Sentinel):
+    """A number in [0, 1) drawn from the seed, the source and the hypothesis: what chance reaches.
+
+    The same correction of the same source always gets the same number, whatever else is scored.
+
+    Attributes:
+        seed: another seed gives other numbers.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> random = parse_metric("random(seed=7)")
+        >>> random.score(["He go ."], ["He goes ."]).value == random.score(["He go ."], ["He goes ."]).value
+        True
+    """
+
+    name: ClassVar[str] = "random"
+    seed: int = 0
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `score` float (N,): the first 53 bits of a hash, as a fraction."""
+        scores = [
+            _fraction(f"{self.seed}\0{source}\0{hypothesis}")
+            for source, hypothesis in zip(sources, hypotheses, strict=True)
+        ]
+        return Statistics({"score": np.array(scores, dtype=np.float64)})
+
+
+def _fraction(text: str) -> float:
+    """Return a number in [0, 1) that depends on the text alone."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return float((int.from_bytes(digest, "big") >> 11) * 2.0**-53)
