@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-import csv
-import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from learnedgec.catalog.files import dataset, path
+from learnedgec.catalog.tables import read_table, sentence_number
 from learnedgec.errors import FormatError, InputError, UnknownNameError
-from learnedgec.text import PathLike, check_lengths, read_jsonl, read_lines, read_text
+from learnedgec.text import PathLike, check_lengths, read_jsonl, read_lines
 
 __all__ = ["RATED", "Rating", "load_ratings", "read_ratings"]
 
@@ -91,15 +90,14 @@ def read_ratings(path: PathLike) -> list[Rating]:
     if Path(path).is_dir():
         return list(_read_folder(Path(path)))
     suffixes = [suffix for suffix in Path(path).suffixes if suffix != ".gz"]
-    records: list[dict[str, Any]]
     if suffixes[-1:] == [".jsonl"]:
         records = read_jsonl(path, required=("hypothesis",))
-        lines: Sequence[int] = range(1, len(records) + 1)
-    else:
-        lines, records = _read_table(path, "\t" if suffixes[-1:] == [".tsv"] else ",")
+        return [
+            _rating(record, f"{os.fspath(path)}:{line}") for line, record in enumerate(records, 1)
+        ]
+    delimiter = "\t" if suffixes[-1:] == [".tsv"] else ","
     return [
-        _rating(record, f"{os.fspath(path)}:{line}")
-        for line, record in zip(lines, records, strict=True)
+        _rating(record, place) for place, record in read_table(path, delimiter, ("hypothesis",))
     ]
 
 
@@ -137,41 +135,16 @@ def _values(record: Mapping[str, Any], place: str) -> dict[str, float]:
     return values
 
 
-def _read_table(
-    path: PathLike, delimiter: str, required: Iterable[str] = ("hypothesis",)
-) -> tuple[list[int], list[dict[str, Any]]]:
-    """Read a CSV or TSV file with a header; return the number of each row's last line, and the rows."""
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
-    for column in required:
-        if column not in (reader.fieldnames or ()):
-            raise FormatError(
-                f"{os.fspath(path)}:1: no column {column!r} in the header; found "
-                f"{', '.join(reader.fieldnames or ()) or 'nothing'}."
-            )
-    lines, records = [], []
-    for record in reader:
-        if None in record or None in record.values():
-            raise FormatError(
-                f"{os.fspath(path)}:{reader.line_num}: {len(reader.fieldnames or ())} columns were "
-                "expected, as in the header."
-            )
-        lines.append(reader.line_num)
-        records.append(record)
-    return lines, records
-
-
 def _read_folder(folder: Path) -> Iterator[Rating]:
     """Read the ratings of a folder in the layout of a benchmark."""
     sources = read_lines(folder / "source.txt")
     systems = {"source": sources}
-    for line, record in zip(
-        *_read_table(folder / "ratings.csv", ",", ("id", "system")), strict=True
-    ):
-        place, system = f"{folder / 'ratings.csv'}:{line}", record["system"]
+    for place, record in read_table(folder / "ratings.csv", required=("id", "system")):
+        system = record["system"]
         if system not in systems:
             systems[system] = read_lines(folder / "systems" / f"{system}.txt")
             check_lengths(("source.txt", sources), (f"systems/{system}.txt", systems[system]))
-        number = _index(record["id"], len(sources), place)
+        number = sentence_number(record["id"], len(sources), place)
         yield Rating(
             sources[number],
             systems[system][number],
@@ -181,19 +154,9 @@ def _read_folder(folder: Path) -> Iterator[Rating]:
         )
 
 
-def _index(text: str, count: int, place: str) -> int:
-    """Return a sentence number from 0 to count - 1."""
-    if not text.isascii() or not text.isdigit() or int(text) >= count:
-        raise FormatError(
-            f"{place}: 'id' is {text!r}; the number of a source from 0 to {count - 1} was expected."
-        )
-    return int(text)
-
-
 def _tmu_gfm(part: str) -> list[Rating]:
     """Read TMU-GFM; the rating columns are `grammer`, `fluency`, `meaning` and their means `ave_*`."""
     _no_parts("tmu-gfm", part)
-    _, records = _read_table(path("tmu-gfm", "tmu-gfm-dataset.csv"), ",", ())
     columns = {
         "grammaticality": ("grammer", "ave_g"),
         "fluency": ("fluency", "ave_f"),
@@ -211,7 +174,7 @@ def _tmu_gfm(part: str) -> list[Rating]:
                 for name, (column, _) in columns.items()
             },
         )
-        for record in records
+        for _, record in read_table(path("tmu-gfm", "tmu-gfm-dataset.csv"))
     ]
 
 
@@ -220,7 +183,6 @@ def _gug(part: str) -> list[Rating]:
     splits = ("train", "dev", "test")
     if part and part not in splits:
         raise UnknownNameError("part of gug", part, splits)
-    _, records = _read_table(path("gug", "gug_annotations.tsv"), "\t", ())
     return [
         Rating(
             "",
@@ -234,7 +196,7 @@ def _gug(part: str) -> list[Rating]:
                 )
             },
         )
-        for record in records
+        for _, record in read_table(path("gug", "gug_annotations.tsv"), "\t")
         if record["Dataset"] in ((part,) if part else splits)
     ]
 

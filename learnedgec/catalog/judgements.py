@@ -1,0 +1,103 @@
+"""Human rankings of system outputs: the XML of Appraise (GJG15, SEEDA) and tables of pairs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from learnedgec.catalog.tables import read_table, sentence_number, whole_number
+from learnedgec.errors import FormatError
+from learnedgec.text import PathLike, read_text
+
+__all__ = ["Ranking", "read_appraise", "read_pairs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One person's ranking of some systems' outputs for one sentence.
+
+    Attributes:
+        sentence: the number of the source, from 0.
+        ranks: system -> rank, 1 the best, equal ranks a tie; in the order in which the file lists them.
+        annotator: who judged.
+    """
+
+    sentence: int
+    ranks: Mapping[str, int]
+    annotator: str = ""
+
+
+def read_appraise(path: PathLike, *, first: int = 0) -> list[Ranking]:
+    """Read the `ranking-item` elements of an Appraise export.
+
+    Systems with the same output share one `translation`; each of them gets its rank.
+
+    Args:
+        path: the XML file.
+        first: the `src-id` of the first sentence: 0 in GJG15, 1 in SEEDA.
+
+    Raises:
+        FormatError: not XML, or an item without the expected attributes.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "judgements.xml"
+        >>> _ = path.write_text(
+        ...     '<r><ranking-item src-id="0" user="a"><translation rank="2" system="X Y"/>'
+        ...     '<translation rank="1" system="Z"/></ranking-item></r>'
+        ... )
+        >>> read_appraise(path)
+        [Ranking(sentence=0, ranks={'X': 2, 'Y': 2, 'Z': 1}, annotator='a')]
+    """
+    name = os.fspath(path)
+    try:
+        root = ElementTree.fromstring(read_text(path))
+    except ElementTree.ParseError as error:
+        raise FormatError(f"{name}:{error.position[0]}: not XML ({error}).") from None
+    rankings = []
+    for number, item in enumerate(root.iter("ranking-item"), 1):
+        try:
+            ranks = {
+                system: int(translation.attrib["rank"])
+                for translation in item.iter("translation")
+                for system in translation.attrib["system"].split()
+            }
+            rankings.append(
+                Ranking(int(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", ""))
+            )
+        except (KeyError, ValueError) as error:
+            raise FormatError(
+                f"{name}: ranking-item {number} cannot be read ({error}); the attributes src-id, and "
+                "rank and system of each translation, were expected."
+            ) from None
+    if not rankings:
+        raise FormatError(f"{name}: no ranking-item; an Appraise export was expected.")
+    return rankings
+
+
+def read_pairs(path: PathLike, sentences: int) -> list[Ranking]:
+    """Read a table of pairs with the columns `id`, `better`, `worse` and `tie` (0 or 1).
+
+    Args:
+        path: a CSV file with a header; `id` is the number of the source, from 0. An `annotator`
+            column is read where there is one.
+        sentences: how many sources there are.
+
+    Raises:
+        FormatError: a line cannot be used; the message names it.
+    """
+    rankings = []
+    for place, record in read_table(path, required=("id", "better", "worse")):
+        tie = whole_number(record.get("tie") or "0", f"{place}: 'tie'", below=2)
+        if record["better"] == record["worse"]:
+            raise FormatError(f"{place}: the system {record['better']!r} is paired with itself.")
+        rankings.append(
+            Ranking(
+                sentence_number(record["id"], sentences, place),
+                {record["better"]: 1, record["worse"]: 2 - tie},
+                record.get("annotator") or "",
+            )
+        )
+    return rankings
