@@ -1,0 +1,399 @@
+"""Rank systems from a metric's statistics: scores, intervals, significance, clusters, a win matrix.
+
+Three ways to make one score per system out of what a metric knows about each sentence:
+
+- `mean`: the metric's own corpus score (the mean sentence score, unless the metric says otherwise);
+- `expected-wins`: how often a system's sentence score beats an opponent's, mean over opponents;
+- `trueskill`: a rating from one pass over every sentence's pairs of systems (Goto et al. 2025).
+
+Everything starts from `Statistics`, so no metric runs twice, and every resample keeps a system's
+sentences paired with the others'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Floats, Metric, Statistics
+from learnedgec.skill import SkillModel, rate_resamples, rate_scores
+
+__all__ = [
+    "Aggregation",
+    "Ranking",
+    "Significance",
+    "clusters",
+    "expected_wins",
+    "holm",
+    "paired_bootstrap",
+    "paired_permutation",
+    "rank_ranges",
+    "rank_systems",
+    "resample",
+    "system_scores",
+    "system_scores_of_resamples",
+    "win_counts",
+]
+
+Aggregation = Literal["mean", "expected-wins", "trueskill"]
+Significance = Literal["paired-bootstrap", "paired-permutation"]
+Indices = npt.NDArray[np.intp]
+
+
+def resample(size: int, count: int, seed: int = 0) -> Indices:
+    """Return int (count, size): each row draws `size` numbers below `size` with replacement."""
+    return np.random.default_rng(seed).integers(0, size, (count, size), dtype=np.intp)
+
+
+def win_counts(scores: Floats) -> Floats:
+    """Return float64 (S, S): on how many of N sentences the row's system scores above the column's.
+
+    Args:
+        scores: (S, N), each system's score of each sentence.
+
+    Example:
+        >>> win_counts(np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])).tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+    """
+    wins: Floats = (scores[:, None] > scores[None]).sum(axis=2, dtype=np.float64)
+    return wins
+
+
+def expected_wins(wins: Floats) -> Floats:
+    """Return the expected wins of each system, float64 (…, S).
+
+    The mean over opponents of wins/(wins + losses); ties are left out, and an opponent that was
+    neither beaten nor lost to counts 0.
+
+    Source: Bojar et al., "Findings of the 2013 Workshop on Statistical Machine Translation" (2013);
+    equal to the 13 published values of Grundkiewicz et al. (2015).
+
+    Args:
+        wins: (…, S, S), how often the row's system beat the column's.
+
+    Example:
+        >>> expected_wins(np.array([[0.0, 3.0], [1.0, 0.0]])).tolist()
+        [0.75, 0.25]
+    """
+    games = wins + wins.swapaxes(-1, -2)
+    shares = np.divide(wins, games, out=np.zeros_like(games), where=games > 0)
+    means: Floats = shares.sum(axis=-1) / max(wins.shape[-1] - 1, 1)
+    return means
+
+
+def system_scores(
+    metric: Metric,
+    statistics: Sequence[Statistics],
+    by: Aggregation = "mean",
+    model: SkillModel = SkillModel(),
+) -> Floats:
+    """Return the score of each of S systems, float64 (S,).
+
+    Args:
+        metric: whose statistics they are.
+        statistics: one per system, all of the same N sentences.
+        by: how sentences become one score; TrueSkill depends on the order of systems and sentences.
+        model: TrueSkill's parameters.
+
+    Raises:
+        InputError: `by` is unknown, or needs at least two systems.
+    """
+    _check(statistics, by)
+    if by == "mean":
+        return np.array([metric.aggregate(each) for each in statistics])
+    scores = sentence_scores(metric, statistics)
+    return (
+        expected_wins(win_counts(scores))
+        if by == "expected-wins"
+        else rate_scores(scores, model)[0]
+    )
+
+
+def system_scores_of_resamples(
+    metric: Metric,
+    statistics: Sequence[Statistics],
+    samples: Indices,
+    by: Aggregation = "mean",
+    model: SkillModel = SkillModel(),
+) -> Floats:
+    """Return the score of each system on each of B resamples of the sentences, float64 (B, S).
+
+    Args:
+        metric: whose statistics they are.
+        statistics: one per system, all of the same N sentences.
+        samples: int (B, M), each row the sentence numbers of one resample; all systems share it.
+        by: how sentences become one score.
+        model: TrueSkill's parameters.
+    """
+    _check(statistics, by)
+    if by == "mean":
+        columns = [metric.aggregate_many(each, samples) for each in statistics]
+        return np.stack(columns, axis=1)
+    scores = sentence_scores(metric, statistics)
+    if by == "trueskill":
+        return rate_resamples(scores, samples, model)
+    # How often each sentence was drawn, times whom it lets win: (B, N) · (N, S·S).
+    wins = (scores[:, None] > scores[None]).transpose(2, 0, 1).astype(np.float64)
+    drawn = multiplicities(samples, scores.shape[1])
+    return expected_wins(np.tensordot(drawn, wins, axes=1))
+
+
+def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
+    """Return float64 (S, N): each system's score of each sentence by itself."""
+    return np.stack([np.asarray(metric.sentence_scores(each), float) for each in statistics])
+
+
+def multiplicities(samples: Indices, size: int) -> Floats:
+    """Return float64 (B, size): how often each resample has drawn each sentence."""
+    offsets = samples + np.arange(len(samples))[:, None] * size
+    counts = np.bincount(offsets.ravel(), minlength=len(samples) * size)
+    return counts.reshape(len(samples), size).astype(np.float64)
+
+
+def _check(statistics: Sequence[Statistics], by: str) -> None:
+    if by not in get_args(Aggregation):
+        raise InputError(
+            f"systems cannot be ranked by {by!r}; choose one of {', '.join(get_args(Aggregation))}."
+        )
+    if by != "mean" and len(statistics) < 2:
+        raise InputError(f"{by} compares systems, and only {len(statistics)} was given; give two.")
+
+
+# -- significance between two systems --------------------------------------------------------------
+
+
+def paired_bootstrap(observed: float, differences: Floats) -> float:
+    """Return the two-sided p-value of a difference from its bootstrap distribution.
+
+    The share of resamples whose difference lies at least as far from the mean of all resamples as
+    the observed one lies from 0, with one added to both counts.
+
+    Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (EMNLP 2004), in
+    the centred form of Riezler and Maxwell (2005).
+
+    Args:
+        observed: the difference of the two systems' scores.
+        differences: (B,), the difference on each resample.
+    """
+    extreme = np.abs(differences - differences.mean()) >= abs(observed) - 1e-12
+    return float((extreme.sum() + 1) / (len(differences) + 1))
+
+
+def paired_permutation(
+    metric: Metric, first: Statistics, second: Statistics, *, count: int = 1000, seed: int = 0
+) -> float:
+    """Return the two-sided p-value of the difference of two corpus scores by approximate randomisation.
+
+    Each permutation swaps the two systems' outputs on each sentence with probability 1/2 and computes
+    both corpus scores anew, so it holds for corpus scores that are no means.
+
+    Source: Noreen, "Computer-Intensive Methods for Testing Hypotheses" (1989); Riezler and Maxwell,
+    "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (2005).
+
+    Args:
+        metric: whose statistics they are.
+        first: statistics of one system.
+        second: statistics of the other, of the same N sentences.
+        count: how many permutations.
+        seed: of the random generator.
+    """
+    size = len(first)
+    both = Statistics(
+        {name: np.concatenate([array, second[name]]) for name, array in first.arrays.items()}
+    )
+    swap = np.random.default_rng(seed).random((count, size)) < 0.5
+    own = np.where(swap, np.arange(size) + size, np.arange(size))
+    other = np.where(swap, np.arange(size), np.arange(size) + size)
+    differences = metric.aggregate_many(both, own) - metric.aggregate_many(both, other)
+    observed = metric.aggregate(first) - metric.aggregate(second)
+    extreme = np.abs(differences) >= abs(observed) - 1e-12
+    return float((extreme.sum() + 1) / (count + 1))
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return the p-values adjusted for their number by Holm's step-down method, in the same order.
+
+    Example:
+        >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
+        [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty_like(p_values, dtype=np.float64)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+# -- rank clusters ---------------------------------------------------------------------------------
+
+
+def rank_ranges(scores: Floats, level: float = 0.95) -> npt.NDArray[np.int64]:
+    """Return int (S, 2): the best and worst rank of each system in the central share of resamples.
+
+    Ranks start at 1; systems with equal scores share the better rank. On each side
+    ⌈B·(1 − level)/2⌉ resamples are cut off, as WMT does.
+
+    Args:
+        scores: (B, S), each system's score on each resample.
+        level: the share of resamples kept.
+    """
+    ranks = 1 + (scores[:, None, :] > scores[:, :, None]).sum(axis=2)
+    ranks.sort(axis=0)
+    cut = min(int(np.ceil(len(ranks) * (1 - level) / 2 - 1e-9)), (len(ranks) - 1) // 2)
+    return np.stack([ranks[cut], ranks[len(ranks) - 1 - cut]], axis=1).astype(np.int64)
+
+
+def clusters(scores: Floats, ranges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return int (S,): the cluster of each system, 1 for the best.
+
+    In order of score, a new cluster begins where the rank ranges of all systems above and all below
+    do not touch: no system below can be told to be better than any above.
+
+    Source: Bojar et al., "Findings of the 2013 Workshop on Statistical Machine Translation" (2013).
+
+    Args:
+        scores: (S,), the systems' scores.
+        ranges: int (S, 2), from `rank_ranges`.
+    """
+    order = np.argsort(-scores, kind="stable")
+    cluster = np.empty(len(order), dtype=np.int64)
+    number = 1
+    for place, system in enumerate(order):
+        if place and ranges[order[:place], 1].max() < ranges[order[place:], 0].min():
+            number += 1
+        cluster[system] = number
+    return cluster
+
+
+# -- all of it ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Systems with scores and what is known of their order; S systems in the order they were given.
+
+    Attributes:
+        metric: the metric's label.
+        by: how sentences became one score.
+        systems: names.
+        scores: float64 (S,).
+        intervals: float64 (S, 2), the central `level` of the bootstrap distribution.
+        ranges: int (S, 2), best and worst rank on the resamples.
+        cluster: int (S,), 1 for the best.
+        wins: float64 (S, S), share of sentences on which the row's system scores above the column's.
+        p_values: float64 (S, S), two-sided, of each pair's difference; 1 on the diagonal.
+        adjusted: float64 (S, S), the same after Holm's correction for the number of pairs.
+        signature: everything the ranking depends on, on one line.
+    """
+
+    metric: str
+    by: Aggregation
+    systems: tuple[str, ...]
+    scores: Floats
+    intervals: Floats
+    ranges: npt.NDArray[np.int64]
+    cluster: npt.NDArray[np.int64]
+    wins: Floats
+    p_values: Floats
+    adjusted: Floats
+    signature: str
+
+    @property
+    def order(self) -> list[int]:
+        """The systems' numbers from best to worst; equals stay in the order given."""
+        return [int(number) for number in np.argsort(-self.scores, kind="stable")]
+
+
+def rank_systems(
+    metric: Metric,
+    statistics: Mapping[str, Statistics],
+    *,
+    by: Aggregation = "mean",
+    significance: Significance = "paired-bootstrap",
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    model: SkillModel = SkillModel(),
+    signature: str = "",
+) -> Ranking:
+    """Rank systems with intervals, significance and clusters.
+
+    Args:
+        metric: whose statistics they are.
+        statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
+        by: how sentences become one score.
+        significance: the test between two systems; permutation is for corpus scores (`mean`) alone.
+        resamples: bootstrap resamples of the sentences, and permutations.
+        level: of intervals and rank ranges.
+        seed: of the random generator.
+        model: TrueSkill's parameters.
+        signature: of the metric; what the ranking adds is appended.
+
+    Raises:
+        InputError: too few systems or resamples, or permutation with another aggregation.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> metric = parse_metric("length")
+        >>> systems = {"short": ["a", "b c"], "long": ["a b c", "d e f g"]}
+        >>> ranking = rank_systems(metric, metric.statistics_of_systems(["a", "b"], systems))
+        >>> [ranking.systems[number] for number in ranking.order]
+        ['long', 'short']
+    """
+    if resamples < 1 or not 0 < level < 1:
+        raise InputError(
+            f"resamples is {resamples} and level {level}; give at least one resample and a level "
+            "between 0 and 1."
+        )
+    if significance == "paired-permutation" and by != "mean":
+        raise InputError(
+            f"paired-permutation tests corpus scores, not {by}; use paired-bootstrap with it."
+        )
+    systems, of_system = tuple(statistics), list(statistics.values())
+    scores = system_scores(metric, of_system, by, model)
+    samples = resample(len(of_system[0]), resamples, seed)
+    many = system_scores_of_resamples(metric, of_system, samples, by, model)
+    first, second = np.triu_indices(len(systems), 1)
+    if significance == "paired-bootstrap":
+        found = [
+            paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b])
+            for a, b in zip(first, second, strict=True)
+        ]
+    else:
+        found = [
+            paired_permutation(metric, of_system[a], of_system[b], count=resamples, seed=seed)
+            for a, b in zip(first, second, strict=True)
+        ]
+    pairs = np.array(found, dtype=np.float64)
+    ranges = rank_ranges(many, level)
+    tail = 50 * (1 - level)
+    parts = [f"by:{by}"]
+    if by == "trueskill":
+        parts += [f"model:{model}", f"order:sentences, then pairs of {' '.join(systems)}"]
+    parts += [significance, f"resamples:{resamples}", f"level:{level:g}", f"seed:{seed}"]
+    return Ranking(
+        metric=metric.label,
+        by=by,
+        systems=systems,
+        scores=scores,
+        intervals=np.percentile(many, [tail, 100 - tail], axis=0).T,
+        ranges=ranges,
+        cluster=clusters(scores, ranges),
+        wins=win_counts(sentence_scores(metric, of_system)) / len(of_system[0]),
+        p_values=_square(pairs, len(systems)),
+        adjusted=_square(holm(pairs), len(systems)),
+        signature="|".join([signature or str(metric), *parts]),
+    )
+
+
+def _square(pairs: Floats, size: int) -> Floats:
+    """Return a symmetric matrix with 1 on the diagonal from the values of the pairs i < j."""
+    matrix = np.ones((size, size))
+    matrix[np.triu_indices(size, 1)] = pairs
+    matrix.T[np.triu_indices(size, 1)] = pairs
+    return matrix
