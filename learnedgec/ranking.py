@@ -25,7 +25,7 @@ from learnedgec.skill import SkillModel, rate_resamples, rate_scores
 
 __all__ = [
     "Aggregation",
-    "Ranking",
+    "SystemRanking",
     "Significance",
     "clusters",
     "expected_wins",
@@ -274,7 +274,7 @@ def clusters(scores: Floats, ranges: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class SystemRanking:
     """Systems with scores and what is known of their order; S systems in the order they were given.
 
     Attributes:
@@ -320,7 +320,7 @@ def rank_systems(
     seed: int = 0,
     model: SkillModel = SkillModel(),
     signature: str = "",
-) -> Ranking:
+) -> SystemRanking:
     """Rank systems with intervals, significance and clusters.
 
     Args:
@@ -376,7 +376,7 @@ def rank_systems(
     if by == "trueskill":
         parts += [f"model:{model}", f"order:sentences, then pairs of {' '.join(systems)}"]
     parts += [significance, f"resamples:{resamples}", f"level:{level:g}", f"seed:{seed}"]
-    return Ranking(
+    return SystemRanking(
         metric=metric.label,
         by=by,
         systems=systems,
