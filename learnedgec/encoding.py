@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import itertools
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ import numpy.typing as npt
 import torch
 
 from learnedgec.errors import MissingDependencyError, ModelError
+from learnedgec.packages import file_digest
 from learnedgec.progress import track
 from learnedgec.runtime import Runtime
 
@@ -38,6 +38,7 @@ __all__ = [
     "batches",
     "checkpoint_digest",
     "load_model",
+    "load_pretrained",
     "load_tokenizer",
     "locate",
     "run",
@@ -175,12 +176,22 @@ def load_model(name: str, runtime: Runtime, kind: str = "AutoModel") -> Any:
 
 @lru_cache(maxsize=8)
 def _load_model(place: str, local: bool, kind: str, device: str, allow_pickle: bool) -> Any:
+    model = _from_pretrained(place, local, kind, allow_pickle)
+    return model.eval().requires_grad_(False).to(device)
+
+
+def load_pretrained(name: str, kind: str = "AutoModel", *, allow_pickle: bool = False) -> Any:
+    """Return a fresh pretrained model on the CPU, ready to be fine-tuned; see `load_model`."""
+    return _from_pretrained(*_available(name), kind, allow_pickle)
+
+
+def _from_pretrained(place: str, local: bool, kind: str, allow_pickle: bool) -> Any:
     import transformers
     from safetensors import SafetensorError
 
     with quiet_transformers():
         try:
-            model = getattr(transformers, kind).from_pretrained(
+            return getattr(transformers, kind).from_pretrained(
                 place,
                 local_files_only=local,
                 use_safetensors=None if allow_pickle else True,
@@ -193,7 +204,6 @@ def _load_model(place: str, local: bool, kind: str, device: str, allow_pickle: b
         except (OSError, ValueError, KeyError) as error:
             hint = "" if allow_pickle else " (weights stored only as a pickle need --allow-pickle)"
             raise ModelError(f"the model {place} cannot be loaded{hint}: {error}") from None
-    return model.eval().requires_grad_(False).to(device)
 
 
 @contextmanager
@@ -211,30 +221,6 @@ def quiet_transformers() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
-
-
-@lru_cache(maxsize=64)
-def _file_digest(path: str, size: int, modified: int) -> str:
-    with Path(path).open("rb") as file:
-        return (
-            hashlib.file_digest(file, "sha256").hexdigest()
-            if hasattr(hashlib, "file_digest")
-            else _digest_blocks(file)
-        )
-
-
-def _digest_blocks(file: Any) -> str:
-    """Return the SHA-256 of an open file, for Python 3.10, which lacks `hashlib.file_digest`."""
-    digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal, computed once as long as the file stays the same."""
-    status = path.stat()
-    return _file_digest(os.fspath(path), status.st_size, status.st_mtime_ns)
 
 
 def checkpoint_digest(name: str) -> str:
@@ -320,11 +306,12 @@ def batches(
     for group in track(
         groups, description, weights=[len(g) for g in groups], show=runtime.progress
     ):
-        yield group, _pad(tokenizer, encoded, group, device)
+        batch = pad(tokenizer, encoded, group)
+        yield group, {key: tensor.to(device) for key, tensor in batch.items()}
 
 
-def _pad(tokenizer: Any, encoded: Any, group: Sequence[int], device: torch.device) -> Batch:
-    """Stack the inputs of one batch, padded on the right to the longest of them."""
+def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Batch:
+    """Stack some tokenised inputs, padded on the right to the longest of them, with their mask."""
     longest = max(max(len(encoded["input_ids"][i]) for i in group), 1)
     fill = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": 0}
     batch: Batch = {}
@@ -333,10 +320,10 @@ def _pad(tokenizer: Any, encoded: Any, group: Sequence[int], device: torch.devic
             rows = np.full((len(group), longest), fill[key], dtype=np.int64)
             for row, i in enumerate(group):
                 rows[row, : len(encoded[key][i])] = encoded[key][i]
-            batch[key] = torch.from_numpy(rows).to(device)
+            batch[key] = torch.from_numpy(rows)
     lengths = torch.tensor([len(encoded["input_ids"][i]) for i in group])
     mask = torch.arange(longest)[None] < lengths[:, None]
-    batch["attention_mask"] = mask.to(torch.int64).to(device)
+    batch["attention_mask"] = mask.to(torch.int64)
     return batch
 
 

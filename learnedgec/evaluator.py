@@ -1,18 +1,7 @@
-"""A trained evaluator: one encoder with named heads, kept as a package that loads by itself.
-
-A package is a directory that `from_pretrained` reads without the network or the base model:
-
-    config.json             the encoder's architecture and the heads
-    model.safetensors       all weights, float16
-    tokenizer.json …        the tokenizer
-    training.yaml           the resolved training configuration
-    manifest.json           SHA-256 of each file, training data, seed, versions, development results
-    README.md               the model card
-"""
+"""A trained evaluator: one encoder with named heads, loaded from its package (`packages`)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -26,7 +15,6 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 from learnedgec.encoding import (
     Batch,
     Item,
-    file_digest,
     load_tokenizer,
     mean_pool,
     model_inputs,
@@ -34,21 +22,13 @@ from learnedgec.encoding import (
     run,
     torch_device,
 )
-from learnedgec.errors import FormatError, PackageError, UnknownNameError
+from learnedgec.errors import PackageError
 from learnedgec.metrics.base import Floats
+from learnedgec.packages import check_package, file_digest, find_evaluator
 from learnedgec.runtime import Runtime
-from learnedgec.text import read_json
 
-__all__ = [
-    "Evaluator",
-    "EvaluatorConfig",
-    "EvaluatorModel",
-    "Head",
-    "find_evaluator",
-    "list_evaluators",
-]
+__all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "Head"]
 
-MANIFEST = "manifest.json"
 Pooling = Literal["mean", "cls", "pooler"]
 
 
@@ -79,14 +59,14 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
         heads: Mapping[str, Mapping[str, Any]] | None = None,
         pooling: Pooling = "mean",
         dropout: float = 0.1,
-        max_length: int = 128,
+        max_tokens: int = 128,
         **others: Any,
     ) -> None:
         self.encoder = dict(encoder or {})
         self.heads = {name: dict(head) for name, head in (heads or {}).items()}
         self.pooling = pooling
         self.dropout = dropout
-        self.max_length = max_length
+        self.max_tokens = max_tokens
         super().__init__(**others)
 
     def head(self, name: str) -> Head:
@@ -114,7 +94,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             encoder.pooler = None
         self.encoder: Any = encoder
         self.dropout = torch.nn.Dropout(config.dropout)
-        width = int(self.encoder.config.hidden_size)
+        width = int(config.encoder["hidden_size"])
         self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 1) for name in config.heads})
         self.post_init()
 
@@ -126,7 +106,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         *,
         pooling: Pooling = "mean",
         dropout: float = 0.1,
-        max_length: int = 128,
+        max_tokens: int = 128,
     ) -> EvaluatorModel:
         """Put new heads on a pretrained encoder."""
         config = EvaluatorConfig(
@@ -134,7 +114,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             heads={name: asdict(head) for name, head in heads.items()},
             pooling=pooling,
             dropout=dropout,
-            max_length=max_length,
+            max_tokens=max_tokens,
         )
         return cls(config, encoder)
 
@@ -233,7 +213,7 @@ class Evaluator:
                 self.tokenizer,
                 items,
                 runtime,
-                max_length=self.model.config.max_length,
+                max_length=self.model.config.max_tokens,
                 description=", ".join(names),
             )
             found |= {name: rows[:, column].astype(np.float64) for column, name in enumerate(names)}
@@ -256,77 +236,3 @@ def _load(path: Path, digest: str, device: str) -> Evaluator:
             ) from None
     model = model.eval().requires_grad_(False).to(device)
     return Evaluator(model, load_tokenizer(str(path)), path)
-
-
-def check_package(path: Path) -> dict[str, Any]:
-    """Return the manifest after checking that every file is as it was packaged.
-
-    Raises:
-        PackageError: the manifest or a file is missing, or a SHA-256 differs.
-    """
-    again = "fetch or train it again"
-    try:
-        manifest: dict[str, Any] = read_json(path / MANIFEST)
-        files: dict[str, str] = manifest["files"]
-    except (FormatError, KeyError, TypeError) as error:
-        raise PackageError(f"{path / MANIFEST} is damaged ({error}); {again}.") from None
-    for name, expected in files.items():
-        file = path / name
-        if not file.is_file():
-            raise PackageError(f"the evaluator {path} lacks the file {name}; {again}.")
-        found = file_digest(file)
-        if found != expected:
-            raise PackageError(
-                f"{file} was altered or truncated: its SHA-256 is {found[:12]}…, the manifest says "
-                f"{expected[:12]}…; {again}."
-            )
-    return manifest
-
-
-def _shelves() -> list[Path]:
-    """Return the folders in which evaluators are looked up by name, in order."""
-    here = Path(__file__).parent
-    own = os.environ.get("LEARNEDGEC_EVALUATORS")
-    return [
-        *([Path(own)] if own else []),
-        Path("checkpoints"),
-        here.parent / "checkpoints",
-        here / "checkpoints",
-    ]
-
-
-def is_package(path: Path) -> bool:
-    """Return whether a directory looks like an evaluator package."""
-    return (path / MANIFEST).is_file()
-
-
-def list_evaluators() -> dict[str, Path]:
-    """Return every evaluator that can be loaded by name, and where it is."""
-    found: dict[str, Path] = {}
-    for shelf in _shelves():
-        if shelf.is_dir():
-            for path in sorted(shelf.iterdir()):
-                if is_package(path):
-                    found.setdefault(path.name, path)
-    return found
-
-
-def find_evaluator(name: str) -> Path:
-    """Return the directory of an evaluator named by directory or by name.
-
-    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own.
-
-    Raises:
-        UnknownNameError: there is none; the message suggests the nearest.
-    """
-    if is_package(Path(name).expanduser()):
-        return Path(name).expanduser()
-    found = list_evaluators()
-    if name not in found:
-        raise UnknownNameError(
-            "evaluator",
-            name,
-            found,
-            hint="Train it (`learnedgec train --config configs/…`) or give a package's directory.",
-        )
-    return found[name]

@@ -19,8 +19,9 @@ from learnedgec.encoding import (
     run,
 )
 from learnedgec.errors import ModelError, ParameterError
-from learnedgec.evaluator import Evaluator, is_package, list_evaluators
+from learnedgec.evaluator import Evaluator
 from learnedgec.metrics.base import Array, Floats, Metric, Statistics
+from learnedgec.packages import is_package, list_evaluators
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
 

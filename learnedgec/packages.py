@@ -1,0 +1,122 @@
+"""Evaluator packages on disk: finding them by name and checking that they are whole; no torch here.
+
+A package is a directory that `from_pretrained` reads without the network or the base model:
+
+    config.json             the encoder's architecture and the heads
+    model.safetensors       all weights, float16
+    tokenizer.json …        the tokenizer
+    training.yaml           the resolved training configuration
+    manifest.json           SHA-256 of each file, training data, seed, versions, development results
+    README.md               the model card
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from learnedgec.errors import FormatError, PackageError, UnknownNameError
+from learnedgec.text import read_json
+
+__all__ = [
+    "MANIFEST",
+    "check_package",
+    "file_digest",
+    "find_evaluator",
+    "is_package",
+    "list_evaluators",
+]
+
+MANIFEST = "manifest.json"
+
+
+@lru_cache(maxsize=64)
+def _file_digest(path: str, size: int, modified: int) -> str:
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal, computed once as long as the file stays the same."""
+    status = path.stat()
+    return _file_digest(os.fspath(path), status.st_size, status.st_mtime_ns)
+
+
+def check_package(path: Path) -> dict[str, Any]:
+    """Return the manifest after checking that every file is as it was packaged.
+
+    Raises:
+        PackageError: the manifest or a file is missing, or a SHA-256 differs.
+    """
+    again = "fetch or train it again"
+    try:
+        manifest: dict[str, Any] = read_json(path / MANIFEST)
+        files: dict[str, str] = manifest["files"]
+    except (FormatError, KeyError, TypeError) as error:
+        raise PackageError(f"{path / MANIFEST} is damaged ({error}); {again}.") from None
+    for name, expected in files.items():
+        file = path / name
+        if not file.is_file():
+            raise PackageError(f"the evaluator {path} lacks the file {name}; {again}.")
+        found = file_digest(file)
+        if found != expected:
+            raise PackageError(
+                f"{file} was altered or truncated: its SHA-256 is {found[:12]}…, the manifest says "
+                f"{expected[:12]}…; {again}."
+            )
+    return manifest
+
+
+def _shelves() -> list[Path]:
+    """Return the folders in which evaluators are looked up by name, in order."""
+    here = Path(__file__).parent
+    own = os.environ.get("LEARNEDGEC_EVALUATORS")
+    return [
+        *([Path(own)] if own else []),
+        Path("checkpoints"),
+        here.parent / "checkpoints",
+        here / "checkpoints",
+    ]
+
+
+def is_package(path: Path) -> bool:
+    """Return whether a directory looks like an evaluator package."""
+    return (path / MANIFEST).is_file()
+
+
+def list_evaluators() -> dict[str, Path]:
+    """Return every evaluator that can be loaded by name, and where it is."""
+    found: dict[str, Path] = {}
+    for shelf in _shelves():
+        if shelf.is_dir():
+            for path in sorted(shelf.iterdir()):
+                if is_package(path):
+                    found.setdefault(path.name, path)
+    return found
+
+
+def find_evaluator(name: str) -> Path:
+    """Return the directory of an evaluator named by directory or by name.
+
+    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own.
+
+    Raises:
+        UnknownNameError: there is none; the message suggests the nearest.
+    """
+    if is_package(Path(name).expanduser()):
+        return Path(name).expanduser()
+    found = list_evaluators()
+    if name not in found:
+        raise UnknownNameError(
+            "evaluator",
+            name,
+            found,
+            hint="Train it (`learnedgec train --config configs/…`) or give a package's directory.",
+        )
+    return found[name]

@@ -1,0 +1,1 @@
+"""Fine-tune evaluators: examples (`data`), the model with its losses (`module`), packages (`package`)."""

@@ -1,0 +1,200 @@
+"""Train an evaluator from a configuration to a package: parse, fit, select, evaluate, write."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as lightning
+import torch
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
+from pytorch_lightning.loggers import CSVLogger
+
+from learnedgec.errors import ConfigError
+from learnedgec.evaluator import Evaluator
+from learnedgec.runtime import Runtime
+from learnedgec.text import check_writable
+from learnedgec.training.data import RatingsData
+from learnedgec.training.module import EvaluatorModule
+from learnedgec.training.package import correlations, float16_round_trip, write_package
+
+__all__ = ["Result", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a training run gave: the package and its correlations by part and head."""
+
+    package: Path
+    results: dict[str, Any]
+
+
+class _Parser(LightningCLI):
+    """LightningCLI with the keys of a training run; it parses and builds, `train` does the rest."""
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        parser.add_argument("--name", type=str, help="name of the package", required=True)
+        parser.add_argument(
+            "--output", type=str, default="checkpoints", help="folder that the package goes into"
+        )
+        parser.add_argument(
+            "--runs", type=str, default="runs", help="folder for logs and resumable checkpoints"
+        )
+        parser.add_argument(
+            "--resume", action="store_true", help="continue after the last checkpoint of this run"
+        )
+        parser.add_argument(
+            "--tensorboard", action="store_true", help="log for TensorBoard as well as CSV"
+        )
+        # Callbacks with keys of their own: what is kept, what a resume continues from, when to stop.
+        parser.add_lightning_class_args(ModelCheckpoint, "best")
+        parser.add_lightning_class_args(ModelCheckpoint, "last")
+        parser.add_lightning_class_args(EarlyStopping, "early_stopping")
+        choice = {"monitor": "dev/pearson", "mode": "max"}
+        defaults: dict[str, dict[str, Any]] = {
+            "best": {**choice, "filename": "best", "enable_version_counter": False},
+            "last": {
+                "filename": "last",
+                "every_n_train_steps": 100,
+                "enable_version_counter": False,
+            },
+            "early_stopping": {**choice, "patience": 3},
+        }
+        for group, values in defaults.items():
+            parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
+        for group in ("best", "last"):
+            parser.link_arguments(("runs", "name"), f"{group}.dirpath", compute_fn=_run_folder)
+
+
+def _run_folder(runs: str, name: str) -> str:
+    """Return the folder of a run's logs and checkpoints."""
+    return str(Path(runs) / name)
+
+
+_TRAINER_DEFAULTS = {
+    "accelerator": "auto",
+    "devices": 1,
+    "max_epochs": 10,
+    "gradient_clip_val": 1.0,
+    "log_every_n_steps": 10,
+    "enable_model_summary": False,
+    # The batch sampler divides the data among processes itself.
+    "use_distributed_sampler": False,
+}
+
+
+def train(arguments: Sequence[str], *, progress: bool = True) -> Result:
+    """Run `learnedgec train`: returns when the package is written.
+
+    Args:
+        arguments: as on the command line: `["--config", "configs/some-mini.yaml", …]`.
+        progress: show progress bars on stderr.
+
+    Raises:
+        ConfigError: an unknown key or an unusable value; the message names the key path.
+        LearnedgecError: the data, the encoder or the output cannot be used.
+    """
+    with warnings.catch_warnings():
+        _silence_advice()
+        parsed = _Parser(
+            EvaluatorModule,
+            RatingsData,
+            save_config_callback=None,
+            trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
+            seed_everything_default=1,
+            parser_kwargs={"exit_on_error": False, "prog": "learnedgec train"},
+            auto_configure_optimizers=False,
+            args=list(arguments),
+            run=False,
+        )
+        return _fit(parsed)
+
+
+def _fit(parsed: LightningCLI) -> Result:
+    """Fit, choose the best checkpoint, evaluate on dev and test, and write the package."""
+    config: Any = parsed.config
+    module: EvaluatorModule = parsed.model
+    data: RatingsData = parsed.datamodule
+    trainer: lightning.Trainer = parsed.trainer
+    folder = Path(_run_folder(config.runs, config.name))
+    package = Path(config.output) / config.name
+    check_writable(package / "manifest.json" if package.is_dir() else package)
+    check_writable(folder / "last.ckpt")
+    if package.is_file():
+        raise ConfigError(f"name: {package} is a file; choose another name or output.")
+    configuration = parsed.parser.dump(config, skip_none=False)
+    last = folder / "last.ckpt"
+    if last.exists() and not config.resume:
+        # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
+        for old in folder.glob("*.ckpt"):
+            old.unlink()
+    loggers: list[Any] = [CSVLogger(folder, name="", version="log")]
+    if config.tensorboard:
+        loggers.append(_tensorboard(folder))
+    trainer.loggers = loggers
+    trainer.fit(
+        module,
+        data,
+        ckpt_path=str(last) if config.resume and last.exists() else None,
+        weights_only=False,
+    )
+    if trainer.interrupted:
+        raise KeyboardInterrupt
+    state = torch.load(folder / "best.ckpt", map_location="cpu", weights_only=False)
+    module.load_state_dict(state["state_dict"])
+    model = float16_round_trip(module.model).eval()
+    device = trainer.strategy.root_device
+    evaluator = Evaluator(model.to(device), module.tokenizer)
+    runtime = Runtime(device=str(device))
+    results = {
+        part: correlations(evaluator, data.load()[part], runtime=runtime)
+        for part in ("dev", "test")
+    }
+    if trainer.is_global_zero:
+        write_package(
+            package,
+            model.cpu(),
+            module.tokenizer,
+            configuration=configuration,
+            data=data.fingerprint(),
+            results=results,
+            seed=config.seed_everything,
+            encoder=module.encoder_name,
+        )
+    return Result(package, results)
+
+
+def _tensorboard(folder: Path) -> Any:
+    """Return a TensorBoard logger, or say which extra it needs."""
+    import importlib.util
+
+    from pytorch_lightning.loggers import TensorBoardLogger
+
+    from learnedgec.errors import MissingDependencyError
+
+    if importlib.util.find_spec("tensorboard") is None:
+        raise MissingDependencyError("tensorboard", "tensorboard", "--tensorboard")
+    return TensorBoardLogger(folder, name="", version="tensorboard")
+
+
+def _silence_advice() -> None:
+    """Leave out Lightning's announcements, and its advice that does not apply here.
+
+    Tokenised data in memory needs no loader workers; the arguments are given as it wants them given
+    only when they are read from the command line itself.
+    """
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    for pattern in (
+        ".*LightningCLI's args parameter is intended.*",
+        ".*does not have many workers.*",
+        ".*Checkpoint directory .* exists and is not empty.*",
+        ".*The number of training batches .* is smaller than the logging interval.*",
+        ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",
+    ):
+        warnings.filterwarnings("ignore", pattern)
