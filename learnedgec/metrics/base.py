@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec import cache
 from learnedgec._version import __version__
 from learnedgec.errors import InputError
 from learnedgec.references import References
@@ -214,10 +215,34 @@ class Metric(ABC):
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems, computing each distinct row once.
 
-        Two rows are the same where source, hypothesis and references are; systems often agree.
+        Two rows are the same where source, hypothesis and references are; systems often agree. With
+        `runtime.cache_dir`, whole systems are read from there where they were computed before, under
+        the same signature, for the same texts; what is new is kept there.
         """
         self._check(sources, systems, references)
         used = references if self.needs_references else None
+        if runtime.cache_dir is None:
+            return self._distinct(sources, systems, used, runtime)
+        about = [self.signature(references, runtime=runtime), repr(used and used.rows)]
+        keys = {name: cache.key_of(*about, sources, systems[name]) for name in systems}
+        kept = {name: cache.load(runtime.cache_dir, key) for name, key in keys.items()}
+        missing = {name: systems[name] for name in systems if kept[name] is None}
+        computed = self._distinct(sources, missing, used, runtime) if missing else {}
+        for name, statistics in computed.items():
+            cache.store(runtime.cache_dir, keys[name], statistics.arrays, statistics.records)
+        return {
+            name: computed[name] if entry is None else Statistics(entry[0], tuple(entry[1]))
+            for name, entry in kept.items()
+        }
+
+    def _distinct(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        used: References | None,
+        runtime: Runtime,
+    ) -> dict[str, Statistics]:
+        """Compute each distinct row of all systems once."""
         rows: dict[tuple[Any, ...], int] = {}
         first: list[tuple[int, str]] = []
         index_of: dict[str, list[int]] = {}
