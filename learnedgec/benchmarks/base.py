@@ -132,11 +132,46 @@ class Benchmark:
             excluded=kept(self.excluded),
         )
 
+    def exclude_own_references(self) -> Benchmark:
+        """Return the benchmark with every system excluded from references that are its own text.
+
+        A system that equals one annotator's reference in every sentence *is* that reference (REF-F and
+        REF-M of SEEDA are expert rewrites) and would be compared with itself. It is scored against the
+        others, and a notice says so; where there are no others it keeps them, and a notice says so.
+        """
+        if self.references is None:
+            return self
+        texts: dict[int, dict[int, str]] = {}
+        for number, row in enumerate(self.references):
+            for reference in row:
+                texts.setdefault(reference.annotator, {})[number] = reference.text
+        excluded, notices = dict(self.excluded), list(self.notices)
+        for name, hypotheses in self.systems.items():
+            own = frozenset(
+                annotator
+                for annotator, column in texts.items()
+                if all(
+                    hypotheses[number].split() == text.split() for number, text in column.items()
+                )
+            )
+            if not own:
+                continue
+            what = f"{name} is the reference of annotator {', '.join(map(str, sorted(own)))}"
+            if all(any(r.annotator not in own for r in row) for row in self.references if row):
+                excluded[name] = own
+                notices.append(f"{what}, which is left out when {name} is scored.")
+            else:
+                notices.append(
+                    f"{what} and there is no other: its reference-based score is perfect."
+                )
+        return dataclasses.replace(self, excluded=excluded, notices=tuple(notices))
+
     def comparisons(self, systems: Iterable[str] | None = None) -> Comparisons:
         """Return every pair of the given systems that somebody ranked, ties included.
 
         Pairs are in the order of the rankings and, within one, of its file: first with second, first
-        with third, …, second with third. Each annotation counts, also of the same sentence.
+        with third, …, second with third. Each annotation counts, also of the same sentence. Systems
+        are numbered in the order of `systems`, whatever order a ranking lists them in.
 
         Args:
             systems: the systems to pair; those under evaluation if absent. `ranked_systems` gives all.

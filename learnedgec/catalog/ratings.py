@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec.catalog.files import dataset, path
+from learnedgec.catalog.sample import sample_folder
 from learnedgec.catalog.tables import read_table, sentence_number
 from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.text import PathLike, check_lengths, read_jsonl, read_lines
 
-__all__ = ["RATED", "Rating", "load_ratings", "read_ratings"]
+__all__ = ["RATED", "Rating", "dimensions", "load_ratings", "read_ratings"]
 
 # Columns of a ratings file that are not dimensions.
 _TEXT_COLUMNS = ("source", "hypothesis", "system", "group", "id")
@@ -54,6 +55,7 @@ def load_ratings(name: str) -> list[Rating]:
               nobody could judge belong to no split and are left out;
             - `sts`, or a part such as `sts:2015` or `sts:2012/MSRpar.train`: meaning, 0 to 5; pairs
               without a gold score are left out;
+            - `sample`: the three dimensions of TMU-GFM for the embedded sample;
             - a file or folder as for `read_ratings`.
 
     Raises:
@@ -112,14 +114,14 @@ def _rating(record: Mapping[str, Any], place: str) -> Rating:
     return Rating(
         texts["source"],
         texts["hypothesis"],
-        _values(record, place),
+        dimensions(record, place),
         texts["system"],
         texts["group"] or texts["source"] or texts["hypothesis"],
     )
 
 
-def _values(record: Mapping[str, Any], place: str) -> dict[str, float]:
-    """Return the dimensions of one row that hold a number."""
+def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
+    """Return the dimensions of one row of a table that hold a number, skipping the text columns."""
     values = {}
     for column, value in record.items():
         if column in _TEXT_COLUMNS or value is None or value == "":
@@ -148,7 +150,7 @@ def _read_folder(folder: Path) -> Iterator[Rating]:
         yield Rating(
             sources[number],
             systems[system][number],
-            _values(record, place),
+            dimensions(record, place),
             system,
             sources[number],
         )
@@ -221,9 +223,19 @@ def _sts(part: str) -> list[Rating]:
     return ratings
 
 
+def _sample(part: str) -> list[Rating]:
+    _no_parts("sample", part)
+    return read_ratings(sample_folder())
+
+
 def _no_parts(name: str, part: str) -> None:
     if part:
         raise InputError(f"{name} has no parts; write {name!r} alone, not '{name}:{part}'.")
 
 
-RATED: Mapping[str, Callable[[str], list[Rating]]] = {"tmu-gfm": _tmu_gfm, "gug": _gug, "sts": _sts}
+RATED: Mapping[str, Callable[[str], list[Rating]]] = {
+    "tmu-gfm": _tmu_gfm,
+    "gug": _gug,
+    "sts": _sts,
+    "sample": _sample,
+}
