@@ -52,7 +52,8 @@ def load_ratings(name: str) -> list[Rating]:
               et al. 2020); a rater's 0 says "cannot be judged" and is not in the mean;
             - `gug`, or one of its own splits `gug:train`, `gug:dev`, `gug:test`: grammaticality, 1 to
               4, mean of one expert and five others (Heilman et al. 2014); its 110 sentences that
-              nobody could judge belong to no split and are left out;
+              nobody could judge belong to no split and are left out. JFLEG's dev sentences are GUG's
+              test split and its test sentences GUG's dev split: train on `gug:train` to test on JFLEG;
             - `sts`, or a part such as `sts:2015` or `sts:2012/MSRpar.train`: meaning, 0 to 5; pairs
               without a gold score are left out;
             - `sample`: the three dimensions of TMU-GFM for the embedded sample;

@@ -18,6 +18,7 @@ __all__ = ["COMMANDS", "main", "run"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("learnedgec.cli.score", "score system outputs with any metric"),
     "train": ("learnedgec.cli.train", "fine-tune an evaluator from a configuration"),
+    "data": ("learnedgec.cli.data", "list, download and verify the public datasets"),
     "metrics": ("learnedgec.cli.metrics", "list the metrics, or explain one"),
     "evaluators": ("learnedgec.cli.evaluators", "list the trained evaluators, or explain one"),
 }

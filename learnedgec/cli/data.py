@@ -1,0 +1,130 @@
+"""`learnedgec data list | fetch NAME… | verify [NAME…]`: the public datasets and their files here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jsonargparse import ArgumentParser, Namespace
+
+from learnedgec.catalog.files import DATASETS, Dataset, cache_folder, dataset, fetch, verify
+from learnedgec.cli.inputs import make_parser
+from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec data`."""
+    parser = make_parser("data", "List, download and verify the public datasets of the catalog.")
+    actions = parser.add_subcommands(dest="action", title="actions")
+    listing = ArgumentParser(exit_on_error=False)
+    add_output_arguments(listing)
+    actions.add_subcommand("list", listing, help="name, files, size and licence of each dataset")
+    fetching = ArgumentParser(exit_on_error=False)
+    fetching.add_argument("names", nargs="*", type=str, help="datasets, or all")
+    fetching.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    _add_mirror(fetching)
+    actions.add_subcommand("fetch", fetching, help="download datasets into the cache")
+    verifying = ArgumentParser(exit_on_error=False)
+    verifying.add_argument("names", nargs="*", type=str, help="datasets; all where none is named")
+    _add_mirror(verifying)
+    add_output_arguments(verifying)
+    actions.add_subcommand("verify", verifying, help="compare the files here with the catalog")
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    actions = {"list": _list, "fetch": _fetch, "verify": _verify}
+    actions[options.action](options[options.action])
+
+
+def _add_mirror(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--mirror",
+        type=str,
+        help="read from this folder, DIR/OWNER/REPOSITORY/COMMIT/PATH, instead of the cache and the "
+        "network (default: LEARNEDGEC_MIRROR)",
+    )
+
+
+def _list(options: Namespace) -> None:
+    rows = [
+        {
+            "dataset": found.name,
+            "files": len(found.files),
+            "MB": round(found.bytes / 1e6, 1),
+            "licence": found.licence,
+            "about": found.about,
+        }
+        for found in DATASETS.values()
+    ]
+    payload = [
+        {
+            "dataset": found.name,
+            "about": found.about,
+            "licence": found.licence,
+            "repository": found.repository,
+            "commit": found.commit,
+            "files": [
+                {"path": file.path, "url": found.url(file.path), "bytes": file.bytes, "sha256": file.sha256}
+                for file in found.files.values()
+            ],
+        }
+        for found in DATASETS.values()
+    ]  # fmt: skip
+    table = [{**row, "MB": f"{row['MB']:.1f}"} for row in rows]
+    emit(rows, format=options.format, payload=payload, out=options.out, table_rows=table)
+
+
+def _fetch(options: Namespace) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    if not options.names:
+        raise InputError(f"no dataset was named; give all, or any of {', '.join(DATASETS)}.")
+    names = list(DATASETS) if options.names == ["all"] else options.names
+    datasets = [dataset(name) for name in names]
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        console=Console(stderr=True),
+        disable=options.quiet,
+    ) as progress:
+        for found in datasets:
+            _fetch_one(found, options.mirror, progress)
+
+
+def _fetch_one(found: Dataset, mirror: str | None, progress: Progress) -> None:
+    """Fetch one dataset under a bar of its own."""
+    task = progress.add_task(found.name, total=found.bytes)
+    fetch(found.name, mirror=mirror, advance=lambda file: progress.advance(task, file.bytes))
+
+
+def _verify(options: Namespace) -> None:
+    names = options.names or list(DATASETS)
+    rows = []
+    for name in names:
+        statuses = verify(name, mirror=options.mirror)
+        counts = Counter(status.state for status in statuses)
+        rows.append(
+            {"dataset": name, **{state: counts[state] for state in ("ok", "absent", "altered")}}
+        )
+        for status in statuses:
+            if status.state == "altered":
+                notice(f"{status.place} is altered.")
+    emit(rows, format=options.format, out=options.out)
+    altered = [str(row["dataset"]) for row in rows if row["altered"]]
+    absent = [str(row["dataset"]) for row in rows if row["absent"]] if options.names else []
+    if altered or absent:
+        what = "altered" if altered else "incomplete"
+        raise DataError(
+            f"{', '.join(altered or absent)}: {what}; delete what is altered and run: "
+            f"learnedgec data fetch {' '.join(altered or absent)} (the cache is {cache_folder()})."
+        )
