@@ -19,9 +19,12 @@ __all__ = [
     "Agreement",
     "Ties",
     "agreement",
+    "agreement_with_ties",
     "at_equal_counts",
+    "decided",
     "human_wins",
-    "tie_calibrated_accuracy",
+    "preferences",
+    "tie_threshold",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -92,22 +95,40 @@ def agreement(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric"
         >>> agreement(np.array([[0.9, 0.5], [0.1, 0.5]]), told).accuracy
         0.5
     """
-    if ties not in get_args(Ties):
-        raise InputError(f"no treatment of ties {ties!r}; choose {' or '.join(get_args(Ties))}.")
-    decided = comparisons.outcome != 0
-    sentence, outcome = comparisons.sentence[decided], comparisons.outcome[decided]
-    first, second = comparisons.first[decided], comparisons.second[decided]
-    preference = np.sign(scores[first, sentence] - scores[second, sentence])
-    if ties == "official":
-        preference = np.where(preference == 0, np.where(first < second, -1, 1), preference)
-    product = preference * outcome
+    told = decided(comparisons)
+    product = preferences(scores, told, ties) * told.outcome
 
     def per_sentence(chosen: npt.NDArray[np.bool_]) -> Floats:
-        return np.bincount(sentence[chosen], minlength=scores.shape[1]).astype(np.float64)
+        return np.bincount(told.sentence[chosen], minlength=scores.shape[1]).astype(np.float64)
 
     return Agreement(
         per_sentence(product > 0), per_sentence(product < 0), per_sentence(product == 0)
     )
+
+
+def preferences(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric") -> Floats:
+    """Return which output of each comparison the metric prefers: 1 the first, -1 the second, 0 none.
+
+    Args:
+        scores: (…, S, N).
+        comparisons: C comparisons.
+        ties: as for `agreement`.
+
+    Returns:
+        float64 (…, C).
+    """
+    if ties not in get_args(Ties):
+        raise InputError(f"no treatment of ties {ties!r}; choose {' or '.join(get_args(Ties))}.")
+    preference: Floats = np.sign(_differences(scores, comparisons))
+    if ties == "official":
+        listed_first = np.where(comparisons.first < comparisons.second, -1.0, 1.0)
+        preference = np.where(preference == 0, listed_first, preference)
+    return preference
+
+
+def decided(comparisons: Comparisons) -> Comparisons:
+    """Return only the comparisons that are no ties."""
+    return _chosen(comparisons, comparisons.outcome != 0)
 
 
 def at_equal_counts(comparisons: Comparisons, counts: Floats) -> Comparisons:
@@ -119,57 +140,81 @@ def at_equal_counts(comparisons: Comparisons, counts: Floats) -> Comparisons:
         comparisons: what people said.
         counts: (S, N), in the order of `comparisons.systems`.
     """
-    equal = (
-        counts[comparisons.first, comparisons.sentence]
-        == counts[comparisons.second, comparisons.sentence]
-    )
-    return dataclasses.replace(
-        comparisons,
-        **{
-            field.name: getattr(comparisons, field.name)[equal]
-            for field in dataclasses.fields(comparisons)
-            if field.name != "systems"
-        },
-    )
+    edits = _differences(counts, comparisons)
+    return _chosen(comparisons, edits == 0)
 
 
-def tie_calibrated_accuracy(scores: Floats, comparisons: Comparisons) -> tuple[float, float]:
-    """Return the best accuracy on better, worse *and tied*, and the threshold that reaches it.
+def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
+    """Return ε, the difference of scores up to which calling a tie agrees with people most often.
 
-    A metric whose scores differ by at most ε says "tied"; ε is chosen on the same comparisons, the
-    smallest where several are best. Unlike the plain accuracy this rewards knowing when two outputs
-    are as good as each other, and does not punish metrics for scores that are never equal.
-
-    Source: Deutsch et al., "Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and
-    Tie Calibration" (EMNLP 2023). Systems with the same output count as a human tie here.
+    The smallest where several are best; NaN where there is no comparison.
 
     Args:
         scores: (S, N), in the order of `comparisons.systems`.
         comparisons: what people said, ties included.
-
-    Returns:
-        (accuracy, ε); NaN for both where there is no comparison.
     """
     if not len(comparisons):
-        return float("nan"), float("nan")
-    difference = (
-        scores[comparisons.first, comparisons.sentence]
-        - scores[comparisons.second, comparisons.sentence]
-    )
+        return float("nan")
+    difference = _differences(scores, comparisons)
     distance = np.abs(difference)
     order = np.argsort(distance, kind="stable")
     distance = distance[order]
     concordant = (np.sign(difference) * comparisons.outcome > 0)[order]
     tied = (comparisons.outcome == 0)[order]
-    # With ε at the k-th smallest distance, the first k pairs are called ties and the others are not.
+    # With ε at the k-th smallest distance, the first k comparisons are called ties, the others not.
     right = np.cumsum(tied) + concordant.sum() - np.cumsum(concordant)
     last = np.append(distance[1:] != distance[:-1], True)
     candidates, gains = distance[last], right[last]
     if distance[0] > 0:
         candidates = np.insert(candidates, 0, 0.0)
         gains = np.insert(gains, 0, concordant.sum())
-    best = int(np.argmax(gains))
-    return float(gains[best] / len(distance)), float(candidates[best])
+    return float(candidates[np.argmax(gains)])
+
+
+def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: float) -> Agreement:
+    """Return the agreement on better, worse *and tied*, the metric tying up to a threshold.
+
+    With the threshold of `tie_threshold` its accuracy is the tie-calibrated one. Unlike the plain
+    accuracy it rewards knowing when two outputs are as good as each other, and does not favour metrics
+    whose scores are never equal. Every comparison is concordant or discordant here.
+
+    Source: Deutsch et al., "Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and
+    Tie Calibration" (EMNLP 2023). Systems with the same output count as a human tie.
+
+    Args:
+        scores: (S, N), in the order of `comparisons.systems`.
+        comparisons: what people said, ties included.
+        threshold: ε.
+    """
+    difference = _differences(scores, comparisons)
+    preference = np.where(np.abs(difference) <= threshold, 0, np.sign(difference))
+    right = preference == comparisons.outcome
+    concordant, discordant = (
+        np.bincount(comparisons.sentence[chosen], minlength=scores.shape[1]).astype(np.float64)
+        for chosen in (right, ~right)
+    )
+    return Agreement(concordant, discordant, np.zeros(scores.shape[1]))
+
+
+def _differences(scores: Floats, comparisons: Comparisons) -> Floats:
+    """Return, per comparison, the score of the first output minus that of the second."""
+    differences: Floats = (
+        scores[..., comparisons.first, comparisons.sentence]
+        - scores[..., comparisons.second, comparisons.sentence]
+    )
+    return differences
+
+
+def _chosen(comparisons: Comparisons, kept: npt.NDArray[np.bool_]) -> Comparisons:
+    """Return the comparisons that are marked."""
+    return dataclasses.replace(
+        comparisons,
+        **{
+            field.name: getattr(comparisons, field.name)[kept]
+            for field in dataclasses.fields(comparisons)
+            if field.name != "systems"
+        },
+    )
 
 
 def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats]:

@@ -103,7 +103,8 @@ def correlate(kind: Correlation, human: Floats, metric: Floats) -> Floats:
             f"{human.shape[-1]} human scores and {metric.shape[-1]} metric scores; both must be of "
             "the same systems."
         )
-    return _CORRELATIONS[kind](human, metric)
+    known = ~(np.isnan(human).any(axis=-1) | np.isnan(metric).any(axis=-1))
+    return np.where(known, _CORRELATIONS[kind](human, metric), np.nan)
 
 
 def partial(kind: Correlation, human: Floats, metric: Floats, control: Floats) -> Floats:

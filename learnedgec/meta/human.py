@@ -1,0 +1,154 @@
+"""What people said of a benchmark's systems: a score of each, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.meta.agreement import human_wins
+from learnedgec.meta.correlation import one_sided_p_values
+from learnedgec.ranking import expected_wins
+from learnedgec.skill import rate_judgements
+
+__all__ = ["HumanScores", "default_human", "human_scores"]
+
+Floats = npt.NDArray[np.float64]
+
+# Runs behind TrueSkill scores that are not published, as many as behind those that are.
+_RUNS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class HumanScores:
+    """People's scores of the S systems under evaluation.
+
+    Attributes:
+        name: `EW`, `TS`, a rated dimension or another published score.
+        scores: float64 (S,), the published ones where there are some.
+        many: float64 (B, S), computed on resamples of the sentences, NaN where a resample has no
+            judgement of some system; the same scores throughout where nothing but them is known.
+        p_values: float64 (pairs i < j,), one-sided, that people prefer the first; `None` where nothing
+            but scores is known.
+        ratings: float64 (S, N), the ratings behind the scores, or `None`.
+    """
+
+    name: str
+    scores: Floats
+    many: Floats
+    p_values: Floats | None = None
+    ratings: Floats | None = None
+
+
+def default_human(benchmark: Benchmark) -> list[str]:
+    """Return the human scores that a benchmark is evaluated against if none is named.
+
+    TrueSkill where it is published (as in Kobayashi et al. 2024), else expected wins where systems
+    were ranked, else every rated dimension, else every published score.
+    """
+    if "TS" in benchmark.official:
+        return ["TS"]
+    if benchmark.rankings:
+        return ["EW"]
+    return list(benchmark.ratings or benchmark.official)
+
+
+def human_scores(benchmark: Benchmark, name: str, drawn: Floats, *, seed: int = 0) -> HumanScores:
+    """Return a human score of each system, with its resamples.
+
+    Args:
+        benchmark: the benchmark.
+        name: `EW` (expected wins) or `TS` (TrueSkill) where systems were ranked, a rated dimension, or
+            a published score; `mean` is the only dimension there is.
+        drawn: (B, N), how often each of B resamples has drawn each sentence.
+        seed: of TrueSkill's runs and of the permutations behind the p-values.
+
+    Raises:
+        UnknownNameError: the benchmark has no such score.
+        InputError: a system under evaluation has none.
+    """
+    published = benchmark.official.get(name)
+    dimension = name
+    if name == "mean" and len(benchmark.ratings) == 1:
+        dimension = next(iter(benchmark.ratings))
+    if name in ("EW", "TS") and benchmark.rankings:
+        found = _from_rankings(benchmark, name, drawn, seed, computed=published is None)
+    elif dimension in benchmark.ratings:
+        found = _from_ratings(benchmark, name, dimension, drawn, seed)
+    elif published is None:
+        known = {*benchmark.official, *benchmark.ratings}
+        known |= {"EW", "TS"} if benchmark.rankings else set()
+        raise UnknownNameError(f"human score of {benchmark.name}", name, known)
+    else:
+        found = HumanScores(name, np.empty(0), np.empty(0))
+    if published is None:
+        return found
+    missing = [system for system in benchmark.systems if system not in published]
+    if missing:
+        raise InputError(
+            f"{benchmark.name} has no human score {name} of {missing[0]}; select the systems that have."
+        )
+    scores = np.array([published[system] for system in benchmark.systems])
+    many = found.many if found.many.size else np.broadcast_to(scores, (len(drawn), len(scores)))
+    return HumanScores(name, scores, many, found.p_values, found.ratings)
+
+
+def _from_rankings(
+    benchmark: Benchmark, name: str, drawn: Floats, seed: int, *, computed: bool
+) -> HumanScores:
+    """Compute expected wins or TrueSkill from the judgements of all systems, as published scores are.
+
+    TrueSkill takes the mean of 1,000 runs, but one run on each resample.
+    """
+    ranked = benchmark.ranked_systems
+    for system in benchmark.systems:
+        if system not in ranked:
+            raise InputError(
+                f"{system} was not ranked in {benchmark.name}; select the systems that were."
+            )
+    wins, ties = human_wins(benchmark.comparisons(ranked), len(benchmark.sources))
+    many_wins, many_ties = (np.tensordot(drawn, counts, axes=1) for counts in (wins, ties))
+    played = (many_wins + many_wins.swapaxes(1, 2) > 0).any(axis=2).all(axis=1)
+    many = np.full((len(drawn), len(ranked)), np.nan)
+    scores = np.zeros(len(ranked))
+    if name == "EW":
+        scores = expected_wins(wins.sum(axis=0))
+        many[played] = expected_wins(many_wins[played])
+    else:
+        if computed:
+            runs = rate_judgements(wins.sum(axis=0), ties.sum(axis=0), runs=_RUNS, seed=seed)
+            scores = runs.mean(axis=0)
+        if played.any():
+            many[played] = rate_judgements(
+                many_wins[played], many_ties[played], runs=int(played.sum()), seed=seed
+            )
+    size = len(benchmark.systems)
+    first, second = np.triu_indices(size, 1)
+    differences = wins[:, first, second] - wins[:, second, first]
+    p_values = one_sided_p_values(differences, count=len(drawn), seed=seed)
+    return HumanScores(name, scores[:size], many[:, :size], p_values)
+
+
+def _from_ratings(
+    benchmark: Benchmark, name: str, dimension: str, drawn: Floats, seed: int
+) -> HumanScores:
+    """Compute each system's mean rating."""
+    of_system = benchmark.ratings[dimension]
+    for system in benchmark.systems:
+        if system not in of_system or np.isnan(of_system[system]).all():
+            raise InputError(
+                f"no output of {system} is rated for {dimension} in {benchmark.name}; select the "
+                "systems that are."
+            )
+    ratings = np.stack([of_system[system] for system in benchmark.systems])
+    rated = ~np.isnan(ratings)
+    values, counts = np.where(rated, ratings, 0.0), drawn @ rated.T
+    many = np.divide(drawn @ values.T, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    first, second = np.triu_indices(len(ratings), 1)
+    both = rated[first] & rated[second]
+    differences = np.where(both, values[first] - values[second], 0.0).T
+    p_values = one_sided_p_values(differences, count=len(drawn), seed=seed)
+    return HumanScores(name, values.sum(axis=1) / rated.sum(axis=1), many, p_values, ratings)
