@@ -1,1 +1,15 @@
 """Human judgements of system outputs, behind one shape (`base`), found by name (`names`)."""
+
+from learnedgec.benchmarks.base import Benchmark, Comparisons, Ranking
+from learnedgec.benchmarks.folder import read_benchmark
+from learnedgec.benchmarks.names import BENCHMARKS, expand_benchmarks, load_benchmark
+
+__all__ = [
+    "BENCHMARKS",
+    "Benchmark",
+    "Comparisons",
+    "Ranking",
+    "expand_benchmarks",
+    "load_benchmark",
+    "read_benchmark",
+]
