@@ -3,6 +3,10 @@
     metric     = name [ "(" parameter { "," parameter } ")" ]
     parameter  = identifier "=" literal          a Python literal: 0.5, 4, 'text', True, None, (1, 2)
 
+A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): what it stands for is
+read from its file, and parameters may be given on top. A metric that is made of others holds their
+names as texts: `ensemble(members=('some', 'm2(beta=1.0)'), weights=(0.6, 0.4))`.
+
 `parse_metric` reads a name, `str(metric)` writes it back with every parameter. The same names serve
 the command line, configurations, reports and cache keys. Modules are imported when a name is used,
 so listing the metrics loads neither torch nor spaCy. Other packages add metrics under the entry
@@ -23,8 +27,9 @@ from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.tuned import read_tuned
 
-__all__ = ["METRICS", "Entry", "load_metric", "metric_class", "parse_metric"]
+__all__ = ["METRICS", "Entry", "is_metric_name", "load_metric", "metric_class", "parse_metric"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +46,17 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.ngram:Gleu",
         "n-gram overlap with references, penalising n-grams kept from the source",
     ),
+    "green": Entry(
+        "learnedgec.metrics.ngram:Green",
+        "F-score over n-grams rightly kept, deleted and inserted",
+    ),
     "some": Entry(
         "learnedgec.metrics.learned:Some",
         "learned grammaticality, fluency and meaning, without references",
+    ),
+    "ensemble": Entry(
+        "learnedgec.metrics.ensemble:Ensemble",
+        "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)",
     ),
     "edit-count": Entry(
         "learnedgec.metrics.sentinels:EditCount",
@@ -78,6 +91,15 @@ def _entry(name: str) -> Entry:
     raise UnknownNameError("metric", name, METRICS, hint="`learnedgec metrics` lists them.")
 
 
+def is_metric_name(name: str) -> bool:
+    """Return whether a metric, or an installed one, has exactly this name."""
+    try:
+        _entry(name)
+    except UnknownNameError:
+        return False
+    return True
+
+
 def metric_class(name: str) -> type[Metric]:
     """Return the class behind a metric's name, importing its module.
 
@@ -93,7 +115,8 @@ def load_metric(name: str, **parameters: Any) -> Metric:
     """Return the metric that `name` describes, with the given parameters instead of the name's.
 
     Args:
-        name: a name in the grammar above, such as `gleu` or `some(fluency_weight=0.5)`.
+        name: a name in the grammar above, such as `gleu`, `some(weights=(0.5, 0.4, 0.1))` or the
+            name of a tuned metric, such as `some@jfleg`.
         parameters: override parameters of the name.
 
     Raises:
@@ -111,9 +134,11 @@ def load_metric(name: str, **parameters: Any) -> Metric:
             f"{name!r} is not a metric; a name such as gleu or m2(beta=1.0) was expected."
         )
     base, arguments = match.groups()
-    entry = _entry(base)
-    given = {**entry.parameters, **_parse_arguments(base, arguments or "()"), **parameters}
-    return _build(base, metric_class(base), given)
+    parameters = {**_parse_arguments(base, arguments or "()"), **parameters}
+    if "@" in base:
+        return load_metric(read_tuned(base).metric, **parameters)
+    kind = metric_class(base)
+    return _build(base, kind, {**_entry(base).parameters, **kind.expand(parameters)})
 
 
 def parse_metric(name: str) -> Metric:

@@ -1,0 +1,123 @@
+"""Time GLEU and GREEN against the package gec-metrics, on the 15 SEEDA systems and CoNLL-14's references.
+
+    python scripts/benchmark/ngram.py --peer-python VENV/bin/python
+
+`VENV` has `gec-metrics` (0.1.1 was measured) and need not have learnedgec: the same file runs there with
+`--peer`. Both sides get the same sentences in memory, one thread, and only scoring is timed. GLEU is compared
+with the peer's `GLEUOfficial`, GREEN with its `GREEN`, both with their defaults.
+
+The inputs are first made such that both sides define the same score (`--as-is` leaves them): tokens are
+separated by one plain space (the peer splits at that alone, and some outputs have two, or others);
+sentences shorter than 4 tokens are left out (where an order has no n-gram the peer takes a recall of 1, the
+official GREEN and learnedgec 0), and so are those where a system's GREEN is 0 with every reference (the
+peer then takes the first one, the official GREEN the best in shorter n-grams).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+Inputs = dict[str, Any]
+
+
+def read_seeda(as_is: bool) -> Inputs:
+    """Return sources, references and systems by name."""
+    from learnedgec import References, load_metric
+    from learnedgec.catalog import dataset, path
+    from learnedgec.text import read_lines
+
+    systems = {
+        Path(file).stem: read_lines(path("seeda", file))
+        for file in dataset("seeda").files
+        if file.startswith("outputs/all/")
+    }
+    sources = read_lines(path("conll14", "data/source"))
+    references = [read_lines(path("conll14", f"data/reference/ref{number}")) for number in (0, 1)]
+    rows = list(zip(sources, *references, *systems.values(), strict=True))
+    if not as_is:
+        rows = [tuple(" ".join(text.split()) for text in row) for row in rows]
+        rows = [row for row in rows if min(len(text.split()) for text in row) >= 4]
+        source, *others = map(list, zip(*rows, strict=True))
+        green, choices = load_metric("green"), References.from_texts(*others[:2])
+        scores = [green.score(source, lines, choices).sentences for lines in others[2:]]
+        rows = [row for row, *values in zip(rows, *scores, strict=True) if min(values) > 0]
+    source, *others = map(list, zip(*rows, strict=True))
+    return {
+        "sources": source,
+        "references": others[:2],
+        "systems": dict(zip(systems, others[2:], strict=True)),
+    }
+
+
+def run_learnedgec(inputs: Inputs) -> dict[str, Any]:
+    from learnedgec import References, load_metric
+
+    references = References.from_texts(*inputs["references"])
+    found: dict[str, Any] = {}
+    for name in ("gleu", "green"):
+        start = time.perf_counter()
+        scores = load_metric(name).score_systems(inputs["sources"], inputs["systems"], references)
+        found[name] = {
+            "seconds": time.perf_counter() - start,
+            "scores": {system: score.value for system, score in scores.items()},
+        }
+    return found
+
+
+def run_peer(inputs: Inputs) -> dict[str, Any]:
+    metrics = importlib.import_module("gec_metrics.metrics")
+
+    found: dict[str, Any] = {}
+    for name, kind in (("gleu", metrics.GLEUOfficial), ("green", metrics.GREEN)):
+        start = time.perf_counter()
+        metric = kind(kind.Config())
+        scores = {
+            system: metric.score_corpus(inputs["sources"], hypotheses, inputs["references"])
+            for system, hypotheses in inputs["systems"].items()
+        }
+        found[name] = {"seconds": time.perf_counter() - start, "scores": scores}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--peer-python", help="interpreter of an environment with gec-metrics")
+    parser.add_argument("--as-is", action="store_true", help="do not make the inputs equal")
+    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peer:
+        json.dump(run_peer(json.load(sys.stdin)), sys.stdout)
+        return
+    inputs = read_seeda(options.as_is)
+    print(f"{len(inputs['systems'])} systems, {len(inputs['sources'])} sentences, 2 references")
+    own = run_learnedgec(inputs)
+    peer = None
+    if options.peer_python:
+        done = subprocess.run(
+            [options.peer_python, __file__, "--peer"],
+            input=json.dumps(inputs),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        peer = json.loads(done.stdout)
+    for name, found in own.items():
+        line = f"{name:6} learnedgec {found['seconds']:7.2f} s"
+        if peer:
+            other = peer[name]
+            apart = max(abs(found["scores"][s] - other["scores"][s]) for s in found["scores"])
+            ratio = other["seconds"] / found["seconds"]
+            line += f"  gec-metrics {other['seconds']:7.2f} s  ratio {ratio:6.1f}"
+            line += f"  largest difference of a score {apart:.1e}"
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
