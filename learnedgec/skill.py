@@ -220,23 +220,24 @@ def rate_judgements(
     tie_share, decided_share = ties / share, (ties + wins) / share
     random = np.random.default_rng(seed)
     run = np.arange(runs)
-    mu = np.zeros((runs, size))
-    variance = np.full((runs, size), sigma**2)
+    # One column per run: sums and maxima over systems then run along contiguous rows.
+    mu = np.zeros((size, runs))
+    variance = np.full((size, runs), sigma**2)
     for _ in range(games):
-        a = size - 1 - variance[:, ::-1].argmax(axis=1)
-        weights = np.exp(-np.abs(mu - mu[run, a][:, None])) * played[run, a]
-        bounds = weights.cumsum(axis=1)
+        a = size - 1 - variance[::-1].argmax(axis=0)
+        mu_a = mu[a, run]
+        bounds = np.cumsum(np.exp(-np.abs(mu - mu_a)) * played[run, a].T, axis=0)
         draws = random.random((2, runs))
-        b = (bounds < (draws[0] * bounds[:, -1])[:, None]).sum(axis=1)
+        b = np.count_nonzero(bounds <= draws[0] * bounds[-1], axis=0)
         outcome = np.where(
             draws[1] < tie_share[run, a, b],
             0,
             np.where(draws[1] < decided_share[run, a, b], 1, -1),
         )
-        mu[run, a], mu[run, b], variance[run, a], variance[run, b] = _update(
-            mu[run, a], mu[run, b], variance[run, a], variance[run, b], outcome, beta, margin
+        mu[a, run], mu[b, run], variance[a, run], variance[b, run] = _update(
+            mu_a, mu[b, run], variance[a, run], variance[b, run], outcome, beta, margin
         )
-    return mu
+    return np.ascontiguousarray(mu.T)
 
 
 def _outcomes(scores: Floats) -> npt.NDArray[np.int8]:

@@ -290,7 +290,9 @@ class _Field:
         self.samples = resample(size, protocol.resamples, protocol.seed)
         self.drawn = multiplicities(self.samples, size)
         self.draws = resample(len(benchmark.systems), protocol.resamples, protocol.seed + 1)
-        self.human = human_scores(benchmark, human, self.drawn, seed=protocol.seed)
+        self.human = human_scores(
+            benchmark, human, self.drawn, seed=protocol.seed, cache_dir=runtime.cache_dir
+        )
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
         metric = parse_metric("edit-count")
         self.edits = sentence_scores(metric, _statistics(metric, benchmark, runtime))

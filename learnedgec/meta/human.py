@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec import cache
+from learnedgec._version import __version__
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.meta.agreement import human_wins
@@ -56,7 +59,14 @@ def default_human(benchmark: Benchmark) -> list[str]:
     return list(benchmark.ratings or benchmark.official)
 
 
-def human_scores(benchmark: Benchmark, name: str, drawn: Floats, *, seed: int = 0) -> HumanScores:
+def human_scores(
+    benchmark: Benchmark,
+    name: str,
+    drawn: Floats,
+    *,
+    seed: int = 0,
+    cache_dir: str | None = None,
+) -> HumanScores:
     """Return a human score of each system, with its resamples.
 
     Args:
@@ -65,6 +75,7 @@ def human_scores(benchmark: Benchmark, name: str, drawn: Floats, *, seed: int = 
             a published score; `mean` is the only dimension there is.
         drawn: (B, N), how often each of B resamples has drawn each sentence.
         seed: of TrueSkill's runs and of the permutations behind the p-values.
+        cache_dir: folder that keeps TrueSkill's runs, which take a while; `None` keeps nothing.
 
     Raises:
         UnknownNameError: the benchmark has no such score.
@@ -75,7 +86,7 @@ def human_scores(benchmark: Benchmark, name: str, drawn: Floats, *, seed: int = 
     if name == "mean" and len(benchmark.ratings) == 1:
         dimension = next(iter(benchmark.ratings))
     if name in ("EW", "TS") and benchmark.rankings:
-        found = _from_rankings(benchmark, name, drawn, seed, computed=published is None)
+        found = _from_rankings(benchmark, name, drawn, seed, cache_dir, computed=published is None)
     elif dimension in benchmark.ratings:
         found = _from_ratings(benchmark, name, dimension, drawn, seed)
     elif published is None:
@@ -97,13 +108,20 @@ def human_scores(benchmark: Benchmark, name: str, drawn: Floats, *, seed: int = 
 
 
 def _from_rankings(
-    benchmark: Benchmark, name: str, drawn: Floats, seed: int, *, computed: bool
+    benchmark: Benchmark,
+    name: str,
+    drawn: Floats,
+    seed: int,
+    cache_dir: str | None,
+    *,
+    computed: bool,
 ) -> HumanScores:
     """Compute expected wins or TrueSkill from the judgements of all systems, as published scores are.
 
     TrueSkill takes the mean of 1,000 runs, but one run on each resample.
     """
-    ranked = benchmark.ranked_systems
+    # By name, so that every choice of systems under evaluation shares one computation.
+    ranked = sorted(benchmark.ranked_systems)
     for system in benchmark.systems:
         if system not in ranked:
             raise InputError(
@@ -119,17 +137,30 @@ def _from_rankings(
         many[played] = expected_wins(many_wins[played])
     else:
         if computed:
-            runs = rate_judgements(wins.sum(axis=0), ties.sum(axis=0), runs=_RUNS, seed=seed)
+            runs = _rate(wins.sum(axis=0), ties.sum(axis=0), _RUNS, seed, cache_dir)
             scores = runs.mean(axis=0)
         if played.any():
-            many[played] = rate_judgements(
-                many_wins[played], many_ties[played], runs=int(played.sum()), seed=seed
+            many[played] = _rate(
+                many_wins[played], many_ties[played], int(played.sum()), seed, cache_dir
             )
-    size = len(benchmark.systems)
-    first, second = np.triu_indices(size, 1)
+    chosen = np.array([ranked.index(system) for system in benchmark.systems])
+    first, second = (chosen[index] for index in np.triu_indices(len(chosen), 1))
     differences = wins[:, first, second] - wins[:, second, first]
     p_values = one_sided_p_values(differences, count=len(drawn), seed=seed)
-    return HumanScores(name, scores[:size], many[:, :size], p_values)
+    return HumanScores(name, scores[chosen], many[:, chosen], p_values)
+
+
+def _rate(wins: Floats, ties: Floats, runs: int, seed: int, cache_dir: str | None) -> Floats:
+    """Return TrueSkill's runs, float64 (runs, S), from the cache where they are known."""
+    if cache_dir is None:
+        return rate_judgements(wins, ties, runs=runs, seed=seed)
+    counts = hashlib.sha256(wins.tobytes() + ties.tobytes()).hexdigest()
+    key = cache.key_of(f"rate_judgements|{wins.shape}|{runs}|{seed}|{__version__}", counts)
+    if (kept := cache.load(cache_dir, key)) is not None:
+        return kept[0]["mu"]
+    mu = rate_judgements(wins, ties, runs=runs, seed=seed)
+    cache.store(cache_dir, key, {"mu": mu})
+    return mu
 
 
 def _from_ratings(
