@@ -28,6 +28,7 @@ __all__ = [
     "find_evaluator",
     "is_package",
     "list_evaluators",
+    "shelves",
 ]
 
 MANIFEST = "manifest.json"
@@ -73,8 +74,8 @@ def check_package(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _shelves() -> list[Path]:
-    """Return the folders in which evaluators are looked up by name, in order."""
+def shelves() -> list[Path]:
+    """Return the folders in which evaluators and tuned metrics are looked up by name, in order."""
     here = Path(__file__).parent
     own = os.environ.get("LEARNEDGEC_EVALUATORS")
     return [
@@ -93,7 +94,7 @@ def is_package(path: Path) -> bool:
 def list_evaluators() -> dict[str, Path]:
     """Return every evaluator that can be loaded by name, and where it is."""
     found: dict[str, Path] = {}
-    for shelf in _shelves():
+    for shelf in shelves():
         if shelf.is_dir():
             for path in sorted(shelf.iterdir()):
                 if is_package(path):

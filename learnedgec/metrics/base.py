@@ -116,6 +116,8 @@ class Metric(ABC):
 
     name: ClassVar[str]
     needs_references: ClassVar[bool] = True
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that the statistics do not depend on: trying other values of them is cheap."""
 
     # -- what a metric implements ------------------------------------------------------------
 
@@ -166,6 +168,15 @@ class Metric(ABC):
         """Return what else the score depends on: checkpoint, encoder, annotator, precision, order."""
         return {}
 
+    @classmethod
+    def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields' values that the keywords of a name stand for: here the same.
+
+        A metric with a shorthand of its own (`ensemble(some=0.6, impara=0.4)`) overrides this; what it
+        does not know stays, and is refused as an unknown parameter.
+        """
+        return dict(parameters)
+
     # -- what every metric can do --------------------------------------------------------------
 
     def __str__(self) -> str:
@@ -182,6 +193,19 @@ class Metric(ABC):
                 or getattr(self, field.name) != field.default
             ]
         )
+
+    @property
+    def for_statistics(self) -> Metric:
+        """The metric with its `aggregate_parameters` at their defaults.
+
+        Metrics for which it is equal have equal statistics.
+        """
+        defaults = {
+            field.name: field.default
+            for field in dataclasses.fields(self)
+            if field.name in self.aggregate_parameters
+        }
+        return dataclasses.replace(self, **defaults) if defaults else self
 
     def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
         inner = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields)
@@ -223,7 +247,8 @@ class Metric(ABC):
         used = references if self.needs_references else None
         if runtime.cache_dir is None:
             return self._distinct(sources, systems, used, runtime)
-        about = [self.signature(references, runtime=runtime), repr(used and used.rows)]
+        signature = self.for_statistics.signature(references, runtime=runtime)
+        about = [signature, repr(used and used.rows)]
         keys = {name: cache.key_of(*about, sources, systems[name]) for name in systems}
         kept = {name: cache.load(runtime.cache_dir, key) for name, key in keys.items()}
         missing = {name: systems[name] for name in systems if kept[name] is None}

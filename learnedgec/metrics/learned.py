@@ -63,6 +63,7 @@ class Some(Metric):
 
     name: ClassVar[str] = "some"
     needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
     model: str = "some-mini"
     grammaticality: str | None = None
     fluency: str | None = None

@@ -1,0 +1,237 @@
+"""A metric that is a weighted sum of other metrics."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.errors import InputError, ParameterError
+from learnedgec.metrics.base import Array, Floats, Metric, Statistics
+from learnedgec.references import References
+from learnedgec.runtime import Runtime
+
+__all__ = ["Ensemble"]
+
+
+@dataclass(frozen=True)
+class Ensemble(Metric):
+    """A weighted sum of metrics: `Σ wₖ·(xₖ − μₖ)/σₖ`, of corpus scores and of sentence scores alike.
+
+    Metrics live on different scales, so a weight means little until they are brought to one. μₖ and σₖ
+    are numbers that belong to the name: the mean and the standard deviation of the k-th metric's
+    sentence scores on the benchmark that `learnedgec tune` used. They are never taken from the systems
+    that are scored, whose scores would then depend on each other. Without `scales` the raw scores are
+    summed (μ = 0, σ = 1).
+
+    Names may be short: `ensemble(some=0.6, gleu=0.4)`, or with any metric's full name,
+    `ensemble(members={'some@jfleg': 0.6, 'm2(beta=1.0)': 0.4})`. Statistics are the members' own, side
+    by side, so nothing is computed or cached twice.
+
+    Attributes:
+        members: names of K metrics; printed with all their parameters.
+        weights: K weights; 1/K each if absent.
+        scales: K pairs (μ, σ), or nothing.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> both = parse_metric("ensemble(length=0.75, constant=0.25)")
+        >>> both.label, both.score(["He go ."], ["He goes ."]).value
+        ('ensemble(length=0.75, constant=0.25)', 2.25)
+    """
+
+    name: ClassVar[str] = "ensemble"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights", "scales"})
+    members: tuple[str, ...]
+    weights: tuple[float, ...] | None = None
+    scales: tuple[tuple[float, float], ...] | None = None
+
+    def __post_init__(self) -> None:
+        # The full names, so that two spellings of one ensemble are equal.
+        object.__setattr__(self, "members", tuple(map(str, self.metrics)))
+        object.__setattr__(
+            self, "needs_references", any(metric.needs_references for metric in self.metrics)
+        )
+        size = len(self.members)
+        if not size or len(set(self.members)) < size:
+            raise ParameterError("an ensemble needs members, each of them once.")
+        for what, values in (("weights", self.weights), ("scales", self.scales)):
+            if values is not None and len(values) != size:
+                raise ParameterError(f"ensemble: {len(values)} {what} for {size} members.")
+        weights = self._weights
+        if not all(math.isfinite(w) and w >= 0 for w in weights) or not any(weights):
+            raise ParameterError(
+                f"ensemble: the weights {weights} must not be negative, nor all zero."
+            )
+        for mean, deviation in self.scales or ():
+            if not (math.isfinite(mean) and math.isfinite(deviation) and deviation > 0):
+                raise ParameterError(
+                    f"ensemble: the scale {(mean, deviation)} must be a mean and a positive deviation."
+                )
+
+    @classmethod
+    def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Read `some=0.6` and `members={'some': 0.6}` as members with weights."""
+        from learnedgec.metrics.names import is_metric_name
+
+        given = dict(parameters)
+        fields = {field.name for field in dataclasses.fields(cls)}
+        metrics = [key for key in parameters if key not in fields and is_metric_name(key)]
+        short = {key: given.pop(key) for key in metrics}
+        members = given.get("members")
+        weighted = {**(members if isinstance(members, Mapping) else {}), **short}
+        if weighted:
+            if "weights" in given or (members is not None and not isinstance(members, Mapping)):
+                raise ParameterError("ensemble: give each member's weight once, in one way.")
+            given |= {"members": tuple(weighted), "weights": tuple(weighted.values())}
+        return given
+
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The members."""
+        from learnedgec.metrics.names import parse_metric
+
+        return tuple(map(parse_metric, self.members))
+
+    @property
+    def label(self) -> str:
+        """The short name: the members' labels with their weights, and the scales."""
+        labels = [metric.label for metric in self.metrics]
+        if all(label.isidentifier() for label in labels):
+            inner = [f"{k}={w!r}" for k, w in zip(labels, self._weights, strict=True)]
+        else:
+            inner = [f"members={dict(zip(labels, self._weights, strict=True))!r}"]
+        if self.scales is not None:
+            inner.append(f"scales={self.scales!r}")
+        return f"{self.name}({', '.join(inner)})"
+
+    def scaled_by(self, statistics: Iterable[Statistics]) -> Ensemble:
+        """Return the ensemble with the scales of these statistics, such as all systems' of a benchmark.
+
+        Raises:
+            InputError: a member scores every sentence alike, and so has no scale.
+        """
+        rows = [self._sentences(each) for each in statistics]
+        scores = np.concatenate(rows, axis=1)
+        for metric, own in zip(self.metrics, scores, strict=True):
+            if np.ptp(own) == 0:
+                raise InputError(
+                    f"{metric.label} scores every sentence alike here, so it cannot be weighed against "
+                    "the other members; leave it out."
+                )
+        scales = [(float(own.mean()), float(own.std())) for own in scores]
+        return dataclasses.replace(self, scales=tuple(scales))
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return the members' arrays, the k-th member's under names that start with `k:`."""
+        return _joined(
+            [
+                metric.compute(
+                    sources, hypotheses, references if metric.needs_references else None, runtime
+                )
+                for metric in self.metrics
+            ]
+        )
+
+    def statistics_of_systems(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> dict[str, Statistics]:
+        """Return the statistics of several systems, each member's as it computes or caches its own."""
+        found = [
+            metric.statistics_of_systems(sources, systems, references, runtime=runtime)
+            for metric in self.metrics
+        ]
+        return {name: _joined([of_system[name] for of_system in found]) for name in systems}
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the weighted sum of the members' scaled sentence scores."""
+        return self._sum(self._sentences(statistics))
+
+    def aggregate(self, statistics: Statistics) -> float:
+        """Return the weighted sum of the members' scaled corpus scores."""
+        values = [metric.aggregate(part) for metric, part in self._parts(statistics)]
+        return float(self._sum(np.array(values)))
+
+    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+        """Return the weighted sum for each resample, as fast as the members can."""
+        values = [metric.aggregate_many(part, samples) for metric, part in self._parts(statistics)]
+        return self._sum(np.stack(values))
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return each member's own corpus score."""
+        return {metric.label: metric.aggregate(part) for metric, part in self._parts(statistics)}
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return each member's own sentence scores."""
+        labels = [metric.label for metric in self.metrics]
+        return dict(zip(labels, self._sentences(statistics), strict=True))
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return what the members depend on, under names that start with `k:`."""
+        return {
+            f"{number}:{key}": value
+            for number, metric in enumerate(self.metrics)
+            for key, value in metric.describe(runtime).items()
+        }
+
+    @property
+    def _weights(self) -> tuple[float, ...]:
+        return self.weights or (1 / len(self.members),) * len(self.members)
+
+    def _parts(self, statistics: Statistics) -> list[tuple[Metric, Statistics]]:
+        """Return each member with its statistics."""
+        parts = []
+        for number, metric in enumerate(self.metrics):
+            prefix = f"{number}:"
+            own = {
+                name.removeprefix(prefix): array
+                for name, array in statistics.arrays.items()
+                if name.startswith(prefix)
+            }
+            parts.append((metric, Statistics(own)))
+        return parts
+
+    def _sentences(self, statistics: Statistics) -> Floats:
+        """Return each member's own sentence scores, (K, N)."""
+        rows = [metric.sentence_scores(part) for metric, part in self._parts(statistics)]
+        return np.stack(rows).astype(np.float64)
+
+    def _sum(self, scores: Floats) -> Floats:
+        """Return the weighted sum over the first axis, the member, of raw scores (K, …)."""
+        scales = self.scales or ((0.0, 1.0),) * len(self.members)
+        terms = [
+            weight * (own - mean) / deviation
+            for weight, own, (mean, deviation) in zip(self._weights, scores, scales, strict=True)
+        ]
+        total: Floats = np.sum(terms, axis=0)
+        return total
+
+
+def _joined(parts: Sequence[Statistics]) -> Statistics:
+    """Return the members' statistics side by side."""
+    arrays = {
+        f"{number}:{name}": array
+        for number, part in enumerate(parts)
+        for name, array in part.arrays.items()
+    }
+    if not any(part.records for part in parts):
+        return Statistics(arrays)
+    columns = [part.records or (None,) * len(part) for part in parts]
+    return Statistics(arrays, tuple(map(list, zip(*columns, strict=True))))

@@ -1,0 +1,98 @@
+"""Tuned metrics: a metric under a name of its own, with the record of how its parameters were found.
+
+`learnedgec tune` writes one file `NAME.json`, such as `some@jfleg.json`:
+
+    {"metric": "some(…, weights=(0.01, 0.98, 0.01))", "tuned_on_test": false, "study": {…}}
+
+`load_metric("some@jfleg")` reads it from the folders in which evaluators are looked up:
+`$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from learnedgec.errors import FormatError, UnknownNameError
+from learnedgec.packages import shelves
+from learnedgec.text import read_json, write_json
+
+__all__ = ["TunedMetric", "list_tuned", "read_tuned", "write_tuned"]
+
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class TunedMetric:
+    """The content of a tuned metric's file.
+
+    Attributes:
+        metric: the printed name of the metric that was found.
+        study: how it was found: benchmark, objective, trials, values on held-out folds, ….
+        tuned_on_test: whether it was tuned on data that metrics are tested on, so that its results
+            there say nothing.
+    """
+
+    metric: str
+    study: Mapping[str, Any]
+    tuned_on_test: bool = False
+
+
+def list_tuned() -> dict[str, Path]:
+    """Return every tuned metric that can be loaded by name, and its file."""
+    found: dict[str, Path] = {}
+    for shelf in shelves():
+        if shelf.is_dir():
+            for path in sorted(shelf.glob(f"*@*{_SUFFIX}")):
+                found.setdefault(path.name.removesuffix(_SUFFIX), path)
+    return found
+
+
+def read_tuned(name: str) -> TunedMetric:
+    """Return a tuned metric by name, warning where it was tuned on test data.
+
+    Raises:
+        UnknownNameError: no tuned metric has this name; the message suggests the nearest.
+        FormatError: its file is damaged.
+    """
+    known = list_tuned()
+    if name not in known:
+        raise UnknownNameError(
+            "tuned metric", name, known, hint="`learnedgec tune` writes tuned metrics."
+        )
+    content = read_json(known[name])
+    try:
+        found = TunedMetric(content["metric"], content["study"], bool(content["tuned_on_test"]))
+    except (KeyError, TypeError) as error:
+        raise FormatError(
+            f"{known[name]}:1: not a tuned metric ({error}); write it anew with `learnedgec tune`."
+        ) from None
+    if not isinstance(found.metric, str) or "@" in found.metric.partition("(")[0]:
+        raise FormatError(
+            f"{known[name]}:1: 'metric' must be a metric with its parameters, not {found.metric!r}."
+        )
+    if found.tuned_on_test:
+        warnings.warn(
+            f"{name} was tuned on test data ({found.study.get('benchmark')}); results there say nothing.",
+            stacklevel=2,
+        )
+    return found
+
+
+def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:
+    """Write a tuned metric's file and return its path.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    path = folder / f"{name}{_SUFFIX}"
+    content = {
+        "metric": tuned.metric,
+        "tuned_on_test": tuned.tuned_on_test,
+        "study": dict(tuned.study),
+    }
+    write_json(path, content)
+    return path
