@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -130,9 +131,9 @@ def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
         try:
             values[column] = float(value)
         except (TypeError, ValueError):
-            raise FormatError(
-                f"{place}: the column {column!r} must hold a number, not {value!r}."
-            ) from None
+            values[column] = math.nan
+        if not math.isfinite(values[column]):
+            raise FormatError(f"{place}: the column {column!r} must hold a number, not {value!r}.")
     if not values:
         raise FormatError(f"{place}: no rating; a numeric column for each dimension was expected.")
     return values

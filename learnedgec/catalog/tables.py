@@ -16,24 +16,32 @@ __all__ = ["read_table", "sentence_number", "whole_number"]
 def read_table(
     path: PathLike, delimiter: str = ",", required: Iterable[str] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (`file:line`, column -> cell) for each row.
+    """Yield (`file:line`, column -> cell) for each row; cells may be quoted, `""` being one quotation mark.
 
     Raises:
         FormatError: a required column is not in the header, or a row has more or fewer cells.
     """
     name = os.fspath(path)
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
-    header = reader.fieldnames or ()
-    for column in required:
-        if column not in header:
-            raise FormatError(
-                f"{name}:1: no column {column!r} in the header; found {', '.join(header) or 'nothing'}."
-            )
-    for record in reader:
-        place = f"{name}:{reader.line_num}"
-        if None in record or None in record.values():
-            raise FormatError(f"{place}: {len(header)} columns were expected, as in the header.")
-        yield place, record
+    try:
+        header = reader.fieldnames or ()
+        for column in required:
+            if column not in header:
+                raise FormatError(
+                    f"{name}:1: no column {column!r} in the header; found "
+                    f"{', '.join(header) or 'nothing'}."
+                )
+        for record in reader:
+            place = f"{name}:{reader.line_num}"
+            if None in record or None in record.values():
+                raise FormatError(
+                    f"{place}: {len(header)} columns were expected, as in the header."
+                )
+            yield place, record
+    except csv.Error as error:
+        raise FormatError(
+            f"{name}:{reader.line_num}: not a table ({error}); is a quotation mark not closed?"
+        ) from None
 
 
 def whole_number(text: str, place: str, below: int) -> int:

@@ -45,7 +45,9 @@ def test_jsonl(tmp_path: Path) -> None:
     [
         ("a.csv", "source,fluency\nA,1\n", "a.csv:1: no column 'hypothesis'"),
         ("a.csv", "hypothesis,fluency\nA,1\nB,good\n", "a.csv:3: the column 'fluency'"),
+        ("a.csv", "hypothesis,fluency\nA,nan\n", "a.csv:2: the column 'fluency'"),
         ("a.csv", "hypothesis,fluency\nA,1,2\n", "a.csv:2: 2 columns"),
+        ("a.csv", 'hypothesis,fluency\n"' + "A" * 140_000 + "\n", "not a table"),
         ("a.csv", "hypothesis,fluency\nA\n", "a.csv:2: 2 columns"),
         ("a.csv", "hypothesis,fluency\nA,\n", "a.csv:2: no rating"),
         ("a.jsonl", '{"fluency": 1}\n', "a.jsonl:1: the key 'hypothesis'"),
