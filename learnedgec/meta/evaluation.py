@@ -40,7 +40,7 @@ from learnedgec.meta.correlation import (
     soft_pairwise_accuracy,
     windows,
 )
-from learnedgec.meta.human import default_human, human_scores
+from learnedgec.meta.human import default_human, human_scores, judged
 from learnedgec.meta.segments import (
     Grouping,
     Segments,
@@ -238,7 +238,7 @@ def evaluate(
 
     Raises:
         UnknownNameError: the benchmark has no such human score.
-        InputError: a metric needs references and the benchmark has none, or a system was not judged.
+        InputError: a metric needs references and the benchmark has none, or no system was judged.
 
     Example:
         >>> from learnedgec import parse_metric
@@ -248,11 +248,13 @@ def evaluate(
         ['gleu(iterations=1)', 'edit-count', 'length', 'constant', 'random']
         >>> estimate = found.metrics[0].estimates["sentence_accuracy"]
         >>> estimate.count, 0 < estimate.value < 1
-        (261, True)
+        (313, True)
     """
     names = [parse_metric(name) for name in SENTINELS] if sentinels else []
     everything = [*metrics, *(each for each in names if each not in metrics)]
-    shared = _Field(benchmark, protocol, human or default_human(benchmark)[0], runtime)
+    human = human or default_human(benchmark)[0]
+    benchmark = judged(benchmark, human)
+    shared = _Field(benchmark, protocol, human, runtime)
     found = [_evaluate_metric(shared, metric) for metric in everything]
     tested = [each for each in found if not each[0].sentinel or each[0].metric == "edit-count"]
     return Evaluation(

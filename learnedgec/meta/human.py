@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from learnedgec.meta.correlation import one_sided_p_values
 from learnedgec.ranking import expected_wins
 from learnedgec.skill import rate_judgements
 
-__all__ = ["HumanScores", "default_human", "human_scores"]
+__all__ = ["HumanScores", "default_human", "human_scores", "judged"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,6 +60,41 @@ def default_human(benchmark: Benchmark) -> list[str]:
     return list(benchmark.ratings or benchmark.official)
 
 
+def judged(benchmark: Benchmark, name: str) -> Benchmark:
+    """Return the benchmark with only the systems that have a human score of this name.
+
+    Args:
+        benchmark: the benchmark.
+        name: `EW` (expected wins) or `TS` (TrueSkill) where systems were ranked, a rated dimension, or
+            a published score; `mean` is the only dimension there is.
+
+    Raises:
+        UnknownNameError: the benchmark has no such score.
+        InputError: no system has one.
+    """
+    covered: list[set[str]] = []
+    if name in benchmark.official:
+        covered.append(set(benchmark.official[name]))
+    dimension = _dimension(benchmark, name)
+    if _is_of_rankings(benchmark, name):
+        covered.append(set(benchmark.ranked_systems))
+    elif dimension:
+        columns = benchmark.ratings[dimension].items()
+        covered.append({system for system, column in columns if not np.isnan(column).all()})
+    if not covered:
+        known = {*benchmark.official, *benchmark.ratings}
+        known |= {"EW", "TS"} if benchmark.rankings else set()
+        raise UnknownNameError(f"human score of {benchmark.name}", name, known)
+    kept = [system for system in benchmark.systems if all(system in names for names in covered)]
+    left = [system for system in benchmark.systems if system not in kept]
+    if not left:
+        return benchmark
+    if not kept:
+        raise InputError(f"no system of {benchmark.name} has a human score {name}; choose another.")
+    notice = f"{', '.join(left)}: no human score {name}, left out."
+    return dataclasses.replace(benchmark.select(kept), notices=(*benchmark.notices, notice))
+
+
 def human_scores(
     benchmark: Benchmark,
     name: str,
@@ -70,63 +106,46 @@ def human_scores(
     """Return a human score of each system, with its resamples.
 
     Args:
-        benchmark: the benchmark.
-        name: `EW` (expected wins) or `TS` (TrueSkill) where systems were ranked, a rated dimension, or
-            a published score; `mean` is the only dimension there is.
+        benchmark: whose systems all have that score, as `judged` returns it.
+        name: as for `judged`.
         drawn: (B, N), how often each of B resamples has drawn each sentence.
         seed: of TrueSkill's runs and of the permutations behind the p-values.
         cache_dir: folder that keeps TrueSkill's runs, which take a while; `None` keeps nothing.
-
-    Raises:
-        UnknownNameError: the benchmark has no such score.
-        InputError: a system under evaluation has none.
     """
-    published = benchmark.official.get(name)
-    dimension = name
-    if name == "mean" and len(benchmark.ratings) == 1:
-        dimension = next(iter(benchmark.ratings))
-    if name in ("EW", "TS") and benchmark.rankings:
-        found = _from_rankings(benchmark, name, drawn, seed, cache_dir, computed=published is None)
-    elif dimension in benchmark.ratings:
+    values = benchmark.official.get(name)
+    published = None if values is None else np.array([values[s] for s in benchmark.systems])
+    dimension = _dimension(benchmark, name)
+    if _is_of_rankings(benchmark, name):
+        found = _from_rankings(benchmark, name, drawn, seed, cache_dir)
+    elif dimension:
         found = _from_ratings(benchmark, name, dimension, drawn, seed)
-    elif published is None:
-        known = {*benchmark.official, *benchmark.ratings}
-        known |= {"EW", "TS"} if benchmark.rankings else set()
-        raise UnknownNameError(f"human score of {benchmark.name}", name, known)
     else:
-        found = HumanScores(name, np.empty(0), np.empty(0))
-    if published is None:
-        return found
-    missing = [system for system in benchmark.systems if system not in published]
-    if missing:
-        raise InputError(
-            f"{benchmark.name} has no human score {name} of {missing[0]}; select the systems that have."
-        )
-    scores = np.array([published[system] for system in benchmark.systems])
-    many = found.many if found.many.size else np.broadcast_to(scores, (len(drawn), len(scores)))
-    return HumanScores(name, scores, many, found.p_values, found.ratings)
+        assert published is not None
+        many = np.broadcast_to(published, (len(drawn), len(published)))
+        found = HumanScores(name, published, many)
+    return found if published is None else dataclasses.replace(found, scores=published)
+
+
+def _is_of_rankings(benchmark: Benchmark, name: str) -> bool:
+    return name in ("EW", "TS") and bool(benchmark.rankings)
+
+
+def _dimension(benchmark: Benchmark, name: str) -> str:
+    """Return the rated dimension behind a score's name, or nothing."""
+    if name == "mean" and len(benchmark.ratings) == 1:
+        return next(iter(benchmark.ratings))
+    return name if name in benchmark.ratings else ""
 
 
 def _from_rankings(
-    benchmark: Benchmark,
-    name: str,
-    drawn: Floats,
-    seed: int,
-    cache_dir: str | None,
-    *,
-    computed: bool,
+    benchmark: Benchmark, name: str, drawn: Floats, seed: int, cache_dir: str | None
 ) -> HumanScores:
     """Compute expected wins or TrueSkill from the judgements of all systems, as published scores are.
 
-    TrueSkill takes the mean of 1,000 runs, but one run on each resample.
+    TrueSkill takes the mean of 1,000 runs where none is published, but one run on each resample.
     """
     # By name, so that every choice of systems under evaluation shares one computation.
     ranked = sorted(benchmark.ranked_systems)
-    for system in benchmark.systems:
-        if system not in ranked:
-            raise InputError(
-                f"{system} was not ranked in {benchmark.name}; select the systems that were."
-            )
     wins, ties = human_wins(benchmark.comparisons(ranked), len(benchmark.sources))
     many_wins, many_ties = (np.tensordot(drawn, counts, axes=1) for counts in (wins, ties))
     played = (many_wins + many_wins.swapaxes(1, 2) > 0).any(axis=2).all(axis=1)
@@ -136,7 +155,7 @@ def _from_rankings(
         scores = expected_wins(wins.sum(axis=0))
         many[played] = expected_wins(many_wins[played])
     else:
-        if computed:
+        if name not in benchmark.official:
             runs = _rate(wins.sum(axis=0), ties.sum(axis=0), _RUNS, seed, cache_dir)
             scores = runs.mean(axis=0)
         if played.any():
@@ -167,14 +186,7 @@ def _from_ratings(
     benchmark: Benchmark, name: str, dimension: str, drawn: Floats, seed: int
 ) -> HumanScores:
     """Compute each system's mean rating."""
-    of_system = benchmark.ratings[dimension]
-    for system in benchmark.systems:
-        if system not in of_system or np.isnan(of_system[system]).all():
-            raise InputError(
-                f"no output of {system} is rated for {dimension} in {benchmark.name}; select the "
-                "systems that are."
-            )
-    ratings = np.stack([of_system[system] for system in benchmark.systems])
+    ratings = np.stack([benchmark.ratings[dimension][system] for system in benchmark.systems])
     rated = ~np.isnan(ratings)
     values, counts = np.where(rated, ratings, 0.0), drawn @ rated.T
     many = np.divide(drawn @ values.T, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
