@@ -202,6 +202,11 @@ class Gleu(Metric):
     official script would make if all had as many. Details give the mean's standard deviation over
     iterations and, as the script prints it, `mean ± 1.96 · standard deviation`.
 
+    With `form='reformulated'` the numerator is `|h ∩ r| − |(h ∩ s) ∖ r|`, where ∖ subtracts counts, and
+    is not clipped; sentence scores are not smoothed: an order without n-grams counts as 1, and a
+    numerator of 0 or less makes the score 0. Koyama et al. (2024) restate GLEU like this, and the GLEU
+    of Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025), is this.
+
     Source: Napoles et al., "Ground Truth for Grammatical Error Correction Metrics" (ACL 2015) and
     "GLEU Without Tuning" (2016).
 
@@ -209,6 +214,7 @@ class Gleu(Metric):
         n: the longest n-gram.
         unit: n-grams of tokens, or of characters with the spaces between tokens.
         iterations: reference samples for the corpus score.
+        form: how kept source n-grams are subtracted.
 
     Example:
         >>> from learnedgec import References, parse_metric
@@ -219,9 +225,11 @@ class Gleu(Metric):
     """
 
     name: ClassVar[str] = "gleu"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"iterations"})
     n: int = 4
     unit: Unit = "word"
     iterations: int = 500
+    form: Literal["official", "reformulated"] = "official"
 
     def __post_init__(self) -> None:
         if self.n < 1 or self.iterations < 1:
@@ -249,9 +257,13 @@ class Gleu(Metric):
                 position, count, (expected, unwanted) = ngrams.counts(
                     order, found.hypothesis, found.reference, found.source
                 )
-                kept = np.minimum(count, np.where(expected > 0, expected, unwanted))
-                kept = found.sum(position, np.where(expected > 0, kept, -kept))
-                against[rows, found.columns, order] = np.maximum(kept, 0)
+                right, wrong = np.minimum(count, expected), np.minimum(count, unwanted)
+                if self.form == "official":
+                    kept = found.sum(position, right - np.where(expected > 0, 0, wrong))
+                    kept = np.maximum(kept, 0)
+                else:
+                    kept = found.sum(position, right - np.maximum(wrong - expected, 0))
+                against[rows, found.columns, order] = kept
         counts = np.array([len(choices) for choices in references], dtype=np.int64)
         return Statistics({"hypothesis": own, "reference": against, "references": counts})
 
@@ -276,11 +288,15 @@ class Gleu(Metric):
         }
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the smoothed score of each sentence, the mean over its references."""
-        own, against = statistics["hypothesis"], statistics["reference"]
-        scores = _gleu(
-            np.maximum(np.broadcast_to(own[:, None], against.shape), 1), np.maximum(against, 1)
-        )
+        """Return the score of each sentence, the mean over its references."""
+        against = statistics["reference"]
+        own = np.broadcast_to(statistics["hypothesis"][:, None], against.shape)
+        if self.form == "official":
+            own, against = np.maximum(own, 1), np.maximum(against, 1)
+        else:
+            without = (own == 0) & (np.arange(own.shape[-1]) > 0)
+            own, against = np.where(without, 1, own), np.where(without, 1, against)
+        scores = _gleu(own, against)
         counts = statistics["references"]
         real = np.arange(against.shape[1]) < counts[:, None]
         means: Floats = np.where(real, scores, 0.0).sum(axis=1) / counts
@@ -315,8 +331,8 @@ class Gleu(Metric):
 
 def _gleu(own: Array, against: Array) -> Floats:
     """Return GLEU from (…, 1+n) lengths with denominators and lengths with numerators."""
-    zero = (own == 0).any(axis=-1) | (against == 0).any(axis=-1)
-    own, against = np.where(own == 0, 1, own), np.where(against == 0, 1, against)
+    zero = (own == 0).any(axis=-1) | (against <= 0).any(axis=-1)
+    own, against = np.maximum(own, 1), np.maximum(against, 1)
     brevity = np.minimum(0.0, 1.0 - against[..., 0] / own[..., 0])
     logs = np.log(against[..., 1:] / own[..., 1:]).sum(axis=-1) / 4
     return np.where(zero, 0.0, np.exp(brevity + logs))
@@ -355,6 +371,7 @@ class Green(Metric):
     """
 
     name: ClassVar[str] = "green"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"beta"})
     n: int = 4
     beta: float = 2.0
     unit: Unit = "word"

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
 
 from learnedgec import References
 from learnedgec.errors import ParameterError
+from learnedgec.m2 import read_m2
 from learnedgec.metrics import ngram
 from learnedgec.metrics.ngram import Gleu, Green
+from learnedgec.ranking import system_scores
 from learnedgec.text import read_lines
 
 TOY = Path(__file__).parents[1] / "golden"
@@ -79,16 +82,21 @@ def test_green_equals_a_literal_count(rows: Rows, unit: str, beta: float) -> Non
 
 
 @settings(max_examples=60, deadline=None)
-@given(rows, st.sampled_from(["word", "char"]))
-def test_gleu_equals_a_literal_count(rows: Rows, unit: str) -> None:
-    metric = Gleu(n=3, unit=unit)  # type: ignore[arg-type]
+@given(rows, st.sampled_from(["word", "char"]), st.booleans())
+def test_gleu_equals_a_literal_count(rows: Rows, unit: str, official: bool) -> None:
+    form = "official" if official else "reformulated"
+    metric = Gleu(n=3, unit=unit, form=form)  # type: ignore[arg-type]
     statistics = metric.statistics(*columns(rows))
     for number, (source, hypothesis, choices) in enumerate(rows):
         for column, reference in enumerate(choices):
             for order in (1, 2, 3):
                 s, r, h = (grams(text, unit, order) for text in (source, reference, hypothesis))
-                kept = (h & r).total() - sum(min(h[g], s[g]) for g in h if g not in r)
-                assert statistics["reference"][number, column, order] == max(kept, 0)
+                if official:
+                    kept = (h & r).total() - sum(min(h[g], s[g]) for g in h if g not in r)
+                    kept = max(kept, 0)
+                else:
+                    kept = (h & r).total() - ((h & s) - r).total()
+                assert statistics["reference"][number, column, order] == kept
                 assert statistics["hypothesis"][number, order] == h.total()
 
 
@@ -165,6 +173,14 @@ def test_gleu_details_give_the_interval() -> None:
     assert width == pytest.approx(2 * 1.959963984540054 * details["standard_deviation"])
 
 
+def test_reformulated_gleu_smooths_nothing() -> None:
+    references = References.from_texts(["a b c d", "a x", "a b", "a"])
+    hypotheses = ["a b c e", "a y", "a b", ""]
+    scores = Gleu(n=2, form="reformulated").score([""] * 4, hypotheses, references).sentences
+    # 3 of 4 words and 2 of 3 pairs; no common pair; all; no hypothesis.
+    assert scores == pytest.approx([(3 / 4 * 2 / 3) ** (1 / 4), 0.0, 1.0, 0.0])
+
+
 def test_gleu_of_characters_sees_inside_tokens() -> None:
     references = References.from_texts(["the cats"])
     word, char = (
@@ -183,3 +199,52 @@ def test_bad_parameters_are_refused(kind: type[Gleu] | type[Green]) -> None:
         Green(beta=-1.0)
     with pytest.raises(ParameterError):
         Gleu(iterations=0)
+
+
+# Goto et al. (2025), Table 1: Pearson and Spearman with human TrueSkill, by mean and by TrueSkill.
+SEEDA = {
+    ("gleu", "sent", "base"): [0.886, 0.902, 0.863, 0.846],
+    ("green", "sent", "base"): [0.925, 0.881, 0.855, 0.846],
+    ("gleu", "edit", "base"): [0.912, 0.944, 0.909, 0.965],
+    ("green", "edit", "base"): [0.932, 0.965, 0.912, 0.965],
+    ("gleu", "sent", "fluency"): [0.155, 0.543, 0.017, 0.393],
+    ("green", "sent", "fluency"): [0.185, 0.569, -0.214, 0.327],
+}
+
+
+@pytest.mark.realdata
+def test_published_correlations_on_seeda(mirror: Path) -> None:
+    (seeda,) = mirror.glob("tmu-nlp/SEEDA/*")
+    (conll,) = mirror.glob("pygongnlp/PT-M2/*/data")
+    systems = {path.stem: read_lines(path) for path in (seeda / "outputs/subset").iterdir()}
+    sources = systems["INPUT"]
+    # The study's references: gold edits applied, and the source where an annotator is missing.
+    blocks = {block.source: block for block in read_m2(conll / "reference.m2")}
+    texts: list[list[str]] = [[], []]
+    for source in sources:
+        (row,) = References.from_annotated([blocks[source]])
+        found = {reference.annotator: reference.text for reference in row}
+        for annotator in (0, 1):
+            texts[annotator].append(found.get(annotator, source))
+    references = References.from_texts(*texts)
+    for metric in (Gleu(form="reformulated"), Green()):
+        statistics = metric.statistics_of_systems(sources, systems, references)
+        for left_out in ({"INPUT"}, {"INPUT", "REF-F", "GPT-3.5"}):
+            chosen = [name for name in sorted(systems) if name not in left_out]
+            scores = [
+                system_scores(metric, [statistics[name] for name in chosen], by)
+                for by in ("mean", "trueskill")
+            ]
+            for kind in ("sent", "edit"):
+                key = (metric.name, kind, "fluency" if len(left_out) == 1 else "base")
+                if key not in SEEDA:
+                    continue
+                values = map(float, read_lines(seeda / f"scores/human/TS_{kind}.txt"))
+                by_name = dict(zip(sorted(systems), values, strict=True))
+                human = [by_name[name] for name in chosen]
+                ours = [
+                    correlation(score, human)[0]
+                    for score in scores
+                    for correlation in (pearsonr, spearmanr)
+                ]
+                assert ours == pytest.approx(SEEDA[key], abs=5.1e-4)
