@@ -1,0 +1,1 @@
+"""Edits between two sentences: how they are aligned and extracted."""
