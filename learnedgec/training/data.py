@@ -75,6 +75,11 @@ class LengthBatchSampler(Sampler[list[int]]):
         self.seed = seed
         self.epoch = 0
 
+    @property
+    def sampler(self) -> LengthBatchSampler:
+        """Return itself: the Trainer looks for `set_epoch` on a batch sampler's sampler."""
+        return self
+
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch whose order comes next; the Trainer calls this."""
         self.epoch = epoch
@@ -109,7 +114,7 @@ def _rank() -> tuple[int, int]:
 
 
 class ResumableLoader(DataLoader[Any]):
-    """A loader that a checkpoint taken in mid-epoch continues at the very next batch."""
+    """A loader that continues an epoch at the very batch after a checkpoint taken within it."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -130,8 +135,8 @@ class ResumableLoader(DataLoader[Any]):
         self.served = 0
 
     def state_dict(self) -> dict[str, int]:
-        """Return how many batches of the epoch have been handed out."""
-        return {"served": self.served}
+        """Return how many batches of the unfinished epoch have been handed out."""
+        return {"served": self.served % len(self)}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Continue after the batches that a state has counted."""
@@ -172,6 +177,8 @@ class RatingsData(lightning.LightningDataModule):
         self.check_leakage = check_leakage
         self.parts: dict[str, list[Rating]] = {}
         self.encoded: dict[str, Dataset] = {}
+        self._train_loader: ResumableLoader | None = None
+        self._place: dict[str, Any] = {}
 
     # -- reading and splitting -----------------------------------------------------------------
 
@@ -281,7 +288,22 @@ class RatingsData(lightning.LightningDataModule):
 
     def train_dataloader(self) -> ResumableLoader:
         """Return the loader of the training part."""
-        return self._loader("train", self.batch_size, seed=torch.initial_seed() % 2**32)
+        seed = torch.initial_seed() % 2**32
+        self._train_loader = self._loader("train", self.batch_size, seed=seed)
+        if self._place:
+            self._train_loader.load_state_dict(self._place)
+        return self._train_loader
+
+    # The Trainer restores a loader's own state only if it has not made the loader yet, but it makes
+    # it early, to count the steps of the schedule; so the place in the epoch is kept here as well.
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place in the epoch, for a checkpoint."""
+        return {} if self._train_loader is None else self._train_loader.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue at a checkpoint's place in the epoch."""
+        self._place = state
 
     def val_dataloader(self) -> ResumableLoader:
         """Return the loader of the dev part."""

@@ -133,7 +133,7 @@ def _fit(parsed: LightningCLI) -> Result:
         # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
         for old in folder.glob("*.ckpt"):
             old.unlink()
-    loggers: list[Any] = [CSVLogger(folder, name="", version="log")]
+    loggers: list[Any] = [CSVLogger(folder, name="log")]
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
     trainer.loggers = loggers
@@ -179,7 +179,7 @@ def _tensorboard(folder: Path) -> Any:
 
     if importlib.util.find_spec("tensorboard") is None:
         raise MissingDependencyError("tensorboard", "tensorboard", "--tensorboard")
-    return TensorBoardLogger(folder, name="", version="tensorboard")
+    return TensorBoardLogger(folder, name="tensorboard")
 
 
 def _silence_advice() -> None:
@@ -192,6 +192,8 @@ def _silence_advice() -> None:
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
     for pattern in (
         ".*LightningCLI's args parameter is intended.*",
+        # LightningCLI's own use of jsonargparse.
+        r"(?s).*(JsonargparseDeprecationWarning|was deprecated in v4\.).*",
         ".*does not have many workers.*",
         ".*Checkpoint directory .* exists and is not empty.*",
         ".*The number of training batches .* is smaller than the logging interval.*",

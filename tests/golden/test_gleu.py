@@ -1,0 +1,38 @@
+"""GLEU against the official script's output on sentences written for this project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from learnedgec.metrics.names import parse_metric
+from learnedgec.references import References
+from learnedgec.text import read_json, read_lines
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("system", ["hypA", "hypB"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_equals_the_official_script(system: str, count: int) -> None:
+    expected = read_json(HERE / "gleu.json")[f"{system}_{count}ref"]
+    references = References.from_files(*(HERE / f"ref{i}.txt" for i in range(count)))
+    score = parse_metric("gleu").score(
+        read_lines(HERE / "source.txt"), read_lines(HERE / f"{system}.txt"), references
+    )
+    assert score.value == pytest.approx(expected["corpus"][0], abs=1e-9)
+    assert score.details["standard_deviation"] == pytest.approx(expected["corpus"][1], abs=1e-9)
+    assert score.sentences == pytest.approx(expected["sentences"], abs=1e-9)
+
+
+@pytest.mark.realdata
+def test_equals_the_official_script_on_conll14(mirror: Path) -> None:
+    (conll,) = mirror.glob("pygongnlp/PT-M2/*/data")
+    (seeda,) = mirror.glob("tmu-nlp/SEEDA/*/outputs/all")
+    score = parse_metric("gleu").score(
+        read_lines(conll / "source"),
+        read_lines(seeda / "T5.txt"),
+        References.from_files(conll / "reference" / "ref0", conll / "reference" / "ref1"),
+    )
+    assert score.value == pytest.approx(0.68835, abs=5e-6)

@@ -1,0 +1,129 @@
+"""Tiny models, built on the spot: real architectures with random weights, so tests need no download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    PreTrainedTokenizerFast,
+)
+
+from learnedgec.evaluator import EvaluatorModel, Head
+from learnedgec.text import read_lines
+from learnedgec.training.package import float16_round_trip, write_package
+
+SAMPLE = Path(__file__).parent.parent / "data" / "sample"
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    """Return a WordPiece tokenizer over the sample's words and all letters."""
+    words = sorted(
+        {word.lower() for line in read_lines(SAMPLE / "ref0.txt") for word in line.split()}
+    )
+    letters = [chr(code) for code in range(33, 127)]
+    pieces = [*SPECIALS, *letters, *("##" + letter for letter in letters)]
+    vocabulary = {piece: i for i, piece in enumerate(dict.fromkeys([*pieces, *words]))}
+    backend = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    backend.normalizer = normalizers.BertNormalizer()
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    names = ("pad", "unk", "cls", "sep", "mask")
+    specials = {f"{name}_token": token for name, token in zip(names, SPECIALS, strict=True)}
+    return PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=256, **specials)
+
+
+def configuration(vocabulary: int, **settings: object) -> BertConfig:
+    return BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=256,
+        **settings,
+    )
+
+
+def save_encoder(folder: Path) -> Path:
+    """Write a two-layer BERT with its tokenizer."""
+    torch.manual_seed(0)
+    made = tokenizer()
+    BertModel(configuration(len(made))).save_pretrained(folder)
+    made.save_pretrained(folder)
+    return folder
+
+
+def save_regressor(folder: Path, seed: int = 0) -> Path:
+    """Write a sequence classifier with one label, the layout of SOME's official release."""
+    torch.manual_seed(seed)
+    made = tokenizer()
+    model = BertForSequenceClassification(configuration(len(made), num_labels=1))
+    torch.nn.init.normal_(model.classifier.weight, std=1.0)
+    model.save_pretrained(folder)
+    made.save_pretrained(folder)
+    return folder
+
+
+def save_evaluator(folder: Path, seed: int = 0) -> Path:
+    """Write an evaluator package with SOME's three heads and random weights."""
+    torch.manual_seed(seed)
+    made = tokenizer()
+    heads = {
+        "grammaticality": Head("hypothesis", 3.0, 0.5),
+        "fluency": Head("hypothesis", 2.8, 0.5),
+        "meaning": Head("pair", 3.5, 0.4),
+    }
+    model = EvaluatorModel.from_encoder(BertModel(configuration(len(made))), heads, max_tokens=256)
+    for head in model.heads.values():
+        torch.nn.init.normal_(head.weight, std=1.0)
+    part = {"ratings": 1, "sha256": ""}
+    write_package(
+        folder,
+        float16_round_trip(model),
+        made,
+        configuration="name: tiny\n",
+        data={"ratings": ["none"], "split": "by-source", "split_seed": 0}
+        | dict.fromkeys(("train", "dev", "test"), part),
+        results={},
+        seed=seed,
+        encoder="tiny",
+    )
+    return folder
+
+
+def save_sequence_model(folder: Path) -> Path:
+    """Write a BART of one layer each side with its tokenizer."""
+    torch.manual_seed(0)
+    made = tokenizer()
+    settings = {
+        f"{name}_token_id": made.convert_tokens_to_ids(token)
+        for name, token in (("pad", "[PAD]"), ("bos", "[CLS]"), ("eos", "[SEP]"))
+    }
+    model = BartForConditionalGeneration(
+        BartConfig(
+            vocab_size=len(made),
+            d_model=32,
+            encoder_layers=1,
+            decoder_layers=1,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=64,
+            decoder_ffn_dim=64,
+            max_position_embeddings=256,
+            decoder_start_token_id=settings["eos_token_id"],
+            forced_eos_token_id=settings["eos_token_id"],
+            init_std=0.5,
+            **settings,
+        )
+    )
+    model.save_pretrained(folder)
+    made.save_pretrained(folder)
+    return folder

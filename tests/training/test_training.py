@@ -1,0 +1,171 @@
+"""A tiny model learns, packages, reloads with the same scores, and continues after an interruption."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SAMPLE_FOLDER
+
+from learnedgec.catalog.ratings import Rating, load_ratings
+from learnedgec.errors import ConfigError, LearnedgecError
+from learnedgec.evaluator import Evaluator
+from learnedgec.training.data import LengthBatchSampler, split_ratings
+from learnedgec.training.fit import train
+
+CONFIG = """
+seed_everything: 3
+model:
+  encoder: {encoder}
+  learning_rate: 5.0e-3
+  heads:
+    grammaticality: {{input: hypothesis}}
+    fluency: {{input: hypothesis, weight: 0.5}}
+    meaning: {{input: pair}}
+data:
+  ratings: [{ratings}]
+  split: paper-random
+  batch_size: 16
+trainer:
+  max_epochs: 6
+  accelerator: cpu
+last:
+  every_n_train_steps: 1
+early_stopping:
+  patience: 6
+"""
+
+
+def options(tmp_path: Path, encoder: Path, name: str, *extra: str) -> list[str]:
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIG.format(encoder=encoder, ratings=SAMPLE_FOLDER))
+    places = ["--output", str(tmp_path / "checkpoints"), "--runs", str(tmp_path / "runs")]
+    return ["--config", str(config), "--name", name, *places, *extra]
+
+
+def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None:
+    result = train(options(tmp_path, tiny_encoder, "tiny"), progress=False)
+    ratings = load_ratings(str(SAMPLE_FOLDER))
+    evaluator = Evaluator.load(str(result.package))
+    predicted = evaluator.predict([r.source for r in ratings], [r.hypothesis for r in ratings])
+    # Two layers with random weights memorise; what matters is that gradients reach every head.
+    for head in ("grammaticality", "fluency", "meaning"):
+        target = np.array([rating.values[head] for rating in ratings])
+        assert np.corrcoef(predicted[head], target)[0, 1] > 0.5
+    manifest = json.loads((result.package / "manifest.json").read_text())
+    assert manifest["seed"] == 3
+    assert manifest["data"]["train"]["ratings"] == 288
+    assert manifest["results"]["dev"]["meaning"]["n"] == 36
+    assert manifest["results"] == result.results
+    assert {file.name for file in result.package.iterdir()} - {"manifest.json"} == set(
+        manifest["files"]
+    )
+
+    # In a new process, without the encoder it was trained from, the scores are the same.
+    program = (
+        "import sys, json; from learnedgec.evaluator import Evaluator;"
+        "e = Evaluator.load(sys.argv[1]);"
+        "print(json.dumps(e.predict(['He go .'], ['He goes .'])['meaning'].tolist()))"
+    )
+    hidden = tiny_encoder.rename(tiny_encoder.with_name("hidden"))
+    try:
+        output = subprocess.run(
+            [sys.executable, "-c", program, str(result.package)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    finally:
+        hidden.rename(tiny_encoder)
+    here = evaluator.predict(["He go ."], ["He goes ."])["meaning"]
+    assert json.loads(output) == pytest.approx(here, abs=1e-5)
+
+
+def test_resume_gives_the_same_weights_as_no_interruption(
+    tmp_path: Path, tiny_encoder: Path
+) -> None:
+    whole = train(options(tmp_path, tiny_encoder, "whole"), progress=False).package
+    # 18 steps an epoch: step 40 lies inside the third epoch.
+    program = (
+        "import os, sys; from learnedgec.training import fit, module;"
+        "step = module.EvaluatorModule.training_step;"
+        "module.EvaluatorModule.training_step = lambda self, batch, index:"
+        " os._exit(9) if self.global_step == 40 else step(self, batch, index);"
+        "fit.train(sys.argv[1:], progress=False)"
+    )
+    arguments = options(tmp_path, tiny_encoder, "killed")
+    killed = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True)
+    assert killed.returncode == 9
+    assert not (tmp_path / "checkpoints" / "killed").exists()
+    last = torch.load(tmp_path / "runs" / "killed" / "last.ckpt", weights_only=False)
+    assert last["global_step"] == 40
+    resumed = train([*arguments, "--resume"], progress=False).package
+    from safetensors.torch import load_file
+
+    first, second = (load_file(folder / "model.safetensors") for folder in (whole, resumed))
+    assert first.keys() == second.keys()
+    for name, tensor in first.items():
+        assert torch.equal(tensor, second[name]), name
+
+
+def test_unknown_key_is_named_before_any_work(tmp_path: Path, tiny_encoder: Path) -> None:
+    from argparse import ArgumentError
+
+    with pytest.raises(ArgumentError, match=r"(?s)data.*bach_size"):
+        train(options(tmp_path, tiny_encoder, "x", "--data.bach_size", "3"), progress=False)
+    config = tmp_path / "wrong.yaml"
+    config.write_text("modle: {}\n")
+    with pytest.raises(ArgumentError, match="modle"):
+        train(["--config", str(config), "--name", "x"], progress=False)
+
+
+def test_head_without_ratings_is_refused(tmp_path: Path, tiny_encoder: Path) -> None:
+    extra = ["--model.heads", "{style: {input: hypothesis}}"]
+    with pytest.raises(ConfigError, match=r"model\.heads\.style.*grammaticality"):
+        train(options(tmp_path, tiny_encoder, "x", *extra), progress=False)
+
+
+def test_unwritable_output_is_refused_before_training(tmp_path: Path, tiny_encoder: Path) -> None:
+    (tmp_path / "checkpoints").write_text("a file, not a folder")
+    with pytest.raises(LearnedgecError, match="cannot be written"):
+        train(options(tmp_path, tiny_encoder, "x"), progress=False)
+
+
+def rating(number: int) -> Rating:
+    return Rating(f"s{number // 4}", f"h{number}", {"fluency": 1.0}, group=f"s{number // 4}")
+
+
+def test_split_by_source_keeps_groups_together() -> None:
+    ratings = [rating(number) for number in range(400)]
+    parts = split_ratings(ratings, "by-source", seed=1)
+    groups = {part: {row.group for row in rows} for part, rows in parts.items()}
+    assert not groups["train"] & groups["dev"]
+    assert not groups["train"] & groups["test"]
+    assert not groups["dev"] & groups["test"]
+    assert [len(rows) for rows in parts.values()] == [320, 40, 40]
+    assert split_ratings(ratings, "by-source", seed=1) == parts
+    assert split_ratings(ratings, "by-source", seed=2) != parts
+
+
+def test_paper_split_has_the_papers_sizes() -> None:
+    parts = split_ratings([rating(number) for number in range(4221)], "paper-random")
+    assert [len(rows) for rows in parts.values()] == [3376, 422, 423]
+
+
+def test_batches_cover_every_example_once_and_differ_by_epoch() -> None:
+    lengths = [5 + (7 * i) % 40 for i in range(1000)]
+    sampler = LengthBatchSampler(lengths, 16, seed=4)
+    first = list(sampler)
+    assert sorted(i for batch in first for i in batch) == list(range(1000))
+    assert len(first) == len(sampler)
+    assert list(sampler) == first
+    sampler.set_epoch(1)
+    assert list(sampler) != first
+    # Padding: the longest of a batch against the mean, over all batches.
+    waste = [max(lengths[i] for i in b) - np.mean([lengths[i] for i in b]) for b in first]
+    assert np.mean(waste) < 3
