@@ -68,6 +68,7 @@ __all__ = [
     "MetricEvaluation",
     "MetricTest",
     "Protocol",
+    "benchmark_statistics",
     "evaluate",
 ]
 
@@ -297,7 +298,7 @@ class _Field:
         )
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
         metric = parse_metric("edit-count")
-        self.edits = sentence_scores(metric, _statistics(metric, benchmark, runtime))
+        self.edits = sentence_scores(metric, benchmark_statistics(metric, benchmark, runtime))
 
     def win_shares(self) -> Floats:
         """Return (S, S): the share of decided comparisons that the row's system won, NaN where none."""
@@ -309,7 +310,9 @@ class _Field:
         return shares
 
 
-def _statistics(metric: Metric, benchmark: Benchmark, runtime: Runtime) -> list[Statistics]:
+def benchmark_statistics(
+    metric: Metric, benchmark: Benchmark, runtime: Runtime
+) -> list[Statistics]:
     """Return the statistics of each system, without the references that are its own text."""
     found: dict[str, Statistics] = {}
     for systems, references in benchmark.by_references():
@@ -322,7 +325,7 @@ def _statistics(metric: Metric, benchmark: Benchmark, runtime: Runtime) -> list[
 def _evaluate_metric(shared: _Field, metric: Metric) -> tuple[MetricEvaluation, Floats]:
     """Return every measure of one metric, and its sentence scores (S, N)."""
     protocol, benchmark = shared.protocol, shared.benchmark
-    statistics = _statistics(metric, benchmark, shared.runtime)
+    statistics = benchmark_statistics(metric, benchmark, shared.runtime)
     sentences = sentence_scores(metric, statistics)
     scores = system_scores(metric, statistics, protocol.aggregation, protocol.model)
     many = system_scores_of_resamples(
