@@ -12,6 +12,8 @@ from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.errors import FormatError, InputError
 from learnedgec.m2 import read_m2
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.names import parse_metric
 from learnedgec.references import Reference, References
 from learnedgec.runtime import Runtime
 from learnedgec.text import check_lengths, read_jsonl, read_lines
@@ -20,9 +22,12 @@ __all__ = [
     "Inputs",
     "add_input_arguments",
     "add_metric_argument",
+    "add_plot_argument",
+    "add_resampling_arguments",
     "add_runtime_arguments",
     "make_parser",
     "read_inputs",
+    "read_metrics",
     "read_runtime",
 ]
 
@@ -73,6 +78,32 @@ def add_metric_argument(parser: ArgumentParser, default: Sequence[str] | None = 
         type=str,
         default=None if default is None else list(default),
         help='metrics such as gleu or "m2(beta=1.0)"; `learnedgec metrics` lists them',
+    )
+
+
+def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
+    """Return the metrics that `--metric` names; none only where none is required."""
+    if required and not options.metric:
+        raise InputError('no metric was given; name one or more, such as --metric gleu "some".')
+    return [parse_metric(name) for name in options.metric or ()]
+
+
+def add_resampling_arguments(parser: ArgumentParser) -> None:
+    """Add `--resamples`, `--confidence` and `--seed`."""
+    group = parser.add_argument_group("intervals and tests")
+    group.add_argument(
+        "--resamples", type=int, default=1000, help="bootstrap resamples, and permutations in tests"
+    )
+    group.add_argument(
+        "--confidence", type=float, default=0.95, help="of intervals; tests are at 1 minus this"
+    )
+    group.add_argument("--seed", type=int, default=0, help="of the random generator")
+
+
+def add_plot_argument(parser: ArgumentParser) -> None:
+    """Add `--plot DIR`."""
+    parser.add_argument(
+        "--plot", type=str, help="write figures as PDF and PNG into this folder (extra `plot`)"
     )
 
 

@@ -17,6 +17,8 @@ __all__ = ["COMMANDS", "main", "run"]
 # name -> (module, one line); a module is imported only when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("learnedgec.cli.score", "score system outputs with any metric"),
+    "rank": ("learnedgec.cli.rank", "rank systems, with intervals and significance"),
+    "meta": ("learnedgec.cli.meta", "compare metrics with people's judgements"),
     "train": ("learnedgec.cli.train", "fine-tune an evaluator from a configuration"),
     "data": ("learnedgec.cli.data", "list, download and verify the public datasets"),
     "metrics": ("learnedgec.cli.metrics", "list the metrics, or explain one"),

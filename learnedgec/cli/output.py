@@ -107,7 +107,7 @@ def _separated(rows: Sequence[Row], delimiter: str) -> str:
 def _latex(rows: Sequence[Row], title: str) -> str:
     """Return a booktabs table; numbers to the right."""
     columns = _columns(rows)
-    numeric = [all(isinstance(row.get(c, 0.0), int | float) for row in rows) for c in columns]
+    numeric = [all(isinstance(row.get(c), int | float | None) for row in rows) for c in columns]
     lines = [
         r"\begin{table}",
         r"  \centering",

@@ -13,12 +13,11 @@ from learnedgec.cli.inputs import (
     add_runtime_arguments,
     make_parser,
     read_inputs,
+    read_metrics,
     read_runtime,
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
-from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric, Score
-from learnedgec.metrics.names import parse_metric
 
 
 def build_parser() -> ArgumentParser:
@@ -40,9 +39,7 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
-    if not options.metric:
-        raise InputError('no metric was given; name one or more, such as --metric gleu "some".')
-    metrics = [parse_metric(name) for name in options.metric]
+    metrics = read_metrics(options)
     runtime = read_runtime(options)
     inputs = read_inputs(options)
     scores = {

@@ -1,0 +1,173 @@
+"""`learnedgec rank`: which system is better, and how sure is that?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from jsonargparse import ArgumentParser
+
+from learnedgec.cli.inputs import (
+    add_input_arguments,
+    add_metric_argument,
+    add_plot_argument,
+    add_resampling_arguments,
+    add_runtime_arguments,
+    make_parser,
+    read_inputs,
+    read_metrics,
+    read_runtime,
+)
+from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.meta.plots import check_plotting, plot_ranking
+from learnedgec.ranking import Aggregation, Significance, SystemRanking, rank_systems
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec rank`."""
+    parser = make_parser(
+        "rank", "Rank systems by any metric, with intervals, clusters and significance."
+    )
+    add_metric_argument(parser)
+    add_input_arguments(parser)
+    group = parser.add_argument_group("ranking")
+    group.add_argument(
+        "--by",
+        choices=get_args(Aggregation),
+        default="mean",
+        help="mean: the metric's corpus score; or from comparing the systems sentence by sentence",
+    )
+    group.add_argument(
+        "--significance",
+        choices=get_args(Significance),
+        default="paired-bootstrap",
+        help="test of the difference between two systems; permutation is for --by mean alone",
+    )
+    group.add_argument(
+        "--show",
+        choices=("ranking", "wins", "p-values"),
+        default="ranking",
+        help="the table printed: the ranking, how often the row beats the column, or the p-value "
+        "(after Holm's correction) of each difference; JSON holds all of them",
+    )
+    add_resampling_arguments(parser)
+    add_plot_argument(parser)
+    add_runtime_arguments(parser)
+    add_output_arguments(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    if options.plot:
+        check_plotting(options.plot)
+    metrics = read_metrics(options)
+    runtime = read_runtime(options)
+    inputs = read_inputs(options)
+    rankings = []
+    for metric in metrics:
+        statistics = metric.statistics_of_systems(
+            inputs.sources, inputs.systems, inputs.references, runtime=runtime
+        )
+        rankings.append(
+            rank_systems(
+                metric,
+                statistics,
+                by=options.by,
+                significance=options.significance,
+                resamples=options.resamples,
+                level=options.confidence,
+                seed=options.seed,
+                signature=metric.signature(inputs.references, runtime=runtime),
+            )
+        )
+    if options.plot:
+        for ranking in rankings:
+            for path in plot_ranking(ranking, options.plot):
+                notice(f"wrote {path}")
+    alpha = 1 - options.confidence
+    emit(
+        [row for ranking in rankings for row in _rows(ranking, options.show, alpha)],
+        format=options.format,
+        payload={"rankings": [_payload(ranking, alpha) for ranking in rankings]},
+        out=options.out,
+        table_rows=[
+            {key: value for key, value in row.items() if len(rankings) > 1 or key != "metric"}
+            for ranking in rankings
+            for row in _rows(ranking, options.show, alpha)
+        ],
+    )
+    if options.format in ("table", "latex") and not options.quiet:
+        for ranking in rankings:
+            notice(ranking.signature)
+
+
+def _rows(ranking: SystemRanking, show: str, alpha: float) -> list[dict[str, Any]]:
+    """Return one row per system, best first."""
+    rows = []
+    for number in ranking.order:
+        row: dict[str, Any] = {"metric": ranking.metric, "system": ranking.systems[number]}
+        if show == "ranking":
+            low, high = ranking.intervals[number]
+            best, worst = ranking.ranges[number].tolist()
+            row |= {
+                "cluster": int(ranking.cluster[number]),
+                "ranks": str(best) if best == worst else f"{best}–{worst}",
+                "score": float(ranking.scores[number]),
+                "low": float(low),
+                "high": float(high),
+                "beats": len(_beaten(ranking, number, alpha)),
+            }
+        else:
+            matrix = ranking.wins if show == "wins" else ranking.adjusted
+            row |= {
+                ranking.systems[other]: float(matrix[number, other]) if other != number else None
+                for other in ranking.order
+            }
+        rows.append(row)
+    return rows
+
+
+def _beaten(ranking: SystemRanking, number: int, alpha: float) -> list[str]:
+    """Return the systems that are significantly worse, after Holm's correction."""
+    return [
+        ranking.systems[other]
+        for other in ranking.order
+        if ranking.scores[other] < ranking.scores[number]
+        and ranking.adjusted[number, other] < alpha
+    ]
+
+
+def _payload(ranking: SystemRanking, alpha: float) -> dict[str, Any]:
+    """Return a ranking's JSON object; systems and matrices run from best to worst."""
+    order = ranking.order
+    names = [ranking.systems[number] for number in order]
+    return {
+        "metric": ranking.metric,
+        "by": ranking.by,
+        "signature": ranking.signature,
+        "systems": [
+            {
+                "system": ranking.systems[number],
+                "score": ranking.scores[number],
+                "interval": ranking.intervals[number],
+                "cluster": ranking.cluster[number],
+                "best_rank": ranking.ranges[number, 0],
+                "worst_rank": ranking.ranges[number, 1],
+                "beats": _beaten(ranking, number, alpha),
+            }
+            for number in order
+        ],
+        **{
+            name: {
+                row: dict(zip(names, matrix[number, order], strict=True))
+                for row, number in zip(names, order, strict=True)
+            }
+            for name, matrix in (
+                ("wins", ranking.wins),
+                ("p_values", ranking.p_values),
+                ("adjusted_p_values", ranking.adjusted),
+            )
+        },
+    }
