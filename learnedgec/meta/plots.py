@@ -1,13 +1,8 @@
-"""Figures of rankings and meta-evaluations, at the width of a paper's column and safe for colour-blind readers.
-
-Colours are those of Okabe and Ito, always together with a marker or a line style of their own, and the
-matrix runs from orange to purple. Each figure is written twice, as PDF and PNG.
-"""
+"""Figures of rankings and meta-evaluations; win matrices run from orange to purple."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -15,49 +10,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.errors import MissingDependencyError
+from learnedgec.figures import (
+    COLOURS,
+    COLUMN,
+    GREY,
+    check_plotting,
+    new_figure,
+    save_figure,
+    style,
+)
 from learnedgec.meta.evaluation import Evaluation, MetricEvaluation
 from learnedgec.ranking import SystemRanking
-from learnedgec.text import atomic_path, check_writable
 
 __all__ = ["check_plotting", "plot_evaluation", "plot_ranking"]
 
 Floats = npt.NDArray[np.float64]
 
-# Okabe and Ito (2008), without yellow, which is too pale for lines.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _LINES = ("-", "--", "-.", ":")
-_GREY = "#777777"
-_COLUMN = 3.35  # inches
-_STYLE: Any = {
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "pdf.fonttype": 42,
-}
 _NAMES = {
     "pearson": "Pearson r",
     "spearman": "Spearman ρ",
     "sentence_accuracy": "sentence accuracy",
     "grouped_kendall": "Kendall τ within a source",
 }
-
-
-def check_plotting(folder: str | Path) -> None:
-    """Raise now what drawing into this folder would raise after the work.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
-        OutputError: the folder cannot be written.
-    """
-    _style()
-    check_writable(Path(folder) / "figure.pdf")
 
 
 def plot_ranking(ranking: SystemRanking, folder: str | Path) -> list[Path]:
@@ -70,14 +46,14 @@ def plot_ranking(ranking: SystemRanking, folder: str | Path) -> list[Path]:
         MissingDependencyError: matplotlib is not installed.
         OutputError: the folder cannot be written.
     """
-    with _style():
+    with style():
         stem = f"{ranking.metric}.{ranking.by}"
         order = ranking.order
         names = [ranking.systems[number] for number in order]
         wins = ranking.wins[np.ix_(order, order)]
         return [
-            *_save(_intervals(ranking), folder, f"{stem}.intervals"),
-            *_save(
+            *save_figure(_intervals(ranking), folder, f"{stem}.intervals"),
+            *save_figure(
                 _matrix(names, 0.5 + (wins - wins.T) / 2, "sentences won, ties half"),
                 folder,
                 f"{stem}.wins",
@@ -104,43 +80,17 @@ def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
     ]
     stem = f"{evaluation.benchmark}.{evaluation.human}.{evaluation.protocol.aggregation}"
     order = evaluation.order.tolist()
-    with _style():
-        files = [*_save(_scatter(evaluation, drawn), folder, f"{stem}.scatter")]
-        files += _save(_forest(drawn), folder, f"{stem}.intervals")
+    with style():
+        files = [*save_figure(_scatter(evaluation, drawn), folder, f"{stem}.scatter")]
+        files += save_figure(_forest(drawn), folder, f"{stem}.intervals")
         if drawn and drawn[0].windows:
-            files += _save(_windows(evaluation, drawn), folder, f"{stem}.windows")
+            files += save_figure(_windows(evaluation, drawn), folder, f"{stem}.windows")
         if not np.isnan(evaluation.human_wins).all():
             names = [evaluation.systems[number] for number in order]
             wins = evaluation.human_wins[np.ix_(order, order)]
             figure = _matrix(names, wins, "comparisons that people decided")
-            files += _save(figure, folder, f"{stem}.wins")
+            files += save_figure(figure, folder, f"{stem}.wins")
     return files
-
-
-def _style() -> Any:
-    """Return the context in which figures are drawn."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingDependencyError("matplotlib", "plot", "drawing figures") from None
-    return matplotlib.rc_context(_STYLE)
-
-
-def _figure(width: float, height: float) -> Any:
-    """Return an empty figure that touches no global state."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _save(figure: Any, folder: str | Path, stem: str) -> Iterator[Path]:
-    """Write a figure as PDF and PNG; characters that some file systems refuse become `_`."""
-    name = re.sub(r"[^\w.+-]+", "_", stem).strip("_")
-    for suffix, options in ((".pdf", {}), (".png", {"dpi": 200})):
-        path = Path(folder) / (name + suffix)
-        with atomic_path(path) as temporary:
-            figure.savefig(temporary, format=suffix[1:], **options)
-        yield path
 
 
 def _looks(entries: Sequence[MetricEvaluation]) -> Mapping[str, Mapping[str, Any]]:
@@ -148,12 +98,12 @@ def _looks(entries: Sequence[MetricEvaluation]) -> Mapping[str, Mapping[str, Any
     looks: dict[str, dict[str, Any]] = {}
     for number, entry in enumerate(each for each in entries if not each.sentinel):
         looks[entry.metric] = {
-            "color": _COLOURS[number % len(_COLOURS)],
+            "color": COLOURS[number % len(COLOURS)],
             "marker": _MARKERS[number % len(_MARKERS)],
             "linestyle": _LINES[number % len(_LINES)],
         }
     for entry in entries:
-        looks.setdefault(entry.metric, {"color": _GREY, "marker": "x", "linestyle": ":"})
+        looks.setdefault(entry.metric, {"color": GREY, "marker": "x", "linestyle": ":"})
     return looks
 
 
@@ -161,7 +111,7 @@ def _scatter(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
     """Draw each metric's scores against people's, with intervals and names."""
     columns = min(2, len(entries))
     rows = -(-len(entries) // columns)
-    figure = _figure(_COLUMN * columns, 2.7 * rows)
+    figure = new_figure(COLUMN * columns, 2.7 * rows)
     axes = figure.subplots(rows, columns, squeeze=False)
     looks = _looks(entries)
     for axis, entry in zip(axes.flat, entries, strict=False):
@@ -238,7 +188,7 @@ def _overlap(box: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 def _windows(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any:
     """Draw the correlation within each window of neighbouring systems."""
-    figure = _figure(_COLUMN * 2, 2.6)
+    figure = new_figure(COLUMN * 2, 2.6)
     axes = figure.subplots(1, 2, sharey=True)
     width = evaluation.protocol.window
     looks = _looks(entries)
@@ -269,7 +219,7 @@ def _windows(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
 def _forest(entries: Sequence[MetricEvaluation]) -> Any:
     """Draw the main measures of each metric with both intervals."""
     measures = [name for name in _NAMES if name in entries[0].estimates]
-    figure = _figure(_COLUMN * 2, 0.75 + 0.26 * len(entries))
+    figure = new_figure(COLUMN * 2, 0.75 + 0.26 * len(entries))
     axes = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
     looks = _looks(entries)
     for axis, measure in zip(axes, measures, strict=True):
@@ -291,14 +241,14 @@ def _forest(entries: Sequence[MetricEvaluation]) -> Any:
 def _intervals(ranking: SystemRanking) -> Any:
     """Draw each system's score with its interval, best on top, clusters apart."""
     order = ranking.order
-    figure = _figure(_COLUMN, 0.6 + 0.19 * len(order))
+    figure = new_figure(COLUMN, 0.6 + 0.19 * len(order))
     axis = figure.subplots()
     for row, number in enumerate(order):
-        colour = _COLOURS[0] if ranking.cluster[number] % 2 else _COLOURS[1]
+        colour = COLOURS[0] if ranking.cluster[number] % 2 else COLOURS[1]
         axis.plot(ranking.intervals[number], (row, row), color=colour, linewidth=1.2)
         axis.plot(ranking.scores[number], row, "o", color=colour, markersize=4)
         if row and ranking.cluster[number] != ranking.cluster[order[row - 1]]:
-            axis.axhline(row - 0.5, color=_GREY, linewidth=0.6, linestyle=":")
+            axis.axhline(row - 0.5, color=GREY, linewidth=0.6, linestyle=":")
     labels = [
         f"{ranking.systems[number]}  {_ranks(*ranking.ranges[number].tolist())}" for number in order
     ]
@@ -315,8 +265,8 @@ def _ranks(best: int, worst: int) -> str:
 
 def _matrix(names: Sequence[str], shares: Floats, label: str) -> Any:
     """Draw how often the row beats the column, in percent; half is white."""
-    size = max(_COLUMN, 1.1 + 0.27 * len(names))
-    figure = _figure(size + 0.5, size)
+    size = max(COLUMN, 1.1 + 0.27 * len(names))
+    figure = new_figure(size + 0.5, size)
     axis = figure.subplots()
     off = ~np.eye(len(names), dtype=bool)
     reach = float(np.nanmax(np.abs(np.where(off, shares, np.nan) - 0.5), initial=0.01))
