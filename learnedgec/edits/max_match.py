@@ -42,7 +42,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import TypeAlias
@@ -135,6 +135,7 @@ def match_edits(edits: Sequence[Edit], gold: Sequence[Edit]) -> tuple[tuple[int,
     return tuple(pairs)
 
 
+@lru_cache(maxsize=16384)
 def reference_edits(source: str, reference: str) -> tuple[Edit, ...]:
     """Return gold edits for a reference that is only a text.
 

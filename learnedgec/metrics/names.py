@@ -42,6 +42,15 @@ class Entry:
 
 
 METRICS: dict[str, Entry] = {
+    "m2": Entry(
+        "learnedgec.metrics.edit_overlap:M2",
+        "F over the edits that overlap most with gold edits (MaxMatch)",
+    ),
+    "sentm2": Entry(
+        "learnedgec.metrics.edit_overlap:M2",
+        "mean of m2's sentence scores",
+        {"level": "sentence"},
+    ),
     "gleu": Entry(
         "learnedgec.metrics.ngram:Gleu",
         "n-gram overlap with references, penalising n-grams kept from the source",
@@ -81,6 +90,14 @@ METRICS: dict[str, Entry] = {
     "random": Entry(
         "learnedgec.metrics.sentinels:Random",
         "sentinel: a random score per source and hypothesis",
+    ),
+    "llm-s": Entry(
+        "learnedgec.metrics.llm:LlmS",
+        "a large language model's ratings of corrected sentences",
+    ),
+    "llm-e": Entry(
+        "learnedgec.metrics.llm:LlmE",
+        "a large language model's ratings of edits",
     ),
 }
 

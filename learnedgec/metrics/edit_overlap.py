@@ -1,0 +1,396 @@
+"""Metrics that count the edits of a system that an annotator also made.
+
+All of them compare edits with the gold edits of each reference, and differ in three places: how the
+edits of a system are found (`compute`), what an edit counts (1, or a weight), and which reference a
+sentence is compared with (`preference`). `EditOverlap` holds the rest: choice, precision, recall, F.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.edits.max_match import max_match, reference_edits
+from learnedgec.errors import ParameterError
+from learnedgec.metrics.base import Array, Floats, Metric, Statistics
+from learnedgec.parallel import parallel_map
+from learnedgec.references import Reference, References
+from learnedgec.runtime import Runtime
+
+__all__ = ["M2", "EditOverlap", "overlap_statistics"]
+
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class EditOverlap(Metric):
+    """F-score over edits, each sentence compared with one of its references.
+
+    With tp the gold edits that the system made, e the edits that it proposed and g the gold edits,
+    P = tp/e (1 if e = 0), R = tp/g (1 if g = 0) and F = (1+β²)·P·R/(β²·P+R) (0 if P = R = 0).
+
+    At the corpus level tp, e and g are summed over sentences, and from the first sentence to the last
+    the reference is chosen that `preference` ranks first given the sums so far: the score depends a
+    little on the order of sentences. At the sentence level the score is the mean of the sentences' own F,
+    each with the reference that is best for it alone; these are also the sentence scores of both levels.
+
+    Attributes:
+        beta: the weight of recall against precision; 0.5 counts precision twice as much.
+        level: `corpus` or `sentence`, what the corpus score is.
+    """
+
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"beta", "level"})
+
+    beta: float = 0.5
+    level: Literal["corpus", "sentence"] = "corpus"
+
+    def __post_init__(self) -> None:
+        if not (self.beta >= 0 and math.isfinite(self.beta)):
+            raise ParameterError(f"{self}: beta must be 0 or a positive number.")
+
+    # -- what differs ------------------------------------------------------------------------
+
+    @abstractmethod
+    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+        """Return what decides between references, the most important first; larger is better.
+
+        The first reference wins if all are equal.
+
+        Args:
+            tp: what tp would be if the reference were chosen, at the corpus level with the sums of
+                the sentences before it; float (…, R).
+            proposed: the same for e.
+            gold: the same for g.
+        """
+
+    # -- choice -------------------------------------------------------------------------------
+
+    def chosen(self, statistics: Statistics) -> Indices:
+        """Return which of its references each sentence is compared with, int (N,)."""
+        if self.level == "sentence":
+            return self._alone(statistics)
+        choices: Indices = self._cumulative(statistics, np.arange(len(statistics))[None])[0][0]
+        return choices
+
+    def _alone(self, statistics: Statistics) -> Indices:
+        """Return the best reference of each sentence by itself, int (N,)."""
+        return _first_best(self.preference(*_counts(statistics)), _real(statistics))
+
+    def _cumulative(self, statistics: Statistics, samples: Indices) -> tuple[Indices, Floats]:
+        """Choose references along each of B samples of M sentences.
+
+        Returns:
+            The choices, int (B, M), and the sums of tp, e and g, float (3, B).
+        """
+        counts, real = _counts(statistics), _real(statistics)
+        # Where all references count the same, there is no choice.
+        open_ = ((counts != counts[..., :1]) & real).any(axis=(0, 2))
+        choices = np.zeros(samples.shape, dtype=np.intp)
+        sums = np.zeros((3, len(samples)))
+        every = np.arange(len(samples))
+        for position, rows in enumerate(samples.T):
+            if open_[rows].any():
+                after = sums[..., None] + counts[:, rows]
+                best = _first_best(self.preference(*after), real[rows])
+                choices[:, position] = best
+                sums = after[:, every, best]
+            else:
+                sums = sums + counts[:, rows, 0]
+        return choices, sums
+
+    # -- scores -------------------------------------------------------------------------------
+
+    def aggregate(self, statistics: Statistics) -> float:
+        """Return the corpus score of the sentences in their order."""
+        return float(self.aggregate_many(statistics, np.arange(len(statistics))[None])[0])
+
+    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+        """Return the corpus score of each of B resamples, choosing references anew along each."""
+        if self.level == "sentence":
+            means: Floats = self.sentence_scores(statistics)[samples].mean(axis=1)
+            return means
+        _, sums = self._cumulative(statistics, samples)
+        return self._f(*_precision_recall(*sums))
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the F of each sentence with its own best reference."""
+        return self._f(*_precision_recall(*_take(statistics, self._alone(statistics))))
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return precision and recall (means at the sentence level) and the sums that were counted."""
+        counts = _take(statistics, self.chosen(statistics))
+        sums = counts.sum(axis=1)
+        over = counts if self.level == "sentence" else sums
+        precision, recall = _precision_recall(*over)
+        return {
+            "precision": float(np.mean(precision)),
+            "recall": float(np.mean(recall)),
+            **dict(zip(_COUNTS, sums.tolist(), strict=True)),
+        }
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return what each sentence counted for: annotator, counts, precision, recall and F.
+
+        At the corpus level this is with the reference that the corpus score has chosen; the F then may
+        be below the sentence score, whose reference is best for the sentence alone.
+        """
+        chosen = self.chosen(statistics)
+        counts = _take(statistics, chosen)
+        precision, recall = _precision_recall(*counts)
+        return {
+            "annotator": statistics["annotator"][np.arange(len(chosen)), chosen],
+            **dict(zip(_COUNTS, counts, strict=True)),
+            "precision": precision,
+            "recall": recall,
+            f"f{self.beta:g}": self._f(precision, recall),
+        }
+
+    def by_type(self, statistics: Statistics) -> dict[str, dict[str, float]]:
+        """Return tp, gold and recall by gold error type, over the chosen references.
+
+        Each gold edit counts 1, whatever its weight. The most frequent type comes first.
+
+        Example:
+            >>> from learnedgec import AnnotatedSentence, Edit, References, parse_metric
+            >>> block = AnnotatedSentence("He go home", {0: (Edit(1, 2, "goes", "R:VERB:SVA"),)})
+            >>> m2 = parse_metric("m2")
+            >>> score = m2.score(["He go home"], ["He goes home"], References.from_annotated([block]))
+            >>> m2.by_type(score.statistics)
+            {'R:VERB:SVA': {'tp': 1, 'gold': 1, 'recall': 1.0}}
+        """
+        gold: Counter[str] = Counter()
+        tp: Counter[str] = Counter()
+        for record, choice in zip(statistics.records, self.chosen(statistics), strict=True):
+            for edit in record[choice]["gold"]:
+                gold[edit["type"]] += 1
+                tp[edit["type"]] += bool(edit["matched"])
+        return {
+            kind: {"tp": tp[kind], "gold": count, "recall": tp[kind] / count}
+            for kind, count in sorted(gold.items(), key=lambda item: (-item[1], item[0]))
+        }
+
+    def _f(self, precision: Array, recall: Array) -> Floats:
+        """Return the F of precision and recall, 0 where both are 0."""
+        square = self.beta * self.beta
+        below = square * precision + recall
+        above = (1 + square) * precision * recall
+        scores: Floats = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+        return scores
+
+
+_COUNTS = ("tp", "proposed", "gold")
+
+
+def overlap_statistics(
+    counts: Sequence[Sequence[tuple[float, float, float]]],
+    references: References,
+    records: Sequence[Any] = (),
+) -> Statistics:
+    """Return the statistics of an `EditOverlap` metric.
+
+    Args:
+        counts: (tp, proposed, gold) of each sentence and reference.
+        references: of the same N sentences.
+        records: of each sentence, for each reference `{"annotator": …, "edits": […], "gold": […]}`, where
+            an edit has `start`, `end`, `original`, `correction` and `matched`, and a gold edit
+            `corrections` instead, and `type`.
+
+    Returns:
+        `tp`, `proposed` and `gold`, float (N, R), `annotator` int (N, R), `references` int (N,).
+    """
+    size, most = len(counts), references.most
+    values = np.zeros((3, size, most))
+    annotator = np.zeros((size, most), dtype=np.int64)
+    for number, (row, choices) in enumerate(zip(counts, references, strict=True)):
+        values[:, number, : len(row)] = np.array(row, dtype=np.float64).T
+        annotator[number, : len(row)] = [reference.annotator for reference in choices]
+    return Statistics(
+        {
+            **dict(zip(_COUNTS, values, strict=True)),
+            "annotator": annotator,
+            "references": np.array([len(row) for row in references], dtype=np.int64),
+        },
+        tuple(records),
+    )
+
+
+def _counts(statistics: Statistics) -> Floats:
+    """Return tp, proposed and gold, float (3, N, R)."""
+    return np.stack([statistics[name] for name in _COUNTS]).astype(np.float64, copy=False)
+
+
+def _real(statistics: Statistics) -> npt.NDArray[np.bool_]:
+    """Return which references a sentence has, bool (N, R)."""
+    real: npt.NDArray[np.bool_] = (
+        np.arange(statistics["tp"].shape[1]) < statistics["references"][:, None]
+    )
+    return real
+
+
+def _take(statistics: Statistics, chosen: Indices) -> Floats:
+    """Return tp, proposed and gold of the chosen references, float (3, N)."""
+    counts: Floats = _counts(statistics)[:, np.arange(len(chosen)), chosen]
+    return counts
+
+
+def _first_best(keys: Sequence[Array], real: npt.NDArray[np.bool_]) -> Indices:
+    """Return the index along the last axis of the first real entry whose keys are largest, in order."""
+    best = real
+    for key in keys:
+        best = best & (key == np.where(best, key, -np.inf).max(axis=-1, keepdims=True))
+    indices: Indices = best.argmax(axis=-1)
+    return indices
+
+
+def _precision_recall(tp: Array, proposed: Array, gold: Array) -> tuple[Floats, Floats]:
+    """Return tp/proposed and tp/gold, 1 where the denominator is 0."""
+    tp = np.asarray(tp, dtype=np.float64)
+    one = np.ones_like(tp)
+    return (
+        np.divide(tp, proposed, out=one.copy(), where=np.asarray(proposed) > 0),
+        np.divide(tp, gold, out=one, where=np.asarray(gold) > 0),
+    )
+
+
+@dataclass(frozen=True)
+class M2(EditOverlap):
+    """M²: F over the edits of the system that overlap most with the gold edits (MaxMatch).
+
+    For each annotator the hypothesis is cut into the edits that match most of that annotator's gold
+    edits; see `learnedgec.edits.max_match` for the algorithm. The reference is the one with
+    the largest F = (1+β²)·tp/(β²·g+e) (1 if 0/0) so far, then the largest tp, then the smallest e+β²·g,
+    then the first. `m2(level='sentence')`, also named `sentm2`, is the mean of sentence scores.
+
+    Equal to the official scorer, version 3.2, on M2 files. An annotator without any line in a
+    block that has others is no reference for that sentence; a block without lines has one annotator
+    without edits. A system edit that matches several equal gold edits counts for each, so that P can
+    exceed 1.
+
+    References that are plain texts get their gold edits from an alignment with the source, each as
+    the official `edit_creator.py` makes them: the shortest path through the edit lattice, neighbouring
+    changes joined, no unchanged token inside an edit. The signature then says `gold:aligned`.
+
+    Deviations: a pair of sentences whose lattice has more than 300,000 arcs (a paragraph written anew; the
+    official scorer takes minutes to days for it) has edits that match as many gold edits and change
+    as few tokens, but may be cut in another way. Runs of spaces inside a gold correction are one space.
+
+    Source: Dahlmeier and Ng, "Better Evaluation for Grammatical Error Correction" (NAACL 2012).
+
+    Attributes:
+        beta: the weight of recall against precision; 0.5 counts precision twice as much.
+        level: `corpus` or `sentence`, what the corpus score is.
+        max_unchanged_words: how many unchanged tokens a system's edit may span.
+        ignore_whitespace_casing: drop system edits that change nothing but spaces and case.
+
+    Example:
+        >>> from learnedgec import AnnotatedSentence, Edit, References, parse_metric
+        >>> gold = (Edit(1, 2, "is"), Edit(2, 3, "a"))
+        >>> references = References.from_annotated([AnnotatedSentence("This are an book", {0: gold})])
+        >>> score = parse_metric("m2").score(["This are an book"], ["This is an book"], references)
+        >>> score.details["precision"], score.details["recall"], round(score.value, 4)
+        (1.0, 0.5, 0.8333)
+    """
+
+    name: ClassVar[str] = "m2"
+    max_unchanged_words: int = 2
+    ignore_whitespace_casing: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_unchanged_words < 0:
+            raise ParameterError(f"{self}: max_unchanged_words must be at least 0.")
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return the counts of every sentence and annotator, with the edits as records."""
+        assert references is not None
+        work = partial(_max_match_row, self.max_unchanged_words, self.ignore_whitespace_casing)
+        rows = list(zip(sources, hypotheses, references, strict=True))
+        results = parallel_map(work, rows, "m2", runtime)
+        return overlap_statistics(
+            [counts for counts, _ in results], references, [record for _, record in results]
+        )
+
+    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+        """Return F (1 if 0/0), tp and −(e+β²·g)."""
+        square = self.beta * self.beta
+        below = square * gold + proposed
+        f = np.divide((1 + square) * tp, below, out=np.ones_like(below), where=below > 0)
+        return f, tp, -(proposed + square * gold)
+
+    def signature(
+        self, references: References | None = None, *, runtime: Runtime = Runtime()
+    ) -> str:
+        """Return the signature, which says where gold edits were made by alignment."""
+        line = super().signature(references, runtime=runtime)
+        aligned = references is not None and any(
+            reference.edits is None for row in references for reference in row
+        )
+        return f"{line}|gold:aligned" if aligned else line
+
+
+def _max_match_row(
+    max_unchanged_words: int,
+    ignore_whitespace_casing: bool,
+    row: tuple[str, str, Sequence[Reference]],
+) -> tuple[list[tuple[float, float, float]], list[Mapping[str, Any]]]:
+    """Return the counts and the record of one sentence."""
+    source, hypothesis, references = row
+    annotations = [
+        reference_edits(source, reference.text) if reference.edits is None else reference.edits
+        for reference in references
+    ]
+    overlaps = max_match(
+        source,
+        hypothesis,
+        annotations,
+        max_unchanged_words=max_unchanged_words,
+        ignore_whitespace_casing=ignore_whitespace_casing,
+    )
+    tokens = source.split()
+    counts: list[tuple[float, float, float]] = []
+    record: list[Mapping[str, Any]] = []
+    for reference, overlap in zip(references, overlaps, strict=True):
+        matched_edits = {edit for edit, _ in overlap.pairs}
+        matched_gold = {gold for _, gold in overlap.pairs}
+        counts.append((len(overlap.pairs), len(overlap.edits), len(overlap.gold)))
+        record.append(
+            {
+                "annotator": reference.annotator,
+                "edits": [
+                    {
+                        "start": edit.start,
+                        "end": edit.end,
+                        "original": " ".join(tokens[edit.start : edit.end]),
+                        "correction": edit.correction,
+                        "matched": number in matched_edits,
+                    }
+                    for number, edit in enumerate(overlap.edits)
+                ],
+                "gold": [
+                    {
+                        "start": edit.start,
+                        "end": edit.end,
+                        "original": " ".join(tokens[edit.start : edit.end]),
+                        "corrections": list(edit.corrections),
+                        "type": edit.type,
+                        "matched": number in matched_gold,
+                    }
+                    for number, edit in enumerate(overlap.gold)
+                ],
+            }
+        )
+    return counts, record
