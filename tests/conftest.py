@@ -65,3 +65,11 @@ def tiny_sequence_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import tiny
 
     return tiny.save_sequence_model(tmp_path_factory.mktemp("models") / "sequence")
+
+
+@pytest.fixture(scope="session")
+def tiny_causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a two-layer GPT-2 with random weights."""
+    import tiny_causal
+
+    return tiny_causal.save_causal(tmp_path_factory.mktemp("models") / "causal")

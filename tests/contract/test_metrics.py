@@ -19,6 +19,16 @@ from learnedgec.runtime import Runtime
 # Encoders batch differently; float32 then agrees to this.
 TOLERANCE = 1e-5
 
+
+
+def local_language_model(request: pytest.FixtureRequest) -> Mapping[str, object]:
+    # In groups of one, as the contract demands; answers are kept for all tests, away from the user's.
+    kept = request.getfixturevalue("tmp_path_factory").getbasetemp() / "cache"
+    request.getfixturevalue("monkeypatch").setenv("LEARNEDGEC_CACHE", str(kept))
+    model = str(request.getfixturevalue("tiny_causal"))
+    return {"model": model, "endpoint": None, "group_size": 1}
+
+
 # Metrics that need a model or a file get a tiny one: name -> parameters from the fixtures.
 PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]] = {
     "some": lambda request: {"model": str(request.getfixturevalue("tiny_evaluator"))},
@@ -27,6 +37,8 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
         "layer": 2,
     },
     "bartscore": lambda request: {"model": str(request.getfixturevalue("tiny_sequence_model"))},
+    "llm-s": lambda request: local_language_model(request),
+    "llm-e": lambda request: local_language_model(request),
     "ensemble": lambda request: {"members": {"gleu": 0.75, "edit-count": 0.25}},
 }
 

@@ -1,0 +1,515 @@
+"""Metrics that ask a large language model how good corrections are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from learnedgec.catalog.files import cache_folder
+from learnedgec.chat import OPENAI, Answer, AnswerStore, Endpoint, OutputFormat, ask_all, find_key
+from learnedgec.edits.max_match import reference_edits
+from learnedgec.errors import ModelError, ParameterError
+from learnedgec.metrics.base import Array, Floats, Metric, Statistics
+from learnedgec.progress import track
+from learnedgec.references import References
+from learnedgec.runtime import Runtime
+
+__all__ = ["LlmE", "LlmS", "Plan"]
+
+_LOWEST, _HIGHEST = 1, 5
+# How often an answer that breaks the schema is asked for again, with another seed each time.
+_ASKED = 3
+
+_PROMPT = """\
+Rate corrections of a sentence that a learner of English wrote.
+
+First read the source sentence, then its corrections{shown}. Give each correction a whole number \
+from {lowest} (worst) to {highest} (best) for {criterion}. Corrections that are equally good get the same \
+number.{rule}
+
+Source: {source}
+
+Corrections:
+{corrections}
+
+Answer with a JSON object that gives every correction its number, and with nothing else: \
+{{"correction1": number, …}}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run would ask.
+
+    Attributes:
+        prompt: the first request's prompt.
+        requests: how many requests there are in all.
+        kept: how many of them have an answer on disk.
+        characters: the length of all prompts that are still to be sent.
+    """
+
+    prompt: str
+    requests: int
+    kept: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A prompt, and the rows of the statistics that each of its corrections is in."""
+
+    prompt: str
+    rows: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class LlmS(Metric):
+    """LLM-S: a large language model rates corrected sentences from 1 to 5.
+
+    The corrections of one source are rated together, up to `group_size` at a time, so the ratings of a
+    group are comparable; **a rating may then depend on the other corrections in its group**. Groups
+    are made of all distinct corrections that one call scores, in an order drawn from their texts, in
+    parts of equal size: neither the order of systems nor of sentences matters, but adding a system can
+    change the groups of the others. With `group_size=1` a score depends on source and hypothesis alone.
+
+    Answers must follow a JSON schema. One that does not is asked for again, up to three times in all. A
+    model that then still has not answered, or refuses, ends the run with an error after all others
+    are done; with `refused='lowest'` it counts as the lowest rating, and `refused` in the details says
+    how many did. Every usable answer or refusal is kept on disk, under `runtime.cache_dir` or in the
+    user's cache folder, so an interrupted run goes on where it stopped and a second one costs nothing.
+    `runtime.jobs` is the number of requests under way at a time. The key is LEARNEDGEC_API_KEY in the
+    environment, or OPENAI_API_KEY for OpenAI's own endpoint.
+
+    With `endpoint=None` the model is a local causal language model (hub id or directory). It answers
+    under the schema too: each rating is the most likely of the five digits after the prompt and the
+    ratings before it; `output`, `temperature` and `seed` mean nothing then.
+
+    Source: Kobayashi et al., "Large Language Models Are State-of-the-Art Evaluator for Grammatical Error
+    Correction" (BEA 2024). The prompt's wording is this project's own (the signature has its digest), and
+    the source stands alone, where the study also showed the sentences around it.
+
+    Attributes:
+        model: the model's name at the endpoint, or a hub id or directory where `endpoint` is `None`.
+        endpoint: base address of an OpenAI-compatible service, or `None` for a local model.
+        criterion: `overall` quality, `grammaticality`, `fluency` or `meaning` preservation alone.
+        group_size: the most corrections that one request shows; 5 in the study.
+        output: how the endpoint is told to write JSON: `json-schema`, `json-object` or `text` (by the
+            prompt alone).
+        temperature: `None` leaves it to the endpoint.
+        seed: of the first attempt, one more for each further; `None` leaves it to the endpoint.
+        refused: what to do where the model does not rate: `error`, or the `lowest` rating.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> metric = parse_metric("llm-s(criterion='fluency', endpoint='http://localhost:8000/v1')")
+        >>> metric.plan(["He go ."], {"a": ["He goes ."], "b": ["He went ."]}).requests
+        1
+    """
+
+    name: ClassVar[str] = "llm-s"
+    needs_references: ClassVar[bool] = False
+    criteria: ClassVar[Mapping[str, str]] = {
+        "overall": "its overall quality",
+        "grammaticality": "its grammaticality: how free of errors it is",
+        "fluency": "its fluency: how natural it sounds",
+        "meaning": "how well it keeps the meaning of the source sentence",
+    }
+    shown: ClassVar[str] = ""
+    rule: ClassVar[str] = ""
+
+    model: str = "gpt-4o-mini-2024-07-18"
+    endpoint: str | None = OPENAI
+    criterion: str = "overall"
+    group_size: int = 5
+    output: OutputFormat = "json-schema"
+    temperature: float | None = 0.0
+    seed: int | None = 0
+    refused: Literal["error", "lowest"] = "error"
+
+    def __post_init__(self) -> None:
+        if self.criterion not in self.criteria:
+            raise ParameterError(
+                f"{self.name}(criterion={self.criterion!r}): one of "
+                f"{', '.join(map(repr, self.criteria))} was expected."
+            )
+        if not 1 <= self.group_size <= 20:
+            raise ParameterError(f"{self}: group_size must be from 1 to 20; the paper's is 5.")
+        if self.endpoint is not None:
+            Endpoint(self.endpoint, self.model)
+
+    # -- the contract ----------------------------------------------------------------------------
+
+    def statistics_of_systems(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> dict[str, Statistics]:
+        """Return the statistics of several systems; see `Metric.statistics_of_systems`.
+
+        Not systems but answers are kept on disk, for a group's corrections belong together.
+        """
+        self._check(sources, systems, None)
+        return self._distinct(sources, systems, None, runtime)
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `rating` float64, `answered` bool, and each row's share of the request's tokens, float64; (N,) each."""
+        requests = self._requests(sources, hypotheses)
+        answers = self._answers(requests, runtime)
+        rating = np.full(len(hypotheses), float(_LOWEST))
+        answered = np.zeros(len(hypotheses), dtype=bool)
+        tokens = np.zeros((2, len(hypotheses)))
+        reasons = []
+        for request, answer in zip(requests, answers, strict=True):
+            size = len(request.rows)
+            ratings = _parse(answer, size)
+            if ratings is None:
+                reason = answer.refusal or f"not the JSON asked for: {(answer.text or '')[:60]!r}"
+                reasons.append((hypotheses[request.rows[0][0]], reason))
+            for number, rows in enumerate(request.rows):
+                index = list(rows)
+                tokens[:, index] = np.array([[answer.prompt_tokens], [answer.completion_tokens]])
+                tokens[:, index] /= size
+                if ratings is not None:
+                    rating[index], answered[index] = ratings[number], True
+        if reasons and self.refused == "error":
+            raise ModelError(
+                f"{self.model} did not rate {np.sum(~answered)} of {len(hypotheses)} corrections, the first "
+                f"{reasons[0][0][:60]!r} ({reasons[0][1]}); the other answers are kept. Use "
+                "refused='lowest' to count them as the lowest rating, or another model."
+            )
+        return Statistics(
+            {
+                "rating": rating,
+                "answered": answered,
+                "prompt_tokens": tokens[0],
+                "completion_tokens": tokens[1],
+            }
+        )
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return each correction's rating, 1 to 5."""
+        rating: Floats = statistics["rating"]
+        return rating
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return how many sentences were refused, and the tokens of this system's share of requests."""
+        return {
+            "refused": float((~statistics["answered"]).sum()),
+            "prompt_tokens": float(statistics["prompt_tokens"].sum()),
+            "completion_tokens": float(statistics["completion_tokens"].sum()),
+        }
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return which sentences were refused."""
+        return {"refused": ~statistics["answered"]}
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the prompt's digest, and for a local model its weights' and the precision."""
+        prompt = "".join([_PROMPT, self.shown, self.rule, self.criteria[self.criterion]])
+        parts: dict[str, str | int | float] = {
+            "prompt": hashlib.sha256(prompt.encode()).hexdigest()[:8]
+        }
+        if self.group_size > 1:
+            parts["groups"] = "of all corrections scored together"
+        if self.endpoint is None:
+            from learnedgec.encoding import checkpoint_digest
+
+            parts |= {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
+        return parts
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> Plan:
+        """Return what scoring these systems would ask, without asking it.
+
+        Example:
+            >>> from learnedgec import parse_metric
+            >>> plan = parse_metric("llm-s").plan(["He go ."], {"a": ["He goes ."], "b": ["He went ."]})
+            >>> plan.requests
+            1
+        """
+        self._check(sources, systems, None)
+        pairs = dict.fromkeys(
+            pair for lines in systems.values() for pair in zip(sources, lines, strict=True)
+        )
+        requests = self._requests([source for source, _ in pairs], [text for _, text in pairs])
+        store = self._store(runtime)
+        missing = [request for request in requests if store.get(request.prompt) is None]
+        return Plan(
+            requests[0].prompt,
+            len(requests),
+            len(requests) - len(missing),
+            sum(len(request.prompt) for request in missing),
+        )
+
+    def _requests(self, sources: Sequence[str], hypotheses: Sequence[str]) -> list[_Request]:
+        """Group the distinct corrections of each source; spaces between tokens make none distinct."""
+        rows: dict[str, dict[str, list[int]]] = {}
+        for row, texts in enumerate(zip(sources, hypotheses, strict=True)):
+            source, correction = (" ".join(text.split()) for text in texts)
+            rows.setdefault(source, {}).setdefault(correction, []).append(row)
+        requests = []
+        for source, corrections in rows.items():
+            # By digest: an order that is neither the systems' nor the alphabet's.
+            order = sorted(corrections, key=lambda text: hashlib.sha256(text.encode()).digest())
+            parts = -(-len(order) // self.group_size)
+            for part in range(parts):
+                group = order[part::parts]
+                prompt = _PROMPT.format(
+                    shown=self.shown,
+                    lowest=_LOWEST,
+                    highest=_HIGHEST,
+                    criterion=self.criteria[self.criterion],
+                    rule=self.rule,
+                    source=json.dumps(source, ensure_ascii=False),
+                    corrections="\n".join(
+                        f"{number}. {self._show(source, text)}"
+                        for number, text in enumerate(group, 1)
+                    ),
+                )
+                requests.append(_Request(prompt, tuple(tuple(corrections[text]) for text in group)))
+        return requests
+
+    def _store(self, runtime: Runtime) -> AnswerStore:
+        """Return the answers on disk that this metric may use."""
+        folder = Path(runtime.cache_dir) if runtime.cache_dir else cache_folder() / "answers"
+        if self.endpoint is not None:
+            about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
+        else:
+            from learnedgec.encoding import checkpoint_digest
+
+            about = ["local", checkpoint_digest(self.model), runtime.dtype]
+        return AnswerStore(folder, *about)
+
+    def _answers(self, requests: Sequence[_Request], runtime: Runtime) -> list[Answer]:
+        """Return the answer to every request, from disk where it is kept."""
+        store = self._store(runtime)
+        found: dict[str, Answer] = {}
+        missing = []
+        for request in requests:
+            answer = store.get(request.prompt)
+            if answer is None:
+                missing.append(request)
+            else:
+                found[request.prompt] = answer
+        if self.endpoint is None:
+            fresh = _ask_local(self.model, missing, runtime)
+        else:
+            fresh = self._ask_endpoint(missing, runtime)
+        show = runtime.progress and bool(missing)
+        for request, answer in track(fresh, self.name, total=len(missing), show=show):
+            found[request.prompt] = answer
+            if answer.refusal is not None or _parse(answer, len(request.rows)) is not None:
+                store.put(request.prompt, answer)
+        return [found[request.prompt] for request in requests]
+
+    def _ask_endpoint(
+        self, requests: Sequence[_Request], runtime: Runtime
+    ) -> Iterator[tuple[_Request, Answer]]:
+        """Ask the endpoint, several requests at a time."""
+        assert self.endpoint is not None
+        endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
+
+        def ask(request: _Request) -> Answer:
+            return _ask_until_usable(endpoint, request, self.temperature, self.seed)
+
+        return ask_all(ask, requests, runtime.processes)
+
+    def _show(self, source: str, correction: str) -> str:
+        """Return a correction as it stands in the prompt."""
+        return json.dumps(correction, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class LlmE(LlmS):
+    """LLM-E: a large language model rates corrections from 1 to 5 by the edits that make them.
+
+    As LLM-S (`llm-s`) in everything but what the model sees of a correction, and the criteria: `overall`
+    quality, the `difficulty` of the corrections, or the `impact` of the edits on the sentence. Edits are the shortest token alignment's, neighbouring changes taken together
+    (`learnedgec.edits.max_match.reference_edits`), where the study used ERRANT's; no parser is needed.
+
+    Source: Kobayashi et al., "Large Language Models Are State-of-the-Art Evaluator for Grammatical Error
+    Correction" (BEA 2024).
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> plan = parse_metric("llm-e").plan(["He go to home ."], {"a": ["He goes home ."]})
+        >>> print(plan.prompt.splitlines()[7])
+        1. [go to → goes]
+    """
+
+    name: ClassVar[str] = "llm-e"
+    shown: ClassVar[str] = (
+        ", each shown as the edits that make it: [a → b] replaces a by b, [→ b] inserts b, [a →] deletes a"
+    )
+    rule: ClassVar[str] = (
+        f" A correction without edits gets {_HIGHEST} if the source sentence is correct, and {_LOWEST} if it "
+        "has an error."
+    )
+    criteria: ClassVar[Mapping[str, str]] = {
+        "overall": "the overall quality of its edits",
+        "difficulty": "the difficulty of the corrections that its edits make",
+        "impact": "the good that its edits do to the sentence",
+    }
+
+    def _show(self, source: str, correction: str) -> str:
+        """Return the edits that make a correction."""
+        tokens = source.split()
+        edits = [
+            f"[{' '.join([*tokens[edit.start : edit.end], '→', *edit.correction.split()])}]"
+            for edit in reference_edits(source, correction)
+        ]
+        return " ".join(edits) or "no edits"
+
+
+def _schema(size: int) -> dict[str, Any]:
+    """Return the JSON schema of an answer about `size` corrections."""
+    number = {"type": "integer", "enum": list(range(_LOWEST, _HIGHEST + 1))}
+    keys = [f"correction{number}" for number in range(1, size + 1)]
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(keys, number),
+        "required": keys,
+        "additionalProperties": False,
+    }
+
+
+def _parse(answer: Answer, size: int) -> list[int] | None:
+    """Return the ratings in an answer, or `None` unless it is an object of the schema.
+
+    Text around the object is passed over: models like to put it in a code block.
+    """
+    text = answer.text or ""
+    try:
+        found = json.loads(text[text.find("{") : text.rfind("}") + 1])
+    except json.JSONDecodeError:
+        return None
+    keys = [f"correction{number}" for number in range(1, size + 1)]
+    if not isinstance(found, dict) or set(found) != set(keys):
+        return None
+    ratings = [found[key] for key in keys]
+    if any(type(rating) is not int or not _LOWEST <= rating <= _HIGHEST for rating in ratings):
+        return None
+    return ratings
+
+
+def _ask_until_usable(
+    endpoint: Endpoint, request: _Request, temperature: float | None, seed: int | None
+) -> Answer:
+    """Ask until an answer follows the schema or is a refusal; return it, or the last one."""
+    tokens = [0, 0]
+    answer = Answer(None)
+    for attempt in range(_ASKED):
+        answer = endpoint.ask(
+            request.prompt,
+            schema=_schema(len(request.rows)),
+            temperature=temperature,
+            seed=None if seed is None else seed + attempt,
+        )
+        tokens = [tokens[0] + answer.prompt_tokens, tokens[1] + answer.completion_tokens]
+        if answer.refusal is not None or _parse(answer, len(request.rows)) is not None:
+            break
+    return Answer(answer.text, answer.refusal, *tokens)
+
+
+def _ask_local(
+    name: str, requests: Sequence[_Request], runtime: Runtime
+) -> Iterator[tuple[_Request, Answer]]:
+    """Let a causal language model fill in the schema, one rating of every request at a time."""
+    if not requests:
+        return
+    import torch
+
+    from learnedgec.encoding import Batch, load_model, load_tokenizer, model_inputs, run
+
+    tokenizer = load_tokenizer(name)
+    model: Any = load_model(name, runtime, "AutoModelForCausalLM")
+    digits = _digits(tokenizer, name)
+    head = model.get_output_embeddings()
+
+    def forward(batch: Batch) -> torch.Tensor:
+        states = model.base_model(**model_inputs(batch, model)).last_hidden_state
+        last = batch["attention_mask"].sum(dim=1) - 1
+        return head(states[torch.arange(len(last), device=last.device), last])[:, digits]  # type: ignore[no-any-return]
+
+    templated = bool(tokenizer.chat_template)
+    prompts = [
+        tokenizer.apply_chat_template(
+            [{"role": "user", "content": request.prompt}],
+            tokenize=False,
+            add_generation_prompt=True,
+        )
+        if templated
+        else request.prompt + "\n\n"
+        for request in requests
+    ]
+    texts = ["{" for _ in requests]
+    for number in range(1, max(len(request.rows) for request in requests) + 1):
+        open_ = [i for i, request in enumerate(requests) if len(request.rows) >= number]
+        for i in open_:
+            texts[i] += f'"correction{number}":'
+        items = [prompts[i] + texts[i] for i in open_]
+        _check_fits(tokenizer, model, items, not templated, name)
+        logits = run(
+            forward,
+            tokenizer,
+            items,
+            runtime,
+            max_length=model.config.max_position_embeddings,
+            special_tokens=not templated,
+            description=f"correction {number}",
+        )
+        for i, row in zip(open_, logits, strict=True):
+            texts[i] += f"{_LOWEST + int(row.argmax())}"
+            texts[i] += "," if number < len(requests[i].rows) else "}"
+    for request, prompt, text in zip(requests, prompts, texts, strict=True):
+        yield request, Answer(text, None, len(tokenizer(prompt)["input_ids"]), len(request.rows))
+
+
+def _digits(tokenizer: Any, name: str) -> list[int]:
+    """Return the tokens that write each rating after a colon."""
+    written = [
+        tokenizer(f":{rating}", add_special_tokens=False)["input_ids"]
+        for rating in range(_LOWEST, _HIGHEST + 1)
+    ]
+    last = [ids[-1] for ids in written]
+    if len({tuple(ids[:-1]) for ids in written}) > 1 or len(set(last)) < len(last):
+        raise ModelError(
+            f"the tokenizer of {name} does not write the digits 1 to 5 as one token each; "
+            "use another model."
+        )
+    return last
+
+
+def _check_fits(
+    tokenizer: Any, model: Any, items: Sequence[str], special_tokens: bool, name: str
+) -> None:
+    """Raise unless every prompt fits the model; a cut one would be answered as another question."""
+    encoded = tokenizer(list(items), add_special_tokens=special_tokens, verbose=False)
+    longest = max(map(len, encoded["input_ids"]))
+    limit = model.config.max_position_embeddings
+    if longest > limit:
+        raise ModelError(
+            f"a prompt has {longest} tokens and {name} reads {limit}; use a smaller group_size or a "
+            "model with a longer context."
+        )

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chat_server import Call, ChatServer, body, fail, say
+from conftest import Sample
+from tiny_causal import save_causal
+
+from learnedgec.chat import Endpoint
+from learnedgec.errors import ModelError, ParameterError
+from learnedgec.metrics import llm
+from learnedgec.metrics.llm import LlmE, LlmS
+from learnedgec.metrics.names import parse_metric
+from learnedgec.runtime import Runtime
+
+SOURCES = ["He go to home .", "Fine ."]
+SYSTEMS = {
+    "a": ["He goes home .", "Fine ."],
+    "b": ["He went home .", "Fine !"],
+    "c": ["He  goes home . ", ""],
+}
+
+
+def shown(prompt: str) -> list[str]:
+    """Return the corrections in a prompt, as they stand there."""
+    return re.findall(r"^\d+\. (.*)$", prompt, re.MULTILINE)
+
+
+def judge(text: str) -> int:
+    """Rate a correction by its looks alone."""
+    return 1 + len(text) % 5
+
+
+def rate(call: Call) -> None:
+    """Answer as an honest model: each correction by itself."""
+    ratings = [judge(text) for text in shown(call.prompt)]
+    call.complete(json.dumps({f"correction{n}": r for n, r in enumerate(ratings, 1)}))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("LEARNEDGEC_API_KEY", "sk-secret")
+    made = ChatServer(rate)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Runtime:
+    return Runtime(cache_dir=str(tmp_path / "answers"))
+
+
+def test_ratings_become_scores(server: ChatServer, runtime: Runtime) -> None:
+    scores = LlmS("tiny", server.url).score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    for name, lines in SYSTEMS.items():
+        expected = [judge(json.dumps(" ".join(line.split()))) for line in lines]
+        assert scores[name].sentences == pytest.approx(expected)
+        assert scores[name].value == pytest.approx(np.mean(expected))
+        assert scores[name].details["refused"] == 0
+    # One request per source; a and c differ in spaces alone.
+    assert [len(shown(call.prompt)) for call in server.calls] == [2, 3]
+    # The first request's 100 and 10 tokens belong to two corrections, the second's to three.
+    assert scores["a"].details["prompt_tokens"] == pytest.approx(100 / 2 + 100 / 3)
+    assert scores["a"].details["completion_tokens"] == pytest.approx(10 / 2 + 10 / 3)
+    assert "sk-secret" not in scores["a"].signature
+
+
+def test_the_request_asks_for_the_schema(server: ChatServer, runtime: Runtime) -> None:
+    LlmS("tiny", server.url, seed=5).score(SOURCES[:1], ["He goes ."], runtime=runtime)
+    (call,) = server.calls
+    assert call.body["seed"] == 5
+    schema = call.body["response_format"]["json_schema"]["schema"]
+    assert schema == {
+        "type": "object",
+        "properties": {"correction1": {"type": "integer", "enum": [1, 2, 3, 4, 5]}},
+        "required": ["correction1"],
+        "additionalProperties": False,
+    }
+
+
+def test_edits_are_shown(server: ChatServer, runtime: Runtime) -> None:
+    systems = {"a": ["He go to home ."], "b": ["He goes home"], "c": ["Now he go to home ."]}
+    LlmE("tiny", server.url).score_systems(SOURCES[:1], systems, runtime=runtime)
+    (call,) = server.calls
+    expected = {"no edits", "[go to → goes] [. →]", "[He → Now he]"}
+    assert set(shown(call.prompt)) == expected
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_groups_are_even_and_do_not_depend_on_order(size: int) -> None:
+    metric = LlmS(group_size=size)
+    texts = [f"text {number}" for number in range(7)]
+    groups = metric._requests(["s"] * 7, texts)
+    sizes = [len(request.rows) for request in groups]
+    assert len(sizes) == -(-7 // size)
+    assert max(sizes) <= size
+    assert max(sizes) - min(sizes) <= 1
+    assert sorted(row for request in groups for rows in request.rows for row in rows) == list(
+        range(7)
+    )
+    turned = metric._requests(["s"] * 7, texts[::-1])
+    assert [request.prompt for request in turned] == [request.prompt for request in groups]
+
+
+def test_criteria_make_other_prompts() -> None:
+    for kind in (LlmS, LlmE):
+        metrics = [kind(criterion=name) for name in kind.criteria]
+        prompts = {m.plan(SOURCES, SYSTEMS).prompt for m in metrics}
+        signatures = {m.signature() for m in metrics}
+        assert len(prompts) == len(signatures) == len(kind.criteria)
+
+
+def test_plan_asks_nothing(server: ChatServer, runtime: Runtime) -> None:
+    metric = LlmS("tiny", server.url, group_size=2)
+    plan = metric.plan(SOURCES, SYSTEMS, runtime=runtime)
+    assert (plan.requests, plan.kept) == (3, 0)
+    assert server.calls == []
+    metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    assert len(server.calls) == 3
+    assert server.calls[0].prompt == plan.prompt
+    assert sum(len(call.prompt) for call in server.calls) == plan.characters
+    after = metric.plan(SOURCES, SYSTEMS, runtime=runtime)
+    assert (after.requests, after.kept, after.characters) == (3, 3, 0)
+
+
+def test_a_second_run_asks_nothing(server: ChatServer, runtime: Runtime) -> None:
+    metric = LlmS("tiny", server.url)
+    first = metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    asked = len(server.calls)
+    second = metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    assert len(server.calls) == asked
+    for name, score in first.items():
+        assert second[name].sentences == pytest.approx(score.sentences)
+        assert second[name].details == score.details
+    LlmS("another", server.url).score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    assert len(server.calls) == 2 * asked
+
+
+def test_an_interrupted_run_goes_on(server: ChatServer, runtime: Runtime) -> None:
+    sources = [f"Sentence {number} ." for number in range(6)]
+    server.steps = [rate, rate, rate, fail(403, "quota")]
+    metric = LlmS("tiny", server.url)
+    with pytest.raises(ModelError, match="quota"):
+        metric.score(sources, sources, runtime=runtime)
+    asked = len(server.calls)
+    score = metric.score(sources, sources, runtime=runtime)
+    assert np.isfinite(score.sentences).all()
+    assert len(server.calls) - asked == 3
+
+
+BROKEN = [
+    "I think it is a 4.",
+    '{"correction1": 4',
+    '{"correction1": 6}',
+    '{"correction1": 0}',
+    '{"correction1": true}',
+    '{"correction1": "4"}',
+    '{"correction1": 3.5}',
+    '{"correction1": 3, "correction2": 3}',
+    '{"rating": 3}',
+    "[4]",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_answers_that_break_the_schema_are_asked_again(
+    server: ChatServer, runtime: Runtime, text: str
+) -> None:
+    server.steps = [say(text), say(text), say('Sure:\n```json\n{"correction1": 4}\n```')]
+    score = LlmS("tiny", server.url).score(["a"], ["b"], runtime=runtime)
+    assert score.value == 4
+    assert [call.body["seed"] for call in server.calls] == [0, 1, 2]
+    assert score.details["prompt_tokens"] == 300
+
+
+def test_no_usable_answer_is_an_error_or_the_lowest(server: ChatServer, runtime: Runtime) -> None:
+    def mostly(call: Call) -> None:
+        if "bad" in call.prompt:
+            call.complete("no idea")
+        else:
+            rate(call)
+
+    server.usual = mostly
+    sources, hypotheses = ["x", "y", "z"], ["good one", "bad", "good"]
+    with pytest.raises(ModelError, match=r"1 of 3 corrections, the first 'bad' .*'no idea'"):
+        LlmS("tiny", server.url).score(sources, hypotheses, runtime=runtime)
+    assert len(server.calls) == 2 + 3
+    score = LlmS("tiny", server.url, refused="lowest").score(sources, hypotheses, runtime=runtime)
+    assert score.sentences == pytest.approx([judge('"good one"'), 1, judge('"good"')])
+    assert score.details["refused"] == 1
+    assert score.sentence_details["refused"].tolist() == [False, True, False]
+    # What broke the schema was not kept.
+    assert len(server.calls) == 5 + 3
+
+
+def test_refusals_are_reported_and_kept(server: ChatServer, runtime: Runtime) -> None:
+    server.usual = say(None, refusal="I cannot help with that.")
+    metric = LlmS("tiny", server.url, refused="lowest")
+    assert metric.score(["x"], ["y"], runtime=runtime).details["refused"] == 1
+    with pytest.raises(ModelError, match="I cannot help with that"):
+        LlmS("tiny", server.url).score(["x"], ["y"], runtime=runtime)
+    assert len(server.calls) == 1
+
+
+def test_trouble_on_the_line_changes_no_score(
+    server: ChatServer, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(llm, "Endpoint", lambda *values: Endpoint(*values, sleep=pauses.append))
+    server.steps = [fail(429, Retry_After="3"), body(b"<html>"), fail(502)]
+    metric = LlmS("tiny", server.url)
+    score = metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)["a"]
+    assert score.sentences == pytest.approx([judge('"He goes home ."'), judge('"Fine ."')])
+    assert pauses == [3.0, 2.0, 4.0]
+
+
+def test_jobs_are_requests_at_a_time(server: ChatServer, tmp_path: Path) -> None:
+    together = threading.Barrier(4)
+
+    def wait_for_others(call: Call) -> None:
+        together.wait(5)
+        rate(call)
+
+    server.usual = wait_for_others
+    sources = [f"Sentence {number} ." for number in range(8)]
+    runtime = Runtime(jobs=4, cache_dir=str(tmp_path))
+    score = LlmS("tiny", server.url).score(sources, sources, runtime=runtime)
+    assert score.sentences == pytest.approx([judge(json.dumps(text)) for text in sources])
+    assert server.most_at_once == 4
+
+
+def test_bad_parameters_are_refused() -> None:
+    for name, message in {
+        "llm-s(criterion='impact')": "grammaticality",
+        "llm-e(criterion='fluency')": "difficulty",
+        "llm-s(group_size=0)": "from 1 to 20",
+        "llm-s(output='xml')": "json-schema",
+    }.items():
+        with pytest.raises(ParameterError, match=message):
+            parse_metric(name)
+
+
+def test_a_local_model_rates_as_it_would_one_digit_at_a_time(
+    tiny_causal: Path, runtime: Runtime
+) -> None:
+    import torch
+    from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    metric = LlmS(str(tiny_causal), None)
+    scores = metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)
+    model = GPT2LMHeadModel.from_pretrained(tiny_causal).eval()
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(tiny_causal)
+    pairs = [(s, t) for lines in SYSTEMS.values() for s, t in zip(SOURCES, lines, strict=True)]
+    rated = {}
+    for request in metric._requests([s for s, _ in pairs], [t for _, t in pairs]):
+        text = request.prompt + "\n\n{"
+        for number, rows in enumerate(request.rows, 1):
+            text += f'"correction{number}":'
+            with torch.no_grad():
+                logits = model(**tokenizer(text, return_tensors="pt")).logits[0, -1]
+            best = max("12345", key=lambda d: logits[tokenizer.convert_tokens_to_ids(d)].item())
+            text += best + ","
+            rated |= {pairs[row]: int(best) for row in rows}
+    for name, lines in SYSTEMS.items():
+        expected = [rated[pair] for pair in zip(SOURCES, lines, strict=True)]
+        assert scores[name].sentences == pytest.approx(expected)
+    assert len(set(rated.values())) > 1
+
+
+def test_local_ratings_depend_on_nothing_but_their_request(
+    tiny_causal: Path, sample: Sample, tmp_path: Path
+) -> None:
+    metric = LlmE(str(tiny_causal), None, group_size=1)
+    sources, hypotheses = sample.sources[:12], sample.systems["eager"][:12]
+    whole = metric.score(sources, hypotheses, runtime=Runtime(cache_dir=str(tmp_path / "1")))
+    small = Runtime(batch_tokens=300, cache_dir=str(tmp_path / "2"))
+    turned = metric.score(sources[::-1], hypotheses[::-1], runtime=small)
+    assert turned.sentences[::-1] == pytest.approx(whole.sentences)
+    assert len(set(whole.sentences)) > 1
+    assert whole.details["completion_tokens"] == 12
+
+
+def test_a_prompt_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    short = save_causal(tmp_path / "short", positions=64)
+    with pytest.raises(ModelError, match="reads 64; use a smaller group_size"):
+        LlmS(str(short), None).score(["a"], ["b"], runtime=Runtime(cache_dir=str(tmp_path)))
+
+
+def test_a_local_signature_names_the_weights(tiny_causal: Path) -> None:
+    signature = LlmS(str(tiny_causal), None, group_size=1).signature()
+    assert re.search(r"\|prompt:[0-9a-f]{8}\|sha256:[0-9a-f]{12}\|dtype:float32\|", signature)
+    assert "groups" not in signature
+    assert "|groups:of all corrections scored together|" in LlmS(str(tiny_causal), None).signature()
