@@ -25,7 +25,7 @@ from learnedgec.parallel import parallel_map
 from learnedgec.references import Reference, References
 from learnedgec.runtime import Runtime
 
-__all__ = ["M2", "EditOverlap", "overlap_statistics"]
+__all__ = ["M2", "EditOverlap", "overlap_statistics", "precision_recall"]
 
 Indices = npt.NDArray[np.intp]
 
@@ -118,18 +118,18 @@ class EditOverlap(Metric):
             means: Floats = self.sentence_scores(statistics)[samples].mean(axis=1)
             return means
         _, sums = self._cumulative(statistics, samples)
-        return self._f(*_precision_recall(*sums))
+        return self._f(*precision_recall(*sums))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the F of each sentence with its own best reference."""
-        return self._f(*_precision_recall(*_take(statistics, self._alone(statistics))))
+        return self._f(*precision_recall(*_take(statistics, self._alone(statistics))))
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return precision and recall (means at the sentence level) and the sums that were counted."""
         counts = _take(statistics, self.chosen(statistics))
         sums = counts.sum(axis=1)
         over = counts if self.level == "sentence" else sums
-        precision, recall = _precision_recall(*over)
+        precision, recall = precision_recall(*over)
         return {
             "precision": float(np.mean(precision)),
             "recall": float(np.mean(recall)),
@@ -144,7 +144,7 @@ class EditOverlap(Metric):
         """
         chosen = self.chosen(statistics)
         counts = _take(statistics, chosen)
-        precision, recall = _precision_recall(*counts)
+        precision, recall = precision_recall(*counts)
         return {
             "annotator": statistics["annotator"][np.arange(len(chosen)), chosen],
             **dict(zip(_COUNTS, counts, strict=True)),
@@ -152,6 +152,16 @@ class EditOverlap(Metric):
             "recall": recall,
             f"f{self.beta:g}": self._f(precision, recall),
         }
+
+    def signature(
+        self, references: References | None = None, *, runtime: Runtime = Runtime()
+    ) -> str:
+        """Return the signature, which says where gold edits were made by alignment."""
+        line = super().signature(references, runtime=runtime)
+        aligned = references is not None and any(
+            reference.edits is None for row in references for reference in row
+        )
+        return f"{line}|gold:aligned" if aligned else line
 
     def by_type(self, statistics: Statistics) -> dict[str, dict[str, float]]:
         """Return tp, gold and recall by gold error type, over the chosen references.
@@ -250,7 +260,7 @@ def _first_best(keys: Sequence[Array], real: npt.NDArray[np.bool_]) -> Indices:
     return indices
 
 
-def _precision_recall(tp: Array, proposed: Array, gold: Array) -> tuple[Floats, Floats]:
+def precision_recall(tp: Array, proposed: Array, gold: Array) -> tuple[Floats, Floats]:
     """Return tp/proposed and tp/gold, 1 where the denominator is 0."""
     tp = np.asarray(tp, dtype=np.float64)
     one = np.ones_like(tp)
@@ -330,16 +340,6 @@ class M2(EditOverlap):
         below = square * gold + proposed
         f = np.divide((1 + square) * tp, below, out=np.ones_like(below), where=below > 0)
         return f, tp, -(proposed + square * gold)
-
-    def signature(
-        self, references: References | None = None, *, runtime: Runtime = Runtime()
-    ) -> str:
-        """Return the signature, which says where gold edits were made by alignment."""
-        line = super().signature(references, runtime=runtime)
-        aligned = references is not None and any(
-            reference.edits is None for row in references for reference in row
-        )
-        return f"{line}|gold:aligned" if aligned else line
 
 
 def _max_match_row(

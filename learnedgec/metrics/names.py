@@ -75,6 +75,10 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.similarity:BartScore",
         "probability of the hypothesis given a reference under a sequence-to-sequence model",
     ),
+    "pt-m2": Entry(
+        "learnedgec.metrics.weighted_overlap:PtM2",
+        "M2 in which an edit weighs what it changes in similarity to the reference",
+    ),
     "edit-count": Entry(
         "learnedgec.metrics.sentinels:EditCount",
         "sentinel: number of edited tokens, good or bad",

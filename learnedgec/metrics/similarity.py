@@ -142,6 +142,7 @@ class BertScore(Similarity):
     """
 
     name: ClassVar[str] = "bertscore"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"rescale", "measure"})
     encoder: str = "bert-base-uncased"
     layer: int = 9
     idf: str | None = None
