@@ -32,12 +32,12 @@ data:
   split: paper-random
   batch_size: 16
 trainer:
-  max_epochs: 6
+  max_epochs: 10
   accelerator: cpu
 last:
-  every_n_train_steps: 1
+  every_n_train_steps: 5
 early_stopping:
-  patience: 6
+  patience: 10
 """
 
 
@@ -90,7 +90,7 @@ def test_resume_gives_the_same_weights_as_no_interruption(
     tmp_path: Path, tiny_encoder: Path
 ) -> None:
     whole = train(options(tmp_path, tiny_encoder, "whole"), progress=False).package
-    # 18 steps an epoch: step 40 lies inside the third epoch.
+    # 18 steps an epoch: step 40 lies inside the third epoch, and every fifth step is kept.
     program = (
         "import os, sys; from learnedgec.training import fit, module;"
         "step = module.EvaluatorModule.training_step;"
