@@ -50,7 +50,10 @@ def key_of(*parts: str | Sequence[str]) -> str:
 def load(folder: str | os.PathLike[str], key: str) -> tuple[dict[str, Array], list[Any]] | None:
     """Return the arrays and records of an entry, or `None` where there is none that can be read."""
     try:
-        with np.load(_path(folder, key), allow_pickle=False) as content:
+        with (
+            _path(folder, key).open("rb") as file,
+            np.load(file, allow_pickle=False) as content,
+        ):
             arrays = {
                 name.removeprefix(_PREFIX): content[name]
                 for name in content.files

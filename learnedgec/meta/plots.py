@@ -130,12 +130,13 @@ def _scatter(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
         axis.scatter(x, y, s=14, color=look["color"], marker=look["marker"], zorder=2)
         r, rho = (entry.estimates[name].value for name in ("pearson", "spearman"))
         axis.set_title(f"{_short(entry.metric, 34)}   r {_number(r)}   ρ {_number(rho)}")
+        axis.margins(0.12)
         axis.set_xlabel(f"people ({evaluation.human})")
         axis.set_ylabel("metric")
     for axis in axes.flat[len(entries) :]:
         axis.set_visible(False)
     # Places are known only once the layout is.
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     for axis, entry in zip(axes.flat, entries, strict=False):
         _name_points(axis, evaluation.human_scores, entry.scores, evaluation.systems)
     return figure
@@ -154,7 +155,7 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
         px, py = points[place]
         width, height = 0.58 * size * unit * len(names[place]), 1.05 * size * unit
         choices = []
-        for distance in (4, 9, 15, 22):
+        for distance in (4, 8, 12, 17, 23):
             for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)):
                 left = px + dx * distance * unit - {1: 0.0, 0: width / 2, -1: width}[dx]
                 low = py + dy * distance * unit - {1: 0.0, 0: height / 2, -1: height}[dy]

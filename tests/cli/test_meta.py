@@ -1,0 +1,143 @@
+"""`learnedgec meta` from the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import SAMPLE_FOLDER
+
+from learnedgec.cli.main import main
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: str, code: int = 0) -> str:
+        given = ["meta", "--resamples", "20", "--window", "3", *words]
+        assert main(given) == code
+        captured = capsys.readouterr()
+        return captured.err if code else captured.out
+
+    return call
+
+
+def test_table_has_metrics_and_sentinels_with_counts_and_intervals(run: Run) -> None:
+    lines = run("--benchmark", "sample", "--metric", "gleu(iterations=1)").splitlines()
+    header = lines[0].split()
+    assert header[:5] == ["benchmark", "human", "systems", "comparisons", "metric"]
+    assert {"pearson", "spearman", "sentence_accuracy"} <= set(header)
+    assert [line.split()[4] for line in lines[2:]] == [
+        "gleu(iterations=1)",
+        "edit-count",
+        "length",
+        "constant",
+        "random",
+    ]
+    assert lines[2].split()[:4] == ["sample", "EW", "4", "313"]
+    assert "[" in lines[2]
+
+
+def test_json_holds_everything(run: Run) -> None:
+    out = json.loads(
+        run("--benchmark", "sample", "--metric", "green", "--human", "EW", "fluency", "--tests",
+            "--format", "json")
+    )  # fmt: skip
+    ranked, rated = out["evaluations"]
+    assert (ranked["human"], rated["human"]) == ("EW", "fluency")
+    assert ranked["notices"] == ["source: no human score EW, left out."]
+    green = ranked["metrics"][0]
+    assert green["measures"]["sentence_accuracy"]["count"] == 313
+    assert len(green["windows"]["pearson"]) == 2
+    assert set(green["without"]["spearman"]) == set(ranked["human_scores"])
+    assert "benchmark:sample|human:EW|aggregation:mean|ties:symmetric" in green["signature"]
+    assert rated["metrics"][0]["measures"]["grouped_kendall"]["unit"] == "sources"
+    assert {test["measure"] for test in rated["tests"]} == {
+        "pearson",
+        "sentence_accuracy",
+        "segment_pearson",
+    }
+
+
+def test_csv_has_a_row_per_metric_and_measure(run: Run) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("--benchmark", "sample", "--format", "csv"))))
+    assert {row["metric"] for row in rows} == {"edit-count", "length", "constant", "random"}
+    row = next(r for r in rows if r["metric"] == "length" and r["measure"] == "sentence_kendall")
+    assert row["unit"] == "comparisons"
+    assert (
+        float(row["low_over_sentences"]) <= float(row["value"]) <= float(row["high_over_sentences"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("show", "column"),
+    [
+        ("scores", "human EW"),
+        ("windows", "1-3"),
+        ("leave-one-out", "without"),
+        ("tests", "perm_both"),
+    ],
+)
+def test_other_tables(run: Run, show: str, column: str) -> None:
+    out = run("--benchmark", "sample", "--metric", "green", "--show", show, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert rows
+    assert all(column in row for row in rows)
+
+
+def test_measures_are_chosen_by_name(run: Run) -> None:
+    words = ("--benchmark", "sample", "--measure", "kendall", "tie_calibrated_accuracy")
+    header = run(*words).splitlines()[0].split()
+    assert header[5:] == ["kendall", "tie_calibrated_accuracy"]
+    error = run("--benchmark", "sample", "--measure", "kendal", code=2)
+    assert "did you mean 'kendall'" in error
+
+
+def test_latex(run: Run) -> None:
+    out = run("--benchmark", "sample", "--metric", "green", "--format", "latex")
+    assert r"\toprule" in out
+    assert r"sentence\_accuracy" in out
+
+
+def test_a_folder_of_ones_own(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(SAMPLE_FOLDER, folder)
+    (folder / "ratings.csv").unlink()
+    out = json.loads(run("--benchmark", str(folder), "--metric", "gleu(n=2)", "--format", "json"))
+    assert out["evaluations"][0]["benchmark"] == str(folder)
+
+
+def test_a_second_run_reads_the_statistics(run: Run, tmp_path: Path) -> None:
+    words = ("--benchmark", "sample", "--metric", "green", "--cache-dir", str(tmp_path))
+    first = run(*words)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
+    assert kept
+    assert run(*words) == first
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")} == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "no benchmark was given"),
+        (("--benchmark", "seda"), "did you mean"),
+        (("--benchmark", "sample", "--human", "quality"), "human score of sample"),
+        (("--benchmark", "sample", "--confidence", "2"), "a level between 0 and 1"),
+    ],
+)
+def test_errors_are_one_sentence(run: Run, words: tuple[str, ...], message: str) -> None:
+    error = run(*words, code=2)
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_plots_are_written(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    run("--benchmark", "sample", "--metric", "green", "--plot", str(tmp_path))
+    assert len(list(tmp_path.glob("sample.EW.mean.*.pdf"))) == 4
