@@ -440,8 +440,8 @@ class _Arcs:
     def __init__(self, edges: Mapping[Arc, int], lengths: Lengths, found: Sequence[Arc]) -> None:
         self._lengths = lengths
         self._order = [*edges, *self._drop_noops(found)]
-        copies = Counter(self._order) | Counter(edges)
-        self.size = copies.total()
+        copies = {**Counter(self._order), **edges}
+        self.size = sum(copies.values())
         self._weights: Weights = {}
         for (start, end), count in copies.items():
             weight: float = lengths[end][start][0]

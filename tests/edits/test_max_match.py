@@ -1,0 +1,228 @@
+"""MaxMatch against a slow oracle, and the cases that its rules were made for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from max_match_oracle import oracle_edits, oracle_tp
+
+from learnedgec.edits import max_match as module
+from learnedgec.edits.max_match import EditLattice, match_edits, max_match, reference_edits
+from learnedgec.m2 import Edit, apply_edits
+
+tokens = st.lists(st.sampled_from("abc"), max_size=8)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """Return two unrelated sentences, or one and an edited copy of it."""
+    source = draw(tokens)
+    if draw(st.booleans()):
+        return source, draw(tokens)
+    hypothesis = list(source)
+    for _ in range(draw(st.integers(0, 4))):
+        place = draw(st.integers(0, len(hypothesis)))
+        hypothesis[place : place + draw(st.integers(0, 2))] = draw(
+            st.lists(st.sampled_from("abc"), max_size=2)
+        )
+    return source, hypothesis
+
+
+@st.composite
+def golds(draw: st.DrawFn, length: int) -> tuple[Edit, ...]:
+    """Return gold edits of a sentence, some with alternatives, not always in order or apart."""
+    edits = []
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, length))
+        end = min(length, start + draw(st.integers(0, 3)))
+        first, *others = draw(
+            st.lists(
+                st.lists(st.sampled_from("abc"), max_size=3).map(" ".join), min_size=1, max_size=3
+            )
+        )
+        edits.append(Edit(start, end, first, alternatives=tuple(others)))
+    if draw(st.booleans()):
+        edits.sort(key=lambda edit: (edit.start, edit.end))
+    return tuple(edits)
+
+
+@st.composite
+def annotated(draw: st.DrawFn) -> tuple[list[str], list[str], list[tuple[Edit, ...]]]:
+    source, hypothesis = draw(pairs())
+    return source, hypothesis, [draw(golds(len(source))), draw(golds(len(source)))]
+
+
+def triples(edits: object) -> list[tuple[int, int, str]]:
+    return [(e.start, e.end, e.correction) for e in edits]  # type: ignore[attr-defined]
+
+
+@given(annotated(), st.integers(0, 3))
+@settings(max_examples=150, deadline=None)
+def test_equals_the_oracle(
+    case: tuple[list[str], list[str], list[tuple[Edit, ...]]], max_unchanged_words: int
+) -> None:
+    source, hypothesis, annotations = case
+    found = max_match(
+        " ".join(source),
+        " ".join(hypothesis),
+        annotations,
+        max_unchanged_words=max_unchanged_words,
+    )
+    for overlap, gold in zip(found, annotations, strict=True):
+        expected = oracle_edits(source, hypothesis, gold, max_unchanged_words)
+        assert triples(overlap.edits) == [
+            (edit.start, edit.end, " ".join(edit.correction)) for edit in expected
+        ]
+        assert len(overlap.pairs) == oracle_tp(expected, gold)
+
+
+@given(annotated())
+@settings(max_examples=150, deadline=None)
+def test_edits_turn_the_source_into_the_hypothesis(
+    case: tuple[list[str], list[str], list[tuple[Edit, ...]]],
+) -> None:
+    source, hypothesis, annotations = case
+    for overlap in max_match(" ".join(source), " ".join(hypothesis), annotations):
+        assert apply_edits(" ".join(source), overlap.edits) == " ".join(hypothesis)
+        for edit, gold in overlap.pairs:
+            system, annotator = overlap.edits[edit], overlap.gold[gold]
+            assert (system.start, system.end) == (annotator.start, annotator.end)
+            assert system.correction in annotator.corrections
+
+
+def count_gold_arcs(lattice: EditLattice, gold: tuple[Edit, ...]) -> int:
+    """Return how many edits are gold edits, each gold edit once."""
+    left = list(gold)
+    for edit in lattice.extract(gold):
+        match = next(
+            (
+                g
+                for g in left
+                if (g.start, g.end) == (edit.start, edit.end) and edit.correction in g.corrections
+            ),
+            None,
+        )
+        if match:
+            left.remove(match)
+    return len(gold) - len(left)
+
+
+@given(annotated())
+@settings(max_examples=150, deadline=None)
+def test_lattices_too_large_to_list_have_paths_as_good(
+    case: tuple[list[str], list[str], list[tuple[Edit, ...]]],
+) -> None:
+    source, hypothesis, annotations = case
+    listed = EditLattice(source, hypothesis)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_ARCS", -1)
+        thinned = EditLattice(source, hypothesis)
+        for gold in annotations:
+            # Each gold edit with changes at a place of its own, so that gold arcs and matches are the same.
+            gold = tuple(
+                {
+                    edit.start: edit
+                    for edit in gold
+                    if edit.start < edit.end and listed.original(edit) not in edit.corrections
+                }.values()
+            )
+            edits = thinned.extract(gold)
+            assert apply_edits(" ".join(source), edits) == " ".join(hypothesis)
+            assert count_gold_arcs(thinned, gold) == count_gold_arcs(listed, gold)
+
+
+def found(source: str, hypothesis: str, *gold: Edit, **options: int) -> list[tuple[int, int, str]]:
+    (overlap,) = max_match(source, hypothesis, [gold], **options)  # type: ignore[arg-type]
+    return triples(overlap.edits)
+
+
+def test_gold_edits_decide_how_changes_are_cut() -> None:
+    source, hypothesis = "He have went home now", "He has gone home now"
+    assert found(source, hypothesis, Edit(1, 2, "has"), Edit(2, 3, "gone")) == [
+        (1, 2, "has"),
+        (2, 3, "gone"),
+    ]
+    assert found(source, hypothesis, Edit(1, 3, "has gone")) == [(1, 3, "has gone")]
+    assert found(source, hypothesis, Edit(1, 4, "has gone home")) == [(1, 4, "has gone home")]
+
+
+def test_an_edit_spans_no_more_unchanged_words_than_allowed() -> None:
+    source, hypothesis = "a b c d", "x b c y"
+    assert found(source, hypothesis) == [(0, 4, "x b c y")]
+    assert found(source, hypothesis, max_unchanged_words=1) != [(0, 4, "x b c y")]
+    assert found(source, hypothesis, max_unchanged_words=0) == [(0, 1, "x"), (3, 4, "y")]
+
+
+def test_insertions_at_one_place_match_once_each_in_order() -> None:
+    first, second = Edit(1, 1, "x"), Edit(1, 1, "y")
+    assert found("a b", "a x y b", first, second) == [(1, 1, "x"), (1, 1, "y")]
+    (overlap,) = max_match("a b", "a x y b", [(second, first)])
+    assert len(overlap.pairs) == 1
+
+
+def test_an_insertion_before_the_first_word() -> None:
+    assert found("b c", "a b c", Edit(0, 0, "a")) == [(0, 0, "a")]
+
+
+def test_any_alternative_matches() -> None:
+    gold = Edit(0, 1, "x", alternatives=("y", ""))
+    for hypothesis in ("x b", "y b", "b"):
+        (overlap,) = max_match("a b", hypothesis, [(gold,)])
+        assert overlap.pairs == ((0, 0),)
+
+
+def test_equal_gold_edits_each_count() -> None:
+    gold = (Edit(0, 1, "x"), Edit(0, 1, "x"))
+    assert match_edits([Edit(0, 1, "x")], gold) == ((0, 0), (0, 1))
+
+
+def test_a_gold_edit_before_the_last_match_is_not_seen() -> None:
+    gold = (Edit(2, 3, "z"), Edit(0, 1, "x"))
+    assert match_edits([Edit(0, 1, "x"), Edit(2, 3, "z")], gold) == ((0, 1),)
+
+
+@pytest.mark.parametrize("ignore", [False, True])
+def test_ignore_whitespace_and_casing(ignore: bool) -> None:
+    (overlap,) = max_match(
+        "The ice cream is Cold", "the icecream is warm", [()], ignore_whitespace_casing=ignore
+    )
+    assert triples(overlap.edits) == [(0, 5, "the icecream is warm")]
+    (overlap,) = max_match(
+        "the ice cream is too cold here",
+        "the icecream is too cold there",
+        [()],
+        ignore_whitespace_casing=ignore,
+        max_unchanged_words=0,
+    )
+    changed = [(6, 7, "there")]
+    assert triples(overlap.edits) == (changed if ignore else [(1, 3, "icecream"), *changed])
+
+
+@pytest.mark.parametrize(
+    ("source", "hypothesis", "edits"),
+    [("", "", []), ("a b", "a b", []), ("", "a b", [(0, 0, "a b")]), ("a b", "", [(0, 2, "")])],
+)
+def test_empty_and_equal_sentences(
+    source: str, hypothesis: str, edits: list[tuple[int, int, str]]
+) -> None:
+    assert found(source, hypothesis) == edits
+
+
+def test_gold_edits_of_a_text_join_neighbours_and_hold_no_unchanged_word() -> None:
+    edits = reference_edits(
+        "He go to the school by a bus today", "He went to school by bus , today"
+    )
+    assert triples(edits) == [(1, 2, "went"), (3, 4, ""), (6, 8, "bus ,")]
+    assert reference_edits("a b", "a b") == ()
+
+
+def test_two_hundred_unrelated_words() -> None:
+    source = [f"a{i}" for i in range(110)]
+    hypothesis = [f"b{i}" for i in range(100)]
+    gold = (Edit(10, 12, "b10 b11"), Edit(50, 51, "b45"), Edit(0, 1, "elsewhere"))
+    (overlap,) = max_match(" ".join(source), " ".join(hypothesis), [gold])
+    assert len(overlap.pairs) == 2
+    # One edit before, between and after the two.
+    assert len(overlap.edits) == 5
+    assert apply_edits(" ".join(source), overlap.edits) == " ".join(hypothesis)

@@ -1,0 +1,253 @@
+"""The shared mechanism of edit overlap, and M2 over it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from max_match_oracle import oracle_choice
+
+from learnedgec.errors import InputError, ParameterError
+from learnedgec.m2 import AnnotatedSentence, Edit
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.edit_overlap import M2, overlap_statistics
+from learnedgec.metrics.names import parse_metric
+from learnedgec.references import Reference, References
+from learnedgec.runtime import Runtime
+from learnedgec.text import read_lines
+
+Rows = Sequence[Sequence[tuple[float, float, float]]]
+
+
+def statistics_of(rows: Rows) -> Statistics:
+    references = References(
+        tuple(
+            tuple(Reference("", (), annotator=3 + number) for number, _ in enumerate(row))
+            for row in rows
+        )
+    )
+    return overlap_statistics(rows, references)
+
+
+def f_score(tp: float, proposed: float, gold: float, beta: float) -> float:
+    precision = tp / proposed if proposed else 1.0
+    recall = tp / gold if gold else 1.0
+    below = beta**2 * precision + recall
+    return (1 + beta**2) * precision * recall / below if below else 0.0
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> list[list[tuple[float, float, float]]]:
+    """Return counts of some sentences with one to three annotators; whole numbers or weights."""
+    number = draw(
+        st.sampled_from([st.integers(0, 4).map(float), st.floats(0, 3, allow_subnormal=False)])
+    )
+    found = []
+    for _ in range(draw(st.integers(1, 6))):
+        row = []
+        for _ in range(draw(st.integers(1, 3))):
+            tp = draw(number)
+            row.append((tp, tp + draw(number), tp + draw(number)))
+        found.append(row)
+    return found
+
+
+@given(rows(), st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+@settings(max_examples=200, deadline=None)
+def test_choice_and_score_equal_the_oracle(rows: Rows, beta: float) -> None:
+    metric, statistics = M2(beta=beta), statistics_of(rows)
+    chosen, sums = oracle_choice(rows, beta)
+    assert metric.chosen(statistics).tolist() == chosen
+    assert metric.aggregate(statistics) == pytest.approx(f_score(*sums, beta), abs=1e-12)
+    details = metric.details(statistics)
+    assert [details[name] for name in ("tp", "proposed", "gold")] == pytest.approx(list(sums))
+    alone = [oracle_choice([row], beta) for row in rows]
+    assert metric.sentence_scores(statistics) == pytest.approx(
+        [f_score(*sums, beta) for _, sums in alone], abs=1e-12
+    )
+    assert M2(beta=beta, level="sentence").chosen(statistics).tolist() == [
+        choice for (choice,), _ in alone
+    ]
+
+
+@given(rows(), st.integers(0, 2**32 - 1), st.sampled_from(["corpus", "sentence"]))
+@settings(max_examples=100, deadline=None)
+def test_resamples_choose_anew(rows: Rows, seed: int, level: str) -> None:
+    metric, statistics = M2(level=level), statistics_of(rows)
+    draws = np.random.default_rng(seed).integers(0, len(rows), (4, len(rows) + 1))
+    expected = [metric.aggregate(statistics.take(draw)) for draw in draws]
+    assert metric.aggregate_many(statistics, draws) == pytest.approx(expected, abs=1e-12)
+
+
+def test_nothing_proposed_and_nothing_to_correct() -> None:
+    statistics = statistics_of([[(0, 0, 0)], [(0, 0, 2)], [(0, 2, 0)]])
+    assert M2().sentence_scores(statistics) == pytest.approx([1.0, 0.0, 0.0])
+    details = M2().sentence_details(statistics)
+    assert details["precision"] == pytest.approx([1.0, 1.0, 0.0])
+    assert details["recall"] == pytest.approx([1.0, 0.0, 1.0])
+    assert details["f0.5"] == pytest.approx([1.0, 0.0, 0.0])
+
+
+def test_an_equal_f_goes_to_more_matches_then_to_fewer_edits_then_to_the_first() -> None:
+    def choose(*row: tuple[float, float, float]) -> int:
+        return int(M2(beta=1.0).chosen(statistics_of([row]))[0])
+
+    assert choose((1, 2, 2), (2, 4, 4)) == 1
+    assert choose((0, 2, 1), (0, 1, 1)) == 1
+    assert choose((1, 2, 1), (1, 1, 2)) == 0
+
+
+def test_the_choice_depends_on_the_sentences_before() -> None:
+    # Alone, the second sentence is better with one match of two; after many matches, with none at all.
+    row = [(1.0, 2.0, 2.0), (0.0, 0.0, 0.0)]
+    assert M2().chosen(statistics_of([row])).tolist() == [1]
+    metric = M2()
+    assert metric.chosen(statistics_of([[(0.0, 9.0, 9.0)], row])).tolist() == [0, 0]
+    assert metric.chosen(statistics_of([[(9.0, 9.0, 9.0)], row])).tolist() == [0, 1]
+    assert metric.sentence_details(statistics_of([[(9.0, 9.0, 9.0)], row]))[
+        "annotator"
+    ].tolist() == [3, 4]
+
+
+def test_details_at_both_levels(sample: Sample) -> None:
+    hypotheses = sample.systems["eager"]
+    corpus = M2().score(sample.sources, hypotheses, sample.references)
+    for name in ("tp", "proposed", "gold"):
+        assert corpus.details[name] == corpus.sentence_details[name].sum()
+    assert corpus.details["precision"] == corpus.details["tp"] / corpus.details["proposed"]
+    assert corpus.details["recall"] == corpus.details["tp"] / corpus.details["gold"]
+    alone = parse_metric("sentm2").score(sample.sources, hypotheses, sample.references)
+    assert alone.value == pytest.approx(alone.sentences.mean())
+    assert alone.sentences == pytest.approx(alone.sentence_details["f0.5"])
+    assert alone.sentences == pytest.approx(corpus.sentences)
+    assert alone.details["precision"] == pytest.approx(alone.sentence_details["precision"].mean())
+
+
+def test_records_explain_the_counts(sample: Sample) -> None:
+    statistics = M2().statistics(sample.sources, sample.systems["weak"], sample.references)
+    assert json.loads(json.dumps(statistics.records)) == list(statistics.records)
+    for number, row in enumerate(statistics.records):
+        for column, record in enumerate(row):
+            assert statistics["annotator"][number, column] == record["annotator"]
+            assert statistics["proposed"][number, column] == len(record["edits"])
+            assert statistics["gold"][number, column] == len(record["gold"])
+            matched = sum(edit["matched"] for edit in record["gold"])
+            assert statistics["tp"][number, column] == matched
+
+
+def test_recall_by_type() -> None:
+    gold = (Edit(0, 1, "a", "ONE"), Edit(1, 2, "b", "TWO"), Edit(2, 3, "c", "TWO"))
+    references = References.from_annotated([AnnotatedSentence("x y z", {0: gold})])
+    statistics = M2().statistics(["x y z"], ["a y c"], references)
+    found = M2().by_type(statistics)
+    assert list(found) == ["TWO", "ONE"]
+    assert found["TWO"] == {"tp": 1, "gold": 2, "recall": 0.5}
+    assert found["ONE"] == {"tp": 1, "gold": 1, "recall": 1.0}
+
+
+def test_texts_get_gold_edits_by_alignment() -> None:
+    sources, hypotheses = ["He go to the home ."], ["He goes to home ."]
+    references = References.from_texts(["He goes home ."])
+    score = M2().score(sources, hypotheses, references)
+    # The gold edit is "go to the" -> "goes".
+    assert score.details["gold"] == 1
+    assert score.details["tp"] == 0
+    assert score.signature.endswith("|gold:aligned")
+    equal = M2().score(sources, ["He goes home ."], references)
+    assert equal.value == 1.0
+    annotated = References.from_annotated(
+        [AnnotatedSentence(sources[0], {0: (Edit(1, 4, "goes"),)})]
+    )
+    same = M2().score(sources, hypotheses, annotated)
+    assert same.details == score.details
+    assert "aligned" not in same.signature
+
+
+def test_processes_change_nothing(sample: Sample) -> None:
+    one = M2().score_systems(sample.sources, sample.systems, sample.references)
+    two = M2().score_systems(
+        sample.sources, sample.systems, sample.references, runtime=Runtime(jobs=2)
+    )
+    for system, score in one.items():
+        assert two[system].value == score.value
+        assert two[system].statistics.records == score.statistics.records
+        assert two[system].sentences == pytest.approx(score.sentences, abs=0)
+
+
+def test_alias_and_parameters() -> None:
+    assert parse_metric("sentm2") == parse_metric("m2(level='sentence')")
+    assert parse_metric("sentm2").label == "m2(level='sentence')"
+    assert parse_metric("m2(beta=1)").for_statistics == parse_metric("sentm2").for_statistics
+    for name in ("m2(beta=-1.0)", "m2(max_unchanged_words=-1)", "m2(level='document')"):
+        with pytest.raises(ParameterError):
+            parse_metric(name)
+
+
+def test_a_sentence_without_reference_is_refused() -> None:
+    with pytest.raises(InputError, match="sentence 2 has no reference"):
+        M2().score(["a", "b"], ["a", "b"], References.from_texts(["a", None]))
+
+
+# The official scorer's F0.5, P and R on the CoNLL-2014 gold, which are the results of the shared task.
+SHARED_TASK = {
+    "AMU": (0.3501, 0.4162, 0.2140),
+    "CAMB": (0.3733, 0.3971, 0.3010),
+    "CUUI": (0.3679, 0.4178, 0.2488),
+    "IITB": (0.0590, 0.3077, 0.0139),
+    "INPUT": (0.0000, 1.0000, 0.0000),
+    "IPN": (0.0709, 0.1128, 0.0285),
+    "NTHU": (0.2992, 0.3508, 0.1885),
+    "PKU": (0.2532, 0.3221, 0.1365),
+    "POST": (0.3088, 0.3451, 0.2173),
+    "RAC": (0.2668, 0.3314, 0.1499),
+    "SJTU": (0.1519, 0.3011, 0.0510),
+    "UFC": (0.0784, 0.7000, 0.0172),
+    "UMC": (0.2537, 0.3127, 0.1446),
+}
+
+# M2 and SentM2 in the README of SEEDA; for REF-F it has 48.99, the official code gives 48.93.
+SEEDA = {
+    "BART": (50.3, 51.29),
+    "BERT-fuse": (62.77, 63.21),
+    "GECToR-BERT": (61.83, 61.23),
+    "GECToR-ens": (63.53, 60.37),
+    "GPT-3.5": (53.5, 53.28),
+    "INPUT": (0.0, 31.33),
+    "LM-Critic": (55.5, 58.0),
+    "PIE": (59.93, 60.7),
+    "REF-F": (47.48, 48.93),
+    "REF-M": (60.12, 62.3),
+    "Riken-Tohoku": (64.74, 64.22),
+    "T5": (65.07, 65.2),
+    "TemplateGEC": (56.29, 57.59),
+    "TransGEC": (68.08, 68.33),
+    "UEDIN-MS": (64.55, 62.68),
+}
+
+
+@pytest.mark.realdata
+def test_published_scores_on_conll14(mirror: Path) -> None:
+    (conll,) = mirror.glob("pygongnlp/PT-M2/*/data")
+    (seeda,) = mirror.glob("tmu-nlp/SEEDA/*/outputs/all")
+    (task,) = mirror.glob("grammatical/evaluation/*/data/original/official_submissions")
+    sources = read_lines(conll / "source")
+    references = References.from_m2(conll / "reference.m2", sources)
+    systems = {f"task {name}": read_lines(task / name) for name in SHARED_TASK}
+    systems |= {f"seeda {name}": read_lines(seeda / f"{name}.txt") for name in SEEDA}
+    statistics = M2().statistics_of_systems(sources, systems, references)
+    for name, expected in SHARED_TASK.items():
+        found = statistics[f"task {name}"]
+        details = M2().details(found)
+        assert [M2().aggregate(found), details["precision"], details["recall"]] == pytest.approx(
+            expected, abs=5.1e-5
+        )
+    for name, expected in SEEDA.items():
+        found = statistics[f"seeda {name}"]
+        scores = [100 * M2(level=level).aggregate(found) for level in ("corpus", "sentence")]
+        assert scores == pytest.approx(expected, abs=5.1e-3)
