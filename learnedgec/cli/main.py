@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rank": ("learnedgec.cli.rank", "rank systems, with intervals and significance"),
     "meta": ("learnedgec.cli.meta", "compare metrics with people's judgements"),
     "train": ("learnedgec.cli.train", "fine-tune an evaluator from a configuration"),
+    "tune": ("learnedgec.cli.tune", "tune a metric's parameters on human judgements"),
     "data": ("learnedgec.cli.data", "list, download and verify the public datasets"),
     "metrics": ("learnedgec.cli.metrics", "list the metrics, or explain one"),
     "evaluators": ("learnedgec.cli.evaluators", "list the trained evaluators, or explain one"),

@@ -1,0 +1,266 @@
+"""`learnedgec tune`: a metric and human judgements in, the same metric with better parameters out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jsonargparse import ArgumentParser
+
+from learnedgec.cli.inputs import (
+    add_metric_argument,
+    add_plot_argument,
+    add_resampling_arguments,
+    add_runtime_arguments,
+    make_parser,
+    read_metrics,
+    read_runtime,
+)
+from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.errors import InputError
+from learnedgec.figures import check_plotting
+from learnedgec.text import check_writable
+
+if TYPE_CHECKING:
+    from learnedgec.tuning.search import Comparison, Tuning
+
+Comparisons = Mapping[str, Sequence["Comparison"]]
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec tune`."""
+    parser = make_parser(
+        "tune",
+        "Find the parameters with which a metric agrees best with people, and write it under a name of "
+        "its own. The value reached on the tuning data flatters; look at the held-out one.",
+    )
+    add_metric_argument(parser)
+    group = parser.add_argument_group("what to tune, and on what")
+    group.add_argument(
+        "--space",
+        type=dict[str, Any],
+        default={},
+        help="parameter: simplex, {low, high[, log]} or a list of values; weights: simplex if absent",
+    )
+    group.add_argument(
+        "--benchmark",
+        type=str,
+        help="human judgements, such as gmeg:dev, tmu-gfm, jfleg:FOLDER, gjg15:12:dev10 or a folder",
+    )
+    group.add_argument(
+        "--objective",
+        type=str,
+        default="kendall",
+        help="between systems pearson, spearman, kendall, pairwise-accuracy or "
+        "soft-pairwise-accuracy; of comparisons sentence-accuracy or sentence-kendall; with ratings "
+        "segment-KIND or grouped-KIND (KIND: pearson, spearman, kendall)",
+    )
+    group.add_argument(
+        "--aggregation",
+        choices=("mean", "expected-wins", "trueskill"),
+        default="mean",
+        help="how a metric's sentences become a system's score",
+    )
+    group.add_argument(
+        "--human",
+        type=str,
+        help="EW, TS, a rated dimension or a published score; see `meta --help`",
+    )
+    group.add_argument(
+        "--tuned-on-test",
+        action="store_true",
+        help="allow data that metrics are tested on (SEEDA, GJG15), and mark the result",
+    )
+    group = parser.add_argument_group("search")
+    group.add_argument("--trials", type=int, default=200, help="how many parameters to try")
+    group.add_argument(
+        "--sampler",
+        choices=("tpe", "cma-es", "gp", "grid"),
+        default="tpe",
+        help="what proposes them",
+    )
+    group.add_argument(
+        "--patience",
+        type=int,
+        default=0,
+        help="stop when the best is this many trials old; 0: never",
+    )
+    group.add_argument(
+        "--prune",
+        action="store_true",
+        help="drop a trial that is among the worst on a quarter of the sentences; for slow trials",
+    )
+    group.add_argument(
+        "--storage",
+        type=str,
+        help="keep the study here, to continue it or to share it with other processes: .db, .sqlite, "
+        "or any other name for a journal",
+    )
+    group.add_argument(
+        "--validation",
+        choices=("k-fold", "bootstrap", "none"),
+        default="k-fold",
+        help="how the search is repeated on parts of the sentences and valued on the others",
+    )
+    group.add_argument("--folds", type=int, default=5, help="folds, or bootstrap resamples")
+    group = parser.add_argument_group("result")
+    group.add_argument("--name", type=str, help="name of the tuned metric, METRIC@… if absent")
+    group.add_argument(
+        "--output", type=str, default="checkpoints", help="folder that its file goes into"
+    )
+    group.add_argument(
+        "--compare",
+        nargs="+",
+        type=str,
+        default=[],
+        help="other benchmarks on which to compare it with the given metric, such as gjg15:12:test90",
+    )
+    add_resampling_arguments(parser)
+    add_plot_argument(parser)
+    add_runtime_arguments(parser)
+    add_output_arguments(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    from learnedgec.benchmarks.names import load_benchmark
+    from learnedgec.metrics.tuned import write_tuned
+    from learnedgec.tuning.goal import Goal
+    from learnedgec.tuning.search import Plan, check_name, compare, tune, tuned_name
+
+    metrics = read_metrics(options)
+    if len(metrics) > 1:
+        raise InputError("one metric is tuned at a time; name one, or an ensemble of several.")
+    if not options.benchmark:
+        raise InputError("no benchmark was given; name one, such as --benchmark gmeg:dev.")
+    runtime = read_runtime(options)
+    benchmark = load_benchmark(options.benchmark)
+    others = {name: load_benchmark(name) for name in options.compare}
+    goal = Goal(options.objective, options.aggregation, options.human)
+    plan = Plan(
+        trials=options.trials,
+        sampler=options.sampler,
+        seed=options.seed,
+        patience=options.patience,
+        prune=options.prune,
+        validation=options.validation,
+        folds=options.folds,
+        storage=options.storage,
+    )
+    if options.name:
+        check_name(options.name)
+    folder = Path(options.output)
+    check_writable(folder / "tuned.json")
+    if options.plot:
+        check_plotting(options.plot)
+    tuning = tune(
+        metrics[0],
+        benchmark,
+        goal,
+        plan,
+        space=options.space,
+        name=options.name or "",
+        tuned_on_test=options.tuned_on_test,
+        runtime=runtime,
+    )
+    comparisons = {
+        name: compare(
+            tuning,
+            other,
+            resamples=options.resamples,
+            level=options.confidence,
+            seed=options.seed,
+            runtime=runtime,
+        )
+        for name, other in others.items()
+    }
+    name = tuned_name(metrics[0], benchmark, options.name or "", tuned_on_test=tuning.tuned_on_test)
+    record = tuning.record(comparisons)
+    path = write_tuned(folder, name, record)
+    if options.plot:
+        from learnedgec.tuning.plots import plot_tuning
+
+        for file in plot_tuning(tuning, options.plot, name):
+            notice(f"wrote {file}")
+    emit(
+        _rows(tuning, comparisons),
+        format=options.format,
+        payload={
+            "name": name,
+            "file": str(path),
+            "metric": record.metric,
+            "tuned_on_test": record.tuned_on_test,
+            "study": record.study,
+        },
+        out=options.out,
+        title=f"{goal.objective}, {len(tuning.trials)} trials",
+        table_rows=_table_rows(tuning, comparisons),
+    )
+    if options.format in ("table", "latex") and not options.quiet:
+        for message in tuning.notices:
+            notice(f"{benchmark.name}: {message}")
+        if tuning.tuned_on_test:
+            notice(f"{name} was tuned on test data; its results there say nothing.")
+        notice(f"wrote {path}; use it as --metric {name}")
+
+
+def _rows(tuning: Tuning, comparisons: Comparisons) -> list[dict[str, Any]]:
+    """Return one row per metric and benchmark, for programs."""
+    held_out = {"tuned": tuning.held_out, "given": tuning.given_held_out}
+    rows: list[dict[str, Any]] = []
+    for label, candidate in {"tuned": tuning.best, **tuning.references}.items():
+        mean, deviation = held_out.get(label, (None, None))
+        rows.append(
+            {
+                "benchmark": tuning.benchmark,
+                "metric": label,
+                "value": candidate.value,
+                "held_out": mean,
+                "held_out_deviation": deviation,
+                **candidate.parameters,
+            }
+        )
+    for benchmark, found in comparisons.items():
+        rows += [
+            {
+                "benchmark": benchmark,
+                "metric": each.label,
+                "value": each.value,
+                "low": each.bounds[0],
+                "high": each.bounds[1],
+                "gain": each.gain,
+                "gain_low": each.gain_bounds[0],
+                "gain_high": each.gain_bounds[1],
+            }
+            for each in found
+        ]
+    return rows
+
+
+def _table_rows(tuning: Tuning, comparisons: Comparisons) -> list[dict[str, Any]]:
+    """Return the same with values and intervals in one cell, for people."""
+    rows = []
+    for row in _rows(tuning, comparisons):
+        own = row["benchmark"] == tuning.benchmark and "held_out" in row
+        spread = ""
+        if own and row["held_out"] is not None:
+            spread = f"{row['held_out']:.4f} ± {row['held_out_deviation']:.4f}"
+        cells = {
+            "benchmark": row["benchmark"],
+            "metric": row["metric"],
+            "value": row["value"],
+            "held-out folds": spread,
+        }
+        if not own:
+            cells["interval"] = f"[{row['low']:.4f}, {row['high']:.4f}]"
+            if row["metric"] != "tuned":
+                cells["gain of the tuned"] = (
+                    f"{row['gain']:+.4f} [{row['gain_low']:+.4f}, {row['gain_high']:+.4f}]"
+                )
+        parameters = {"tuned": tuning.best, **tuning.references}[row["metric"]].parameters
+        cells |= {name: str(value) for name, value in parameters.items()}
+        rows.append(cells)
+    return rows

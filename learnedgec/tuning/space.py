@@ -1,0 +1,337 @@
+"""What is tuned: the ranges of a metric's parameters, and the points that a search starts from.
+
+A range has coordinates, which a sampler draws independently of each other, and values, which the metric
+gets. A space is one range per parameter:
+
+    weights: simplex                          non-negative, sum 1
+    threshold: {low: 0, high: 1}              a number; {…, log: true} where ratios matter
+    unit: [word, char]                        one of these
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise, product
+from typing import Any, Protocol
+
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from learnedgec.errors import ConfigError, ParameterError, UnknownNameError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.names import load_metric
+
+__all__ = ["Choice", "Number", "Range", "Simplex", "Space", "read_space"]
+
+# Decimals of tuned weights and significant digits of tuned numbers: more than any benchmark can tell.
+_DIGITS = 4
+
+
+class Range(Protocol):
+    """The values that one parameter may take; `name` is the parameter."""
+
+    def distributions(self, name: str) -> dict[str, BaseDistribution]:
+        """Return what a sampler draws each coordinate from."""
+
+    def decode(self, name: str, point: Mapping[str, Any]) -> Any:
+        """Return the value at a point."""
+
+    def encode(self, name: str, value: Any) -> dict[str, Any]:
+        """Return a point that has the value, or the nearest one."""
+
+    def starts(self) -> list[Any]:
+        """Return values worth trying before anything is known."""
+
+    def levels(self, steps: int) -> list[Any]:
+        """Return values that cover the range evenly."""
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Simplex:
+    """K weights that are not negative and sum to 1.
+
+    Coordinates break a stick: `wₖ = rₖ·(1 − (1 − uₖ)^(1/(K−k)))`, where rₖ is what the first k − 1
+    weights have left of 1 and u lies in [0, 1]^(K−1). Uniform u give uniform weights, and, unlike a
+    softmax, finite coordinates reach the corners.
+
+    Example:
+        >>> Simplex(3).decode("w", {"w.0": 0.0, "w.1": 1.0})
+        (0.0, 1.0, 0.0)
+    """
+
+    size: int
+
+    def __str__(self) -> str:
+        return "simplex"
+
+    def distributions(self, name: str) -> dict[str, BaseDistribution]:
+        """Return K − 1 uniform coordinates."""
+        return {f"{name}.{k}": FloatDistribution(0.0, 1.0) for k in range(self.size - 1)}
+
+    def decode(self, name: str, point: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return the weights, with four decimals that sum to 1."""
+        weights, rest = [], 1.0
+        for k in range(self.size - 1):
+            part = 1 - (1 - point[f"{name}.{k}"]) ** (1 / (self.size - 1 - k))
+            weights.append(rest * part)
+            rest *= 1 - part
+        return self.rounded([*weights, rest])
+
+    def encode(self, name: str, value: Sequence[float]) -> dict[str, Any]:
+        """Return the coordinates of weights, which are divided by their sum first."""
+        point, rest = {}, math.fsum(value)
+        for k in range(self.size - 1):
+            part = min(value[k] / rest, 1.0) if rest > 0 else 0.0
+            point[f"{name}.{k}"] = 1 - (1 - part) ** (self.size - 1 - k)
+            rest = max(rest - value[k], 0.0)
+        return point
+
+    def starts(self) -> list[Any]:
+        """Return equal weights and each corner."""
+        corners = [tuple(float(k == n) for k in range(self.size)) for n in range(self.size)]
+        return [self.rounded([1 / self.size] * self.size), *corners]
+
+    def levels(self, steps: int) -> list[Any]:
+        """Return the lattice of all weights that are multiples of 1/steps."""
+        found = []
+        for bars in combinations(range(steps + self.size - 1), self.size - 1):
+            ends = [-1, *bars, steps + self.size - 1]
+            counts = [right - left - 1 for left, right in pairwise(ends)]
+            found.append(self.rounded([count / steps for count in counts]))
+        return found
+
+    def rounded(self, weights: Sequence[float]) -> tuple[float, ...]:
+        """Return the weights with four decimals, the largest taking up what rounding left over."""
+        found = [round(weight, _DIGITS) for weight in weights]
+        largest = max(range(self.size), key=lambda k: found[k])
+        others = math.fsum(found[:largest] + found[largest + 1 :])
+        found[largest] = round(1 - others, _DIGITS)
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number from `low` to `high`, on a logarithmic scale with `log`, whole with `whole`."""
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ConfigError(
+                f"the range from {self.low} to {self.high} is empty; give low < high."
+            )
+        if self.log and self.low <= 0:
+            raise ConfigError(f"a logarithmic range cannot start at {self.low}; give low > 0.")
+
+    def __str__(self) -> str:
+        return f"{self.low:g} to {self.high:g}" + (", logarithmic" if self.log else "")
+
+    def distributions(self, name: str) -> dict[str, BaseDistribution]:
+        """Return one coordinate, the number."""
+        if self.whole:
+            return {name: IntDistribution(int(self.low), int(self.high), log=self.log)}
+        return {name: FloatDistribution(self.low, self.high, log=self.log)}
+
+    def decode(self, name: str, point: Mapping[str, Any]) -> float | int:
+        """Return the number, with four significant digits."""
+        if self.whole:
+            return int(point[name])
+        return min(max(float(f"{point[name]:.{_DIGITS}g}"), self.low), self.high)
+
+    def encode(self, name: str, value: float) -> dict[str, Any]:
+        """Return the number, or the end of the range that is nearest to it."""
+        inside = min(max(value, self.low), self.high)
+        return {name: int(inside) if self.whole else float(inside)}
+
+    def starts(self) -> list[Any]:
+        """Return both ends and the middle."""
+        return self.levels(2)
+
+    def levels(self, steps: int) -> list[Any]:
+        """Return steps + 1 numbers from end to end, equally far apart."""
+        shares = [step / steps for step in range(steps + 1)]
+        if self.log:
+            values = [self.low * (self.high / self.low) ** share for share in shares]
+        else:
+            values = [self.low + (self.high - self.low) * share for share in shares]
+        return list(dict.fromkeys(round(value) for value in values) if self.whole else values)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of some values."""
+
+    values: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return " | ".join(map(repr, self.values))
+
+    def distributions(self, name: str) -> dict[str, BaseDistribution]:
+        """Return one coordinate, the value as Python writes it."""
+        return {name: CategoricalDistribution(tuple(map(repr, self.values)))}
+
+    def decode(self, name: str, point: Mapping[str, Any]) -> Any:
+        """Return the value."""
+        return {repr(value): value for value in self.values}[point[name]]
+
+    def encode(self, name: str, value: Any) -> dict[str, Any]:
+        """Return the value as Python writes it; the first where it is none of them."""
+        return {name: repr(value if value in self.values else self.values[0])}
+
+    def starts(self) -> list[Any]:
+        """Return every value."""
+        return list(self.values)
+
+    def levels(self, steps: int) -> list[Any]:
+        """Return every value, whatever the steps."""
+        return list(self.values)
+
+
+@dataclass(frozen=True)
+class Space:
+    """One range per tuned parameter.
+
+    Attributes:
+        ranges: parameter -> its range.
+        given: parameter -> its value in the metric that is tuned, or the nearest value in range.
+    """
+
+    ranges: Mapping[str, Range]
+    given: Mapping[str, Any]
+
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """Return what a sampler draws each coordinate from."""
+        return _union(range_.distributions(name) for name, range_ in self.ranges.items())
+
+    def decode(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters at a point."""
+        return {name: range_.decode(name, point) for name, range_ in self.ranges.items()}
+
+    def encode(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the point of some parameters."""
+        return _union(range_.encode(name, parameters[name]) for name, range_ in self.ranges.items())
+
+    def starts(self) -> list[dict[str, Any]]:
+        """Return the points to try first: the given one, then from it each start of each range."""
+        points = [self.encode(self.given)]
+        for name, range_ in self.ranges.items():
+            points += [self.encode({**self.given, name: value}) for value in range_.starts()]
+        return _distinct(points)
+
+    def lattice(self, limit: int) -> list[dict[str, Any]]:
+        """Return the finest even cover of the space with at most `limit` points.
+
+        Raises:
+            ConfigError: even the coarsest has more.
+        """
+        found: list[dict[str, Any]] = []
+        for steps in range(1, limit + 1):
+            levels = [range_.levels(steps) for range_ in self.ranges.values()]
+            if math.prod(map(len, levels)) > limit:
+                break
+            names = list(self.ranges)
+            combined = [self.encode(dict(zip(names, row, strict=True))) for row in product(*levels)]
+            if combined == found:
+                break
+            found = combined
+        if not found:
+            raise ConfigError(
+                f"trials: {limit} are too few for a grid; give more, or choose another sampler."
+            )
+        return _distinct(found)
+
+    def __str__(self) -> str:
+        return "; ".join(f"{name}: {range_}" for name, range_ in self.ranges.items())
+
+
+def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> Space:
+    """Return the space that a configuration describes; weights on the simplex if it has none.
+
+    Args:
+        metric: what is tuned.
+        description: parameter -> `simplex`, `{low, high[, log]}`, or a list of values.
+
+    Raises:
+        ConfigError: the metric has no such parameter, or a range cannot be used; the message names it.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> space = read_space(parse_metric("ensemble(length=0.5, random=0.5)"))
+        >>> [space.decode(point)["weights"] for point in space.starts()]
+        [(0.5, 0.5), (1.0, 0.0), (0.0, 1.0)]
+    """
+    fields = {field.name: field for field in dataclasses.fields(metric)}
+    if not description:
+        if "weights" not in fields:
+            raise ConfigError(
+                f"space: {metric.name} has no weights, so say what to tune, such as "
+                "--space.PARAMETER '{low: 0, high: 1}'; its parameters are "
+                f"{', '.join(fields) or 'none'}."
+            )
+        description = {"weights": "simplex"}
+    ranges: dict[str, Range] = {}
+    given: dict[str, Any] = {}
+    for name, content in description.items():
+        if name not in fields:
+            raise ConfigError(
+                f"space.{name}: {UnknownNameError(f'parameter of {metric.name}', name, fields)}"
+            )
+        value = getattr(metric, name)
+        try:
+            range_ = _read_range(metric, content, value)
+        except (ConfigError, TypeError, ValueError) as error:
+            raise ConfigError(
+                f"space.{name}: {error} Write simplex, {{low: 0, high: 1}} or a list of values."
+            ) from None
+        if isinstance(range_, Simplex) and value is None:
+            value = (1 / range_.size,) * range_.size
+        if isinstance(range_, Number) and not isinstance(value, int | float):
+            value = range_.low
+        ranges[name] = range_
+        given[name] = range_.decode(name, range_.encode(name, value))
+        for tried in (*range_.starts(), given[name]):
+            try:
+                load_metric(str(metric), **{name: tried})
+            except ParameterError as error:
+                raise ConfigError(f"space.{name}: {error}") from None
+    return Space(ranges, given)
+
+
+def _read_range(metric: Metric, content: Any, value: Any) -> Range:
+    """Return the range that one entry of a description stands for; `value` is the metric's own."""
+    if content == "simplex":
+        weights = getattr(metric, "members", ()) if value is None else value
+        if not isinstance(weights, tuple) or len(weights) < 2:
+            raise ConfigError("a simplex is for two weights or more.")
+        return Simplex(len(weights))
+    if isinstance(content, Mapping):
+        unknown = sorted(set(content) - {"low", "high", "log"})
+        if unknown or not {"low", "high"} <= set(content):
+            raise ConfigError(f"{dict(content)} is not a range.")
+        low, high = float(content["low"]), float(content["high"])
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return Number(low, high, bool(content.get("log", False)), whole)
+    if isinstance(content, list | tuple) and len(content) > 1:
+        return Choice(tuple(tuple(v) if isinstance(v, list) else v for v in content))
+    raise ConfigError(f"{content!r} is not a range.")
+
+
+def _union(parts: Any) -> dict[str, Any]:
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def _distinct(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the points without repetitions, in order."""
+    return list({repr(sorted(point.items())): point for point in points}.values())
