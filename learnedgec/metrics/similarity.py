@@ -253,7 +253,7 @@ def _match(
             recall = (cosine.amax(dim=1) * shares[right] * right_real).sum(dim=1)
             empty = (shares[left] * left_real).sum(dim=1) * (shares[right] * right_real).sum(dim=1)
             both = torch.stack([precision, recall], dim=1) * (empty != 0)[:, None]
-            found[group] = both.double().cpu().numpy()
+            found[group] = both.cpu().double().numpy()
     return found
 
 
@@ -352,7 +352,7 @@ def _write(
             ).logits.float()
             chosen = logits.gather(2, labels[:, :, None])[:, :, 0] - logits.logsumexp(dim=2)
             means = (chosen * mask).sum(dim=1) / mask.sum(dim=1)
-            found[group] = means.double().cpu().numpy()
+            found[group] = means.cpu().double().numpy()
     return found
 
 
