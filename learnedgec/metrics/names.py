@@ -103,6 +103,10 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.llm:LlmE",
         "a large language model's ratings of edits",
     ),
+    "gotoscorer": Entry(
+        "learnedgec.metrics.difficulty:GotoScorer",
+        "F over edits that weigh as much as systems find them hard",
+    ),
 }
 
 _NAME = re.compile(r"\s*([A-Za-z][\w.@+-]*)\s*(\(.*\))?\s*", re.DOTALL)

@@ -37,10 +37,35 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
         "layer": 2,
     },
     "bartscore": lambda request: {"model": str(request.getfixturevalue("tiny_sequence_model"))},
+    "gotoscorer": lambda request: {"weights": str(request.getfixturevalue("difficulties"))},
     "llm-s": lambda request: local_language_model(request),
     "llm-e": lambda request: local_language_model(request),
     "ensemble": lambda request: {"members": {"gleu": 0.75, "edit-count": 0.25}},
 }
+
+
+BLANK_SOURCES = ["He go home .", "", "He go home .", " ", "He go home ."]
+BLANK_REFERENCES = References.from_texts(
+    ["He goes home .", "", "He goes home .", "", ""], [None, None, "He went home .", "A .", "A"]
+)
+
+
+@pytest.fixture(scope="session")
+def difficulties(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file of weights that knows all sentences and references in here."""
+    from learnedgec.metrics.difficulty import Difficulties, GotoScorer
+
+    first = References(tuple(row[:1] for row in sample.references))
+    learn = GotoScorer().learn
+    learned = [
+        learn(sample.sources, sample.systems, sample.references),
+        learn(sample.sources, sample.systems, first),
+        learn(BLANK_SOURCES, {"copy": BLANK_SOURCES}, BLANK_REFERENCES),
+    ]
+    weights = {key: value for each in learned for key, value in each.weights.items()}
+    path = tmp_path_factory.mktemp("difficulties") / "weights.json"
+    Difficulties(weights, tuple(sample.systems)).save(path)
+    return path
 
 
 @pytest.fixture(params=METRICS)
@@ -142,12 +167,8 @@ def test_resample_is_the_score_of_the_resampled_sentences(metric: Metric, sample
 
 
 def test_empty_and_blank_sentences_have_a_score(metric: Metric) -> None:
-    sources = ["He go home .", "", "He go home .", " ", "He go home ."]
     hypotheses = ["", "", "He goes home .", "  ", " . "]
-    references = References.from_texts(
-        ["He goes home .", "", "He goes home .", "", ""], [None, None, "He went home .", "A .", "A"]
-    )
-    score = metric.score(sources, hypotheses, references_for(metric, references))
+    score = metric.score(BLANK_SOURCES, hypotheses, references_for(metric, BLANK_REFERENCES))
     assert np.isfinite(score.value)
     assert np.isfinite(score.sentences).all()
 
