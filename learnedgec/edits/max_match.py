@@ -28,12 +28,13 @@ their rounding. Both are reproduced, but nothing is searched in vain:
 - One sweep over the sorted vertices finds all shortest distances. Arcs that are longer than a shortest
   path by ε/2 cannot change which path is found, so Bellman–Ford runs on the few that are left.
 
-Some pairs (a paragraph rewritten from nothing, say) have lattices with hundreds of millions of arcs.
-Beyond `MOST_ARCS` the arcs are not listed: the same minimum is found by a dynamic programme over the
-lattice's edges, in time proportional to the product of the lengths. The number of gold arcs and the
-length are minimal as before; between paths that are equally good in both, copies of merged arcs and
-the rounding of sums are left out of account, so that another of them may be chosen. The official
-scorer needs more than ten minutes for such a pair.
+Some pairs (a paragraph written anew, say) have lattices with millions of arcs. Where there are more
+than `MOST_ARCS`, `learnedgec.edits.thinning` first thins the lattice to the edges of its best paths,
+in time proportional to the product of the lengths, and the arcs of what is left are listed. The path then
+has as many gold arcs and as few edges as ever; but copies of arcs and the rounding of sums are not
+the official ones, so that of paths that are equally good in both another may be chosen. (Of small lattices
+treated so, one in a hundred gets another number of edits, one in five hundred of matches.) The official
+scorer takes minutes to days for such a pair.
 """
 
 from __future__ import annotations

@@ -1,0 +1,147 @@
+"""Time M2 against the literal algorithm and, where it is given, the official scorer.
+
+    python scripts/benchmark/m2.py [--gold G.m2 --hyp H.txt] [--official "python2 m2scorer/scripts/m2scorer.py"]
+
+Without files, the sample data is used. Three tables: sentences per CPU second by length of the source,
+ours against the literal oracle of the tests (on the shortest sentences of each length; edits must be
+equal); seconds for the whole file, ours against the official scorer (P, R and F must be equal to four
+decimals); and growth, the CPU seconds for two unrelated sentences of n tokens each, and the exponent of
+their product with which they grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import shlex
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from learnedgec.edits.max_match import max_match
+from learnedgec.m2 import Edit, read_m2
+from learnedgec.metrics.edit_overlap import M2
+from learnedgec.references import References
+from learnedgec.text import read_lines
+
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST = (10, 20, 30, 40, 60, math.inf)
+
+Case = tuple[str, str, list[tuple[Edit, ...]]]
+
+
+def time_by_length(cases: Sequence[Case], oracle_cases: int) -> Table:
+    """Return sentences per second by source length, ours and the oracle's."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    oracle_edits = importlib.import_module("max_match_oracle").oracle_edits
+    table = Table(title="by length of the source")
+    for column in ("tokens", "sentences", "ours per s", "oracle per s", "times"):
+        table.add_column(column, justify="right")
+    groups: dict[float, list[Case]] = defaultdict(list)
+    for case in cases:
+        groups[next(most for most in LONGEST if len(case[0].split()) <= most)].append(case)
+    for most, group in sorted(groups.items()):
+        begin = time.process_time()
+        found = [max_match(*case) for case in group]
+        ours = len(group) / (time.process_time() - begin)
+        chosen = sorted(range(len(group)), key=lambda i: len(group[i][0]))[:oracle_cases]
+        begin = time.process_time()
+        for i in chosen:
+            source, hypothesis, annotations = group[i]
+            for overlap, gold in zip(found[i], annotations, strict=True):
+                expected = oracle_edits(source.split(), hypothesis.split(), gold)
+                if [(edit.start, edit.end, edit.correction) for edit in overlap.edits] != [
+                    (edit.start, edit.end, " ".join(edit.correction)) for edit in expected
+                ]:
+                    raise SystemExit(f"edits differ from the oracle's: {source!r} {hypothesis!r}")
+        oracle = len(chosen) / (time.process_time() - begin)
+        table.add_row(
+            f"≤ {most}",
+            str(len(group)),
+            f"{ours:.0f}",
+            f"{oracle:.1f}",
+            f"{ours / oracle:.0f}",
+        )
+    return table
+
+
+def time_whole(gold: Path, hypotheses: Path, command: str | None) -> Table:
+    """Return seconds for a file, ours in one process, and the official scorer's."""
+    begin = time.perf_counter()
+    blocks = read_m2(gold)
+    score = M2().score(
+        [block.source for block in blocks],
+        read_lines(hypotheses),
+        References.from_annotated(blocks),
+    )
+    ours = time.perf_counter() - begin
+    numbers = [score.details["precision"], score.details["recall"], score.value]
+    table = Table(title=f"{hypotheses.name}, reading included")
+    for column in ("scorer", "seconds", "P", "R", "F", "times"):
+        table.add_column(column, justify="right")
+    table.add_row("ours", f"{ours:.2f}", *(f"{number:.4f}" for number in numbers), "")
+    if command:
+        begin = time.perf_counter()
+        output = subprocess.run(
+            [*shlex.split(command), str(hypotheses), str(gold)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        official = time.perf_counter() - begin
+        printed = [line.split(":")[1].strip() for line in output.splitlines() if ":" in line]
+        table.add_row("official", f"{official:.2f}", *printed[-3:], f"{official / ours:.0f}")
+        if printed[-3:] != [f"{number:.4f}" for number in numbers]:
+            raise SystemExit(f"the official scorer prints other numbers: {printed[-3:]}")
+    return table
+
+
+def time_growth(longest: int) -> Table:
+    """Return seconds for two unrelated sentences of n tokens."""
+    table = Table(title="two unrelated sentences of n tokens, two annotators")
+    for column in ("n", "seconds", "exponent of n²"):
+        table.add_column(column, justify="right")
+    previous = 0.0
+    length = 25
+    while length <= longest:
+        source = " ".join(f"a{i}" for i in range(length))
+        hypothesis = " ".join(f"b{i}" for i in range(length))
+        gold = (Edit(3, 5, "b3 b4"), Edit(length // 2, length // 2 + 1, f"b{length // 2}"))
+        begin = time.process_time()
+        max_match(source, hypothesis, [gold, ()])
+        seconds = time.process_time() - begin
+        exponent = f"{math.log(seconds / previous, 4):.2f}" if previous else ""
+        table.add_row(str(length), f"{seconds:.3f}", exponent)
+        previous, length = seconds, 2 * length
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    sample = ROOT / "data" / "sample"
+    parser.add_argument("--gold", type=Path, default=sample / "gold.m2")
+    parser.add_argument("--hyp", type=Path, default=sample / "systems" / "eager.txt")
+    parser.add_argument("--official", help="command of the official scorer, without its arguments")
+    parser.add_argument("--oracle-cases", type=int, default=5, help="sentences per length")
+    parser.add_argument("--longest", type=int, default=400, help="of the unrelated sentences")
+    options = parser.parse_args()
+    blocks = read_m2(options.gold)
+    cases = [
+        (block.source, hypothesis, list(block.annotations.values()))
+        for block, hypothesis in zip(blocks, read_lines(options.hyp), strict=True)
+    ]
+    console = Console()
+    console.print(time_by_length(cases, options.oracle_cases))
+    console.print(time_whole(options.gold, options.hyp, options.official))
+    console.print(time_growth(options.longest))
+
+
+if __name__ == "__main__":
+    main()
