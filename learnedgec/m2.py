@@ -181,7 +181,9 @@ def format_m2(blocks: Iterable[AnnotatedSentence]) -> list[str]:
             if not edits:
                 lines.append(f"A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||{annotator}")
             for edit in edits:
+                # Among alternatives a deletion needs a name; alone, official files leave it empty.
                 corrections = "||".join(text or "-NONE-" for text in edit.corrections)
+                corrections = corrections if edit.alternatives else edit.correction
                 lines.append(
                     f"A {edit.start} {edit.end}|||{edit.type or 'NA'}|||{corrections}"
                     f"|||REQUIRED|||-NONE-|||{annotator}"

@@ -37,7 +37,12 @@ def tokenizer() -> PreTrainedTokenizerFast:
     backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     names = ("pad", "unk", "cls", "sep", "mask")
     specials = {f"{name}_token": token for name, token in zip(names, SPECIALS, strict=True)}
-    return PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=256, **specials)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        model_max_length=256,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        **specials,
+    )
 
 
 def configuration(vocabulary: int, **settings: object) -> BertConfig:

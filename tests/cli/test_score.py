@@ -1,0 +1,223 @@
+"""`learnedgec score`, `metrics`, `evaluators`: exact output, and one sentence for each bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import SAMPLE_FOLDER
+
+from learnedgec.cli.main import main
+from learnedgec.text import write_jsonl, write_lines
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    write_lines(tmp_path / "src.txt", ["He go home .", "Fine ."])
+    write_lines(tmp_path / "good.txt", ["He goes home .", "Fine ."])
+    write_lines(tmp_path / "bad.txt", ["He go home .", ""])
+    write_lines(tmp_path / "ref.txt", ["He goes home .", "Fine ."])
+    return tmp_path
+
+
+@pytest.fixture
+def score(files: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Return a function that runs `learnedgec score` on the files and returns code, out and err."""
+
+    def command(
+        *extra: str, metric: str = "gleu", ref: str | None = "ref.txt"
+    ) -> tuple[int, str, str]:
+        words = ["score", "--src", str(files / "src.txt"), "--metric", metric]
+        words += ["--ref", str(files / ref)] if ref else []
+        code = main([*words, *extra])
+        return code, *capsys.readouterr()
+
+    return command
+
+
+def test_table(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
+    code, out, err = score("--hyp", str(files / "good.txt"), str(files / "bad.txt"))
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].split()[:2] == ["system", "gleu"]
+    assert lines[2].split()[:2] == ["good", "1.0000"]
+    assert lines[3].split()[:2] == ["bad", "0.0000"]
+    assert err.startswith("gleu(")
+    assert "|references:1|learnedgec:" in err
+
+
+def test_json_has_the_promised_shape(
+    score: Callable[..., tuple[int, str, str]], files: Path
+) -> None:
+    code, out, _ = score("--hyp", str(files / "good.txt"), "--format", "json")
+    (record,) = json.loads(out)["scores"]
+    assert code == 0
+    assert set(record) == {"system", "metric", "score", "details", "signature"}
+    assert (record["system"], record["metric"], record["score"]) == ("good", "gleu", 1.0)
+    _, out, _ = score("--hyp", str(files / "bad.txt"), "--format", "json", "--level", "sentence")
+    (record,) = json.loads(out)["scores"]
+    assert len(record["sentences"]) == 2
+    assert record["sentences"][1]["score"] == pytest.approx(0.36787944117144233)
+
+
+def test_separated_formats(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
+    arguments = ("--hyp", str(files / "good.txt"), "--level", "sentence", "--format")
+    assert score(*arguments, "csv")[1] == (
+        "system,metric,sentence,score\ngood,gleu,1,1.0\ngood,gleu,2,1.0\n"
+    )
+    assert score(*arguments, "tsv")[1].splitlines()[1] == "good\tgleu\t1\t1.0"
+
+
+def test_latex_escapes(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
+    (files / "my_system.txt").write_text("He goes home .\nFine .\n")
+    _, out, _ = score("--hyp", str(files / "my_system.txt"), "--format", "latex")
+    assert r"my\_system & 1.0000" in out
+
+
+def test_out_writes_a_file(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
+    code, out, _ = score(
+        "--hyp", str(files / "good.txt"), "--format", "csv", "--out", str(files / "o")
+    )
+    assert (code, out) == (0, "")
+    assert (files / "o").read_text().startswith("system,metric,score")
+
+
+def test_jsonl_equals_text_files(
+    score: Callable[..., tuple[int, str, str]], files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_jsonl(
+        files / "bad.jsonl",
+        [
+            {
+                "source": "He go home .",
+                "hypothesis": "He go home .",
+                "references": ["He goes home ."],
+            },
+            {"source": "Fine .", "hypothesis": "", "references": ["Fine .", None]},
+        ],
+    )
+    expected = json.loads(score("--hyp", str(files / "bad.txt"), "--format", "json")[1])
+    assert (
+        main(["score", "--jsonl", str(files / "bad.jsonl"), "--metric", "gleu", "--format", "json"])
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out) == expected
+
+
+def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = files / "score.yaml"
+    config.write_text(
+        f"src: {files / 'src.txt'}\nhyp: [{files / 'good.txt'}]\nref: [{files / 'ref.txt'}]\n"
+        "metric: [gleu]\nformat: csv\n"
+    )
+    assert main(["score", "--config", str(config)]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("good,gleu,1.0")
+    config.write_text(config.read_text() + "formatt: csv\n")
+    assert main(["score", "--config", str(config)]) == 2
+    assert "formatt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--hyp", "{}/none.txt"], "none.txt does not exist"),
+        (["--hyp", "{}/empty.txt"], "empty.txt is empty; at least one sentence was expected."),
+        (["--hyp", "{}"], "is a directory; a file with one sentence per line was expected."),
+        (
+            ["--hyp", "{}/short.txt"],
+            "short.txt has 1; they must be parallel. The first line that only",
+        ),
+        (
+            ["--hyp", "{}/latin.txt"],
+            "latin.txt:1: not UTF-8 (byte 0xe9); convert the file to UTF-8.",
+        ),
+        (["--hyp", "{}/good.txt", "--metric", "glue"], "did you mean 'gleu'?"),
+        (["--hyp", "{}/good.txt", "--metric", "gleu(k=3)"], "no parameter of gleu is named 'k'"),
+        (["--hyp", "{}/good.txt", "--gold", "{}/gold.m2"], "references come from one of them"),
+        (["--hyp", "{}/good.txt", "--level", "word"], "invalid choice: 'word'"),
+        (["--hyp", "{}/good.txt", "--jobs", "-1"], "give 0 (one per core) or a positive number"),
+        (["--hyp", "{}/good.txt", "{}/good.txt"], "two system outputs are both named"),
+        (["--hyp", "{}/good.txt", "--out", "{}/src.txt/o"], "cannot be written"),
+        (
+            ["--hyp", "{}/good.txt", "--metric", "some(model='nowhere')"],
+            "no evaluator is named 'nowhere'",
+        ),
+        ([], "no system output was given; name at least one file with --hyp."),
+        (["--hyp", "{}/good.txt", "--no-such-flag"], "no-such-flag"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_2(
+    score: Callable[..., tuple[int, str, str]], files: Path, arguments: list[str], message: str
+) -> None:
+    (files / "empty.txt").touch()
+    (files / "short.txt").write_text("He goes home .\n")
+    (files / "latin.txt").write_bytes(b"caf\xe9\n")
+    (files / "gold.m2").write_text("S Something else\n")
+    code, out, err = score(*(word.format(files) for word in arguments))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.startswith("learnedgec score: ")
+    assert err.count("\n") == 1
+
+
+def test_gold_of_other_sentences(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
+    (files / "gold.m2").write_text("S He go home .\n\nS Fine !\n")
+    arguments = ("--hyp", str(files / "good.txt"), "--gold", str(files / "gold.m2"))
+    code, _, err = score(*arguments, ref=None)
+    assert code == 2
+    assert "sentence 2 of" in err
+    assert "differs from the source: 'Fine !' against 'Fine .'" in err
+
+
+def test_debug_shows_the_traceback(files: Path) -> None:
+    from learnedgec.errors import UnknownNameError
+
+    with pytest.raises(UnknownNameError):
+        main(["score", "--debug", "--metric", "glue", "--hyp", str(files / "good.txt")])
+
+
+def test_unknown_command_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scor"]) == 2
+    assert "did you mean 'score'?" in capsys.readouterr().err
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("learnedgec 0.")
+    assert main([]) == 2
+    assert "usage: learnedgec COMMAND" in capsys.readouterr().out
+
+
+def test_metrics_lists_and_explains(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["metrics", "--format", "csv"]) == 0
+    assert "\nm2,F over the edits" in capsys.readouterr().out
+    assert main(["metrics", "gleu"]) == 0
+    assert "Napoles et al." in capsys.readouterr().out
+
+
+def test_evaluators_lists_and_explains(
+    tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tiny_evaluator.parent))
+    assert main(["evaluators", "--format", "csv"]) == 0
+    assert "tiny,grammaticality fluency meaning,tiny,none" in capsys.readouterr().out
+    assert main(["evaluators", "tiny"]) == 0
+    assert capsys.readouterr().out.startswith("# tiny\n")
+
+
+def test_the_sample_is_ranked_as_it_should_be(
+    tiny_evaluator: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "score",
+        "--src",
+        str(SAMPLE_FOLDER / "source.txt"),
+        "--gold",
+        str(SAMPLE_FOLDER / "gold.m2"),
+    ]
+    words += ["--hyp", *map(str, sorted((SAMPLE_FOLDER / "systems").glob("*.txt")))]
+    words += ["--metric", "gleu", f"some(model='{tiny_evaluator}')", "--format", "json"]
+    assert main(words) == 0
+    scores = json.loads(capsys.readouterr().out)["scores"]
+    gleu = {record["system"]: record["score"] for record in scores if record["metric"] == "gleu"}
+    assert sorted(gleu, key=gleu.__getitem__) == ["weak", "eager", "careful", "strong"]
+    assert len(scores) == 8

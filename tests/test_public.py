@@ -1,0 +1,44 @@
+"""What a user sees first: the public names, and an import that costs nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import learnedgec
+from learnedgec import errors
+
+
+def loaded_by(statement: str) -> set[str]:
+    program = f"import sys; {statement}; print('\\n' + ' '.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return {module.partition(".")[0] for module in done.stdout.splitlines()[-1].split()}
+
+
+def test_all_names_are_there_and_sorted() -> None:
+    for name in learnedgec.__all__:
+        assert getattr(learnedgec, name) is not None
+    assert set(learnedgec.__all__) >= set(learnedgec._HOME)
+    assert dir(learnedgec) == learnedgec.__all__
+
+
+def test_import_and_help_load_nothing_heavy() -> None:
+    heavy = {"torch", "spacy", "transformers", "pytorch_lightning", "sklearn", "datasets", "numpy"}
+    assert not loaded_by("import learnedgec") & heavy
+    helped = "from learnedgec.cli.main import main; main(['--help'])"
+    assert not loaded_by(helped) & heavy
+    listed = "from learnedgec.cli.main import main; main(['metrics'])"
+    assert not loaded_by(listed) & (heavy - {"numpy"})
+
+
+def test_every_error_stands_in_the_tree() -> None:
+    assert errors.__doc__
+    for name in errors.__all__:
+        assert issubclass(getattr(errors, name), errors.LearnedgecError)
+        assert name in errors.__doc__
+    drawn = [
+        line for line in errors.__doc__.splitlines() if "──" in line or "LearnedgecError" in line
+    ]
+    assert len(drawn) == len(errors.__all__)
