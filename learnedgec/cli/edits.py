@@ -13,6 +13,7 @@ from learnedgec.metrics.edit_overlap import EditOverlap
 __all__ = ["edit_rows", "show_edits"]
 
 _SIGNS = {"matched": ("=", "green"), "unmatched": ("+", "red"), "missed": ("-", "yellow")}
+_WEIGHED = ("weight", "change")
 LEGEND = "= in system and gold   + in system only   - in gold only"
 
 
@@ -26,7 +27,9 @@ def edit_rows(metric: Metric, statistics: Statistics) -> list[dict[str, Any]]:
     Returns:
         Rows of `sentence` (from 1), `annotator`, `edit` (`matched`, `unmatched`: the system's
         alone, or `missed`: the annotator's alone), `start`, `end`, `original`, `correction`
-        (alternatives joined by `||`) and `type` where it is known; in order of position.
+        (alternatives joined by `||`) and `type` where it is known; of a metric that weighs edits also
+        `weight` and `change`, by which the edit alone brings the source nearer to the reference
+        (helpful above 0, harmful below). In order of position.
 
     Raises:
         InputError: the metric does not compare edits.
@@ -48,6 +51,7 @@ def edit_rows(metric: Metric, statistics: Statistics) -> list[dict[str, Any]]:
         found = [
             {
                 **{key: edit[key] for key in ("start", "end", "original", "correction")},
+                **{key: edit[key] for key in _WEIGHED if key in edit},
                 "edit": "matched" if edit["matched"] else "unmatched",
                 "type": edit.get("type")
                 or gold.get((edit["start"], edit["end"], edit["correction"]), ""),
@@ -56,6 +60,7 @@ def edit_rows(metric: Metric, statistics: Statistics) -> list[dict[str, Any]]:
         ] + [
             {
                 **{key: edit[key] for key in ("start", "end", "original", "type")},
+                **{key: edit[key] for key in _WEIGHED if key in edit},
                 "edit": "missed",
                 "correction": "||".join(edit["corrections"]),
             }
@@ -64,8 +69,8 @@ def edit_rows(metric: Metric, statistics: Statistics) -> list[dict[str, Any]]:
         ]
         found.sort(key=lambda row: (row["start"], row["end"]))
         head = {"sentence": number, "annotator": compared["annotator"]}
-        columns = ("edit", "start", "end", "original", "correction", "type")
-        rows += [{**head, **{column: row[column] for column in columns}} for row in found]
+        columns = ("edit", "start", "end", "original", "correction", "type", *_WEIGHED)
+        rows += [{**head, **{key: row[key] for key in columns if key in row}} for row in found]
     return rows
 
 
@@ -122,5 +127,10 @@ def show_edits(
             place = f"{row['start']}:{row['end']}"
             change = f"{row['original'] or '∅'} → {row['correction'] or '∅'}"
             line = f"  {sign} {place:7} {change}" + (f"  [{row['type']}]" if row["type"] else "")
+            if "weight" in row:
+                effect = (
+                    "helpful" if row["change"] > 0 else "harmful" if row["change"] < 0 else "none"
+                )
+                line += f"  weight {row['weight']:.4f}, {effect}"
             console.print(Text(line, style), soft_wrap=True)
     return "\n".join(line.rstrip() for line in buffer.getvalue().split("\n"))

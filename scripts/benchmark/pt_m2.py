@@ -22,7 +22,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from learnedgec import encoding
@@ -44,6 +43,17 @@ def save_bert_base(folder: Path) -> None:
     torch.manual_seed(0)
     BertModel(BertConfig()).save_pretrained(folder)
     encoding.load_tokenizer(MINI).save_pretrained(folder)
+
+
+class Stopwatch:
+    """Wall time and, less shaken by what else the machine does, time on the processor, since `start`."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter(), time.process_time()
+
+    def read(self) -> tuple[float, float]:
+        """Return both, in seconds."""
+        return time.perf_counter() - self._start[0], time.process_time() - self._start[1]
 
 
 class Counter:
@@ -76,6 +86,8 @@ def literal_changes(
         states = torch.nn.functional.normalize(states, dim=-1)
         left, right = (states[row, : int(inputs["attention_mask"][row].sum())] for row in range(2))
         cosine = left @ right.T
+        if min(cosine.shape) <= 2:
+            return 0.0
         precision = float(cosine.amax(dim=1)[1:-1].mean())
         recall = float(cosine.amax(dim=0)[1:-1].mean())
         return 2 * precision * recall / (precision + recall)
@@ -95,10 +107,13 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--bert-base", action="store_true")
     parser.add_argument("--sample", type=int, default=300, help="triples for the literal procedure")
+    parser.add_argument("--sentences", type=int, help="of the 1,312, the first few only")
     parser.add_argument("--batch-tokens", type=int, default=4096)
     options = parser.parse_args()
     runtime = Runtime(device=options.device, batch_tokens=options.batch_tokens)
     benchmark = load_benchmark("gjg15")
+    if options.sentences is not None:
+        benchmark = benchmark.select(sentences=range(options.sentences))
     assert benchmark.references is not None
     with tempfile.TemporaryDirectory() as folder:
         if options.bert_base:
@@ -117,44 +132,44 @@ def main() -> None:
                 triples += [(row, column) for column in range(len(benchmark.references[number]))]
         sources = [benchmark.sources[number] for number, _ in rows]
         references = benchmark.references.select(number for number, _ in rows)
-        start = time.perf_counter()
+        watch = Stopwatch()
         hypotheses = [hypothesis for _, hypothesis in rows]
         records = M2().compute(sources, hypotheses, references, runtime).records
-        print(f"MaxMatch, both sides: {time.perf_counter() - start:.1f} s")
+        print(f"MaxMatch, both sides: {watch.read()[0]:.1f} s")
 
         # A first run loads kernels.
         edit_changes(
             sources[:20], records[:20], References(references.rows[:20]), similarity, runtime
         )
         counter = Counter(model)
-        start = time.perf_counter()
+        watch = Stopwatch()
         changes = edit_changes(sources, records, references, similarity, runtime)
-        ours = time.perf_counter() - start
+        wall, processor = watch.read()
         systems = len(benchmark.systems)
-        print(f"learnedgec: {ours:.1f} s, {ours / systems:.2f} s a system; {counter}")
+        print(
+            f"learnedgec: {wall:.1f} s ({processor:.1f} s on the processor), "
+            f"{wall / systems:.2f} s a system; {counter}"
+        )
 
         counter.shapes.clear()
         sample = random.Random(0).sample(triples, options.sample)
         edits, worst = 0, 0.0
-        start = time.perf_counter()
+        watch = Stopwatch()
         for row, column in sample:
             reference = references[row][column].text
-            found = literal_changes(model, tokenizer, sources[row], reference, changes[row][column])
-            edits += len(found)
             expected = changes[row][column]
-            worst = max(
-                [worst, *(abs(found[edit] - expected[edit]) for edit in found if reference)]
-            )
-        seconds = time.perf_counter() - start
+            found = literal_changes(model, tokenizer, sources[row], reference, expected)
+            edits += len(found)
+            worst = max([worst, *(abs(found[edit] - expected[edit]) for edit in found)])
         everything = sum(len(changes[row][column]) for row, column in triples)
-        literal = seconds / edits * everything
+        literal, literal_processor = (part / edits * everything for part in watch.read())
         print(
-            f"literal: {seconds:.1f} s for {edits} of {everything:,} edits ({counter}): "
-            f"{literal:.0f} s for all, {literal / systems:.0f} s a system"
+            f"literal: {edits} of {everything:,} edits ({counter}); for all {literal:.0f} s "
+            f"({literal_processor:.0f} s on the processor), {literal / systems:.0f} s a system"
         )
         print(f"largest difference of a weight: {worst:.1e}")
-        print(f"ratio: {literal / ours:.1f}")
-        assert np.isfinite(worst)
+        print(f"ratio: {literal / wall:.1f} (on the processor {literal_processor / processor:.1f})")
+        assert worst < 1e-5
 
 
 if __name__ == "__main__":
