@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import Sample
 
+from learnedgec.cli.edits import edit_rows
 from learnedgec.edits.max_match import max_match
 from learnedgec.m2 import AnnotatedSentence, Edit, apply_edits
 from learnedgec.metrics.base import Statistics
@@ -197,6 +198,12 @@ def test_records_say_what_each_edit_is_worth(tiny_encoder: Path) -> None:
     ]
     assert goes > 0
     assert json.loads(json.dumps(score.statistics.records)) == list(score.statistics.records)
+    rows = edit_rows(metric, score.statistics)
+    assert [(row["edit"], row["weight"], row["change"]) for row in rows] == [
+        ("matched", record["edits"][0]["weight"], record["edits"][0]["change"]),
+        ("missed", record["gold"][1]["weight"], record["gold"][1]["change"]),
+        ("unmatched", record["edits"][1]["weight"], record["edits"][1]["change"]),
+    ]
     assert metric.by_type(score.statistics)["R:VERB"] == {"tp": 1, "gold": 1, "recall": 1.0}
 
 
@@ -243,6 +250,28 @@ def test_bartscore_weighs_too(tiny_sequence_model: Path) -> None:
     assert score.sentences == pytest.approx(
         [f_of((goes, goes + homes, goes + none), 0.5)], abs=1e-4
     )
+
+
+def test_weights_do_not_depend_on_the_memory_bound(
+    tiny_encoder: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = PtM2(encoder=str(tiny_encoder), layer=2)
+    given = (sample.sources, sample.systems["eager"], sample.references)
+    free = metric.score(*given)
+    monkeypatch.setattr("learnedgec.metrics.similarity._MIB", 2**14)
+    bound = metric.score(*given, runtime=Runtime(cache_mb=1, batch_tokens=256))
+    assert bound.sentences == pytest.approx(free.sentences, abs=1e-4)
+
+
+def test_statistics_are_kept_on_disk(tiny_encoder: Path, sample: Sample, tmp_path: Path) -> None:
+    metric = PtM2(encoder=str(tiny_encoder), layer=2)
+    given = (sample.sources, sample.systems["eager"], sample.references)
+    first, second = (
+        metric.score(*given, runtime=Runtime(cache_dir=str(tmp_path))) for _ in range(2)
+    )
+    assert len(list(tmp_path.rglob("*.npz"))) == 1
+    assert second.sentences.tolist() == first.sentences.tolist()
+    assert list(second.statistics.records) == list(first.statistics.records)
 
 
 def test_resamples_choose_annotators_anew(tiny_encoder: Path, sample: Sample) -> None:
