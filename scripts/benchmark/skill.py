@@ -1,0 +1,86 @@
+"""Time TrueSkill over pairwise games: learnedgec against the package `trueskill`, same games, same order.
+
+    python scripts/benchmark/skill.py [--games 60000] [--systems 12]
+
+Also checks that the ratings are equal, and times the same rating on many bootstrap resamples at once,
+which the package would have to repeat for each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+
+import numpy as np
+import trueskill
+
+from learnedgec.skill import SkillModel, rate_games, rate_resamples
+
+Game = tuple[int, int, int]
+
+
+def make_scores(systems: int, games: int, seed: int) -> np.ndarray:
+    """Return sentence scores with ties of systems of different strength, enough for so many games."""
+    sentences = -(-games // (systems * (systems - 1) // 2))
+    generator = np.random.default_rng(seed)
+    strength = np.linspace(-0.5, 0.5, systems)[:, None]
+    scores: np.ndarray = np.round(strength + generator.normal(0, 1, (systems, sentences)), 1)
+    return scores
+
+
+def games_of(scores: np.ndarray) -> list[Game]:
+    return [
+        (a, b, int(np.sign(row[a] - row[b])))
+        for row in scores.T
+        for a, b in itertools.combinations(range(len(scores)), 2)
+    ]
+
+
+def rate_with_package(games: list[Game], systems: int, model: SkillModel) -> np.ndarray:
+    environment = trueskill.TrueSkill(
+        model.mu, model.sigma, model.beta, model.tau, model.draw_probability
+    )
+    ratings = [environment.create_rating() for _ in range(systems)]
+    for a, b, outcome in games:
+        ranks = {1: (0, 1), -1: (1, 0), 0: (0, 0)}[outcome]
+        (ratings[a],), (ratings[b],) = environment.rate([(ratings[a],), (ratings[b],)], ranks=ranks)
+    return np.array([(rating.mu, rating.sigma) for rating in ratings])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--games", type=int, default=60_000)
+    parser.add_argument("--systems", type=int, default=12)
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    model = SkillModel()
+    scores = make_scores(options.systems, options.games, options.seed)
+    games = games_of(scores)
+
+    start = time.perf_counter()
+    expected = rate_with_package(games, options.systems, model)
+    package = time.perf_counter() - start
+    start = time.perf_counter()
+    found = np.stack(rate_games(games, options.systems, model), axis=1)
+    ours = time.perf_counter() - start
+    print(f"{len(games):,} games of {options.systems} systems, one thread")
+    print(f"trueskill {trueskill.__version__}: {package:8.2f} s")
+    print(f"learnedgec:     {ours:8.2f} s, {package / ours:.0f} times as fast")
+    print(f"largest difference of mu or sigma: {np.abs(found - expected).max():.1e}")
+
+    samples = np.random.default_rng(options.seed).integers(
+        0, scores.shape[1], (options.resamples, scores.shape[1])
+    )
+    start = time.perf_counter()
+    rate_resamples(scores, samples, model)
+    many = time.perf_counter() - start
+    print(
+        f"{options.resamples:,} resamples at once: {many:.1f} s, "
+        f"{options.resamples * package / many:,.0f} times as fast as the package on each"
+    )
+
+
+if __name__ == "__main__":
+    main()

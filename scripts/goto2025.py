@@ -1,0 +1,107 @@
+"""Table 1 of Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025), anew.
+
+    python scripts/goto2025.py --cache-dir CACHE --metric "gleu(form='reformulated')" green some
+
+For SEEDA-S and -E, base and +Fluency, prints each metric's Pearson r and Spearman ρ with human TrueSkill
+scores, systems scored by the metric's own corpus score and by TrueSkill, with 95 % intervals over
+systems, beside the published values. The study's references are the two annotators' texts, and the source
+where an annotator has not annotated a sentence. Published values that are not filled in are blank.
+
+With statistics in the cache it takes about ten seconds for each metric and set of systems; the edit count
+is always among the metrics.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Mapping
+
+from learnedgec import References, Runtime, parse_metric
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.benchmarks.names import load_benchmark
+from learnedgec.cli.output import FORMATS, emit
+from learnedgec.meta.evaluation import Estimate, Protocol, evaluate
+
+# (metric, benchmark) -> r and ρ by mean, r and ρ by TrueSkill.
+PUBLISHED: Mapping[tuple[str, str], tuple[float | None, ...]] = {
+    ("errant", "seeda-s:base"): (None, 0.343, None, 0.706),
+    ("pt-errant", "seeda-s:base"): (None, 0.629, None, 0.797),
+    ("gleu", "seeda-s:base"): (0.886, 0.902, 0.863, 0.846),
+    ("green", "seeda-s:base"): (0.925, 0.881, 0.855, 0.846),
+    ("some", "seeda-s:base"): (0.892, 0.867, None, 0.881),
+    ("impara", "seeda-s:base"): (0.916, 0.902, 0.939, 0.923),
+    ("scribendi", "seeda-s:base"): (None, 0.636, None, 0.762),
+    ("errant", "seeda-s:+fluency"): (None, -0.156, None, 0.095),
+    ("gleu", "seeda-s:+fluency"): (0.155, 0.543, 0.017, 0.393),
+    ("green", "seeda-s:+fluency"): (0.185, 0.569, -0.214, 0.327),
+    ("some", "seeda-s:+fluency"): (0.931, 0.916, None, 0.925),
+    ("impara", "seeda-s:+fluency"): (0.887, 0.938, 0.975, 0.952),
+    ("scribendi", "seeda-s:+fluency"): (None, 0.714, None, 0.859),
+    ("gleu", "seeda-e:base"): (0.912, 0.944, 0.909, 0.965),
+    ("green", "seeda-e:base"): (0.932, 0.965, 0.912, 0.965),
+    ("gleu", "seeda-e:+fluency"): (0.232, 0.569, 0.102, 0.486),
+    ("green", "seeda-e:+fluency"): (0.252, 0.618, -0.135, 0.420),
+}
+
+COLUMNS = ("r", "rho", "r (TrueSkill)", "rho (TrueSkill)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--metric", nargs="+", default=["gleu(form='reformulated')", "green"])
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--cache-dir", help="keep statistics in this folder and reuse them")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--format", choices=FORMATS, default="table")
+    options = parser.parse_args()
+    metrics = [parse_metric(name) for name in (*options.metric, "edit-count")]
+    runtime = Runtime(cache_dir=options.cache_dir, device=options.device, progress=True)
+    rows = []
+    for name in ("seeda-s", "seeda-s:+fluency", "seeda-e", "seeda-e:+fluency"):
+        benchmark = with_study_references(load_benchmark(name))
+        by_mean, by_trueskill = (
+            evaluate(
+                benchmark,
+                metrics,
+                Protocol(aggregation=aggregation, resamples=options.resamples),
+                human="TS",
+                sentinels=False,
+                runtime=runtime,
+            )
+            for aggregation in ("mean", "trueskill")
+        )
+        for metric, first, second in zip(
+            metrics, by_mean.metrics, by_trueskill.metrics, strict=True
+        ):
+            found = [
+                each.estimates[kind] for each in (first, second) for kind in ("pearson", "spearman")
+            ]
+            published = PUBLISHED.get((metric.name, benchmark.name), (None,) * len(COLUMNS))
+            row: dict[str, object] = {"benchmark": benchmark.name, "n": str(found[0].count)}
+            row["metric"] = first.metric
+            for column, estimate, value in zip(COLUMNS, found, published, strict=True):
+                row[column] = cell(estimate)
+                row[f"published {column}"] = "" if value is None else f"{value:.3f}"
+            rows.append(row)
+    emit(rows, format=options.format)
+
+
+def with_study_references(benchmark: Benchmark) -> Benchmark:
+    """Return the benchmark with two texts per sentence, the source for an annotator that is missing."""
+    assert benchmark.references is not None
+    texts: list[list[str]] = [[], []]
+    for source, row in zip(benchmark.sources, benchmark.references, strict=True):
+        known = {reference.annotator: reference.text for reference in row}
+        for annotator, column in enumerate(texts):
+            column.append(known.get(annotator, source))
+    return dataclasses.replace(benchmark, references=References.from_texts(*texts))
+
+
+def cell(estimate: Estimate) -> str:
+    low, high = estimate.over_systems
+    return f"{estimate.value:.3f} [{low:.2f}, {high:.2f}]"
+
+
+if __name__ == "__main__":
+    main()
