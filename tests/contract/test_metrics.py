@@ -20,7 +20,6 @@ from learnedgec.runtime import Runtime
 TOLERANCE = 1e-5
 
 
-
 def local_language_model(request: pytest.FixtureRequest) -> Mapping[str, object]:
     # In groups of one, as the contract demands; answers are kept for all tests, away from the user's.
     kept = request.getfixturevalue("tmp_path_factory").getbasetemp() / "cache"
@@ -37,6 +36,10 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
         "layer": 2,
     },
     "bartscore": lambda request: {"model": str(request.getfixturevalue("tiny_sequence_model"))},
+    "pt-m2": lambda request: {
+        "encoder": str(request.getfixturevalue("tiny_encoder")),
+        "layer": 2,
+    },
     "gotoscorer": lambda request: {"weights": str(request.getfixturevalue("difficulties"))},
     "llm-s": lambda request: local_language_model(request),
     "llm-e": lambda request: local_language_model(request),
