@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Sequence
 
 from jsonargparse import ArgumentParser
@@ -10,6 +11,7 @@ from jsonargparse import ArgumentParser
 from learnedgec.cli.inputs import make_parser
 from learnedgec.cli.output import add_output_arguments, emit
 from learnedgec.metrics.names import METRICS, metric_class, parse_metric
+from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
 from learnedgec.text import write_text
 
 
@@ -26,10 +28,17 @@ def main(arguments: Sequence[str]) -> None:
     options = build_parser().parse_args(list(arguments))
     if not options.names:
         rows = [{"metric": name, "measures": entry.summary} for name, entry in METRICS.items()]
+        for name, path in list_tuned().items():
+            rows.append({"metric": name, "measures": read_tuned_file(path).summary})
         emit(rows, format=options.format, out=options.out)
         return
     texts = []
     for name in options.names:
+        if "@" in name:
+            tuned = read_tuned(name)
+            record = {key: value for key, value in tuned.study.items() if key != "trials"}
+            texts.append(f"{tuned.metric}\n\n{json.dumps(record, indent=2, ensure_ascii=False)}\n")
+            continue
         kind = metric_class(name)
         try:
             title = str(parse_metric(name))

@@ -154,6 +154,7 @@ class Ensemble(Metric):
         runtime: Runtime = Runtime(),
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems, each member's as it computes or caches its own."""
+        self._check(sources, systems, references)
         found = [
             metric.statistics_of_systems(sources, systems, references, runtime=runtime)
             for metric in self.metrics

@@ -29,7 +29,15 @@ from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.tuned import read_tuned
 
-__all__ = ["METRICS", "Entry", "is_metric_name", "load_metric", "metric_class", "parse_metric"]
+__all__ = [
+    "METRICS",
+    "Entry",
+    "is_metric_name",
+    "load_metric",
+    "metric_class",
+    "parse_metric",
+    "with_parameters",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +193,16 @@ def parse_metric(name: str) -> Metric:
         True
     """
     return load_metric(name)
+
+
+def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
+    """Return the metric with other parameters, checked like those of a name.
+
+    Raises:
+        ParameterError: a parameter is unknown or has the wrong type.
+    """
+    own = {field.name: getattr(metric, field.name) for field in dataclasses.fields(metric)}
+    return _build(metric.name, type(metric), {**own, **parameters})
 
 
 def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from learnedgec.errors import FormatError, UnknownNameError
 from learnedgec.packages import shelves
 from learnedgec.text import read_json, write_json
 
-__all__ = ["TunedMetric", "list_tuned", "read_tuned", "write_tuned"]
+__all__ = ["TunedMetric", "list_tuned", "read_tuned", "read_tuned_file", "write_tuned"]
 
 _SUFFIX = ".json"
 
@@ -39,6 +39,13 @@ class TunedMetric:
     metric: str
     study: Mapping[str, Any]
     tuned_on_test: bool = False
+
+    @property
+    def summary(self) -> str:
+        """What it is, in one line."""
+        base = self.metric.partition("(")[0]
+        words = f"{base} tuned for {self.study.get('objective')} on {self.study.get('benchmark')}"
+        return f"{words}, which is test data" if self.tuned_on_test else words
 
 
 def list_tuned() -> dict[str, Path]:
@@ -63,23 +70,36 @@ def read_tuned(name: str) -> TunedMetric:
         raise UnknownNameError(
             "tuned metric", name, known, hint="`learnedgec tune` writes tuned metrics."
         )
-    content = read_json(known[name])
-    try:
-        found = TunedMetric(content["metric"], content["study"], bool(content["tuned_on_test"]))
-    except (KeyError, TypeError) as error:
-        raise FormatError(
-            f"{known[name]}:1: not a tuned metric ({error}); write it anew with `learnedgec tune`."
-        ) from None
-    if not isinstance(found.metric, str) or "@" in found.metric.partition("(")[0]:
-        raise FormatError(
-            f"{known[name]}:1: 'metric' must be a metric with its parameters, not {found.metric!r}."
-        )
+    found = read_tuned_file(known[name])
     if found.tuned_on_test:
         warnings.warn(
             f"{name} was tuned on test data ({found.study.get('benchmark')}); results there say nothing.",
             stacklevel=2,
         )
     return found
+
+
+def read_tuned_file(path: Path) -> TunedMetric:
+    """Return the content of a tuned metric's file.
+
+    Raises:
+        FormatError: the file is damaged.
+    """
+    content = read_json(path)
+    try:
+        metric, study = content["metric"], content["study"]
+        tuned_on_test = bool(content["tuned_on_test"])
+    except (KeyError, TypeError) as error:
+        raise FormatError(
+            f"{path}:1: not a tuned metric ({error}); write it anew with `learnedgec tune`."
+        ) from None
+    if not isinstance(metric, str) or "@" in metric.partition("(")[0]:
+        raise FormatError(
+            f"{path}:1: 'metric' must be a metric with its parameters, not {metric!r}."
+        )
+    if not isinstance(study, dict):
+        raise FormatError(f"{path}:1: 'study' must be an object, not {study!r}.")
+    return TunedMetric(metric, study, tuned_on_test)
 
 
 def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:

@@ -219,8 +219,8 @@ class Target:
         """Return people's p-values on a sample, in which a repeated sentence counts once here."""
         part = benchmark.select(sentences=np.unique(sample).tolist())
         drawn = np.ones((_PERMUTATIONS, len(part.sources)))
-        # Expected wins rather than TrueSkill: the p-values are the same and come sooner.
-        human = human_scores(part, "EW" if part.rankings else name, drawn, seed=self.seed)
+        # Expected wins have the p-values of TrueSkill, and come sooner.
+        human = human_scores(part, "EW" if name == "TS" else name, drawn, seed=self.seed)
         if human.p_values is None:
             raise InputError(
                 f"{benchmark.name} has nothing but published scores; {self.goal.objective} needs "

@@ -13,9 +13,6 @@ import numpy.typing as npt
 import optuna
 
 from learnedgec.figures import COLOURS, COLUMN, GREY, new_figure, save_figure, style
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.ensemble import Ensemble
-from learnedgec.metrics.learned import DIMENSIONS, Some
 from learnedgec.tuning.search import Tuning
 from learnedgec.tuning.space import Simplex
 
@@ -52,7 +49,7 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
             name for name, range_ in tuning.space.ranges.items() if isinstance(range_, Simplex)
         ]
         for name in simplices:
-            labels = _weight_labels(tuning.best.metric, name, tuning)
+            labels = _weight_labels(tuning, name)
             if len(labels) == 3:
                 files += save_figure(_ternary(tuning, name, labels), folder, f"{stem}.{name}")
             elif len(labels) == 2:
@@ -105,7 +102,7 @@ def _columns(tuning: Tuning, parameters: Any) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, range_ in tuning.space.ranges.items():
         if isinstance(range_, Simplex):
-            labels = _weight_labels(tuning.best.metric, name, tuning)
+            labels = _weight_labels(tuning, name)
             row |= dict(zip(labels, parameters[name], strict=True))
         elif isinstance(parameters[name], int | float) and not isinstance(parameters[name], bool):
             row[name] = float(parameters[name])
@@ -114,14 +111,12 @@ def _columns(tuning: Tuning, parameters: Any) -> dict[str, Any]:
     return row
 
 
-def _weight_labels(metric: Metric, name: str, tuning: Tuning) -> list[str]:
-    """Return what each weight weighs."""
+def _weight_labels(tuning: Tuning, name: str) -> list[str]:
+    """Return what each weight weighs: the parts of the metric's sentence scores, or else numbers."""
     size = len(tuning.best.parameters[name])
-    if isinstance(metric, Some):
-        return list(DIMENSIONS)
-    if isinstance(metric, Ensemble):
-        labels = [_short(member.label) for member in metric.metrics]
-        return labels if len(set(labels)) == size else [f"{k}: {x}" for k, x in enumerate(labels)]
+    labels = [_short(part) for part in tuning.parts]
+    if len(labels) == size == len(set(labels)):
+        return labels
     return [f"{name} {number}" for number in range(1, size + 1)]
 
 

@@ -164,6 +164,7 @@ class Tuning:
         folds: the same search on parts of the data.
         benchmark: name of the tuning data.
         notices: what a reader should know about them.
+        parts: names of what the metric's sentence scores are made of, such as `fluency`.
         human: name of people's score there; of comparisons, `EW`.
         goal: what was maximised.
         space: what was tuned.
@@ -179,6 +180,7 @@ class Tuning:
     folds: tuple[Fold, ...]
     benchmark: str
     notices: tuple[str, ...]
+    parts: tuple[str, ...]
     human: str
     goal: Goal
     space: Space
@@ -349,6 +351,7 @@ def tune(
         folds=tuple(_folds(trials_of, goal, ranges, plan)),
         benchmark=benchmark.name,
         notices=benchmark.notices,
+        parts=tuple(metric.sentence_details(trials_of.statistics(metric)[0])),
         human=goal.human_on(benchmark),
         goal=goal,
         space=ranges,

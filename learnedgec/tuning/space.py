@@ -26,7 +26,7 @@ from optuna.distributions import (
 
 from learnedgec.errors import ConfigError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.names import load_metric
+from learnedgec.metrics.names import with_parameters
 
 __all__ = ["Choice", "Number", "Range", "Simplex", "Space", "read_space"]
 
@@ -303,7 +303,7 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
         given[name] = range_.decode(name, range_.encode(name, value))
         for tried in (*range_.starts(), given[name]):
             try:
-                load_metric(str(metric), **{name: tried})
+                with_parameters(metric, {name: tried})
             except ParameterError as error:
                 raise ConfigError(f"space.{name}: {error}") from None
     return Space(ranges, given)

@@ -29,6 +29,7 @@ from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.exc import DatabaseError
 
 from learnedgec.errors import ConfigError, FormatError
 from learnedgec.text import check_writable
@@ -108,7 +109,7 @@ class SharedStudy:
                     sampler=_Reseeded(lambda number: _sampler(sampler, seed, number)),
                     pruner=pruner or optuna.pruners.NopPruner(),
                 )
-            except ValueError as error:
+            except (ValueError, DatabaseError) as error:
                 raise FormatError(
                     f"{storage}:1: not a storage of studies ({error}); give another path."
                 ) from None

@@ -1,0 +1,178 @@
+"""`learnedgec tune`: from judgements to a named metric that `score` knows."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from conftest import SAMPLE_FOLDER
+
+from learnedgec.cli.main import main
+from learnedgec.errors import FormatError, UnknownNameError
+from learnedgec.metrics.names import load_metric, parse_metric
+from learnedgec.metrics.tuned import TunedMetric, list_tuned, read_tuned, write_tuned
+
+MIX = "ensemble(length=0.25, random=0.75)"
+
+
+@pytest.fixture(autouse=True)
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder that is also the shelf of evaluators."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path / "checkpoints"))
+    return tmp_path / "checkpoints"
+
+
+def run(*words: str) -> int:
+    common = ["--benchmark", "sample", "--objective", "sentence-accuracy", "--trials", "12"]
+    return main(["tune", *common, *words])
+
+
+def test_writes_a_metric_that_score_knows(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--metric", MIX, "--folds", "2", "--compare", "sample", "--resamples", "20") == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[0] == "sentence-accuracy, 12 trials"
+    assert [line.split()[:2] for line in lines[3:]] == [
+        ["sample", label] for label in ("tuned", "given", "uniform") * 2
+    ]
+    assert "wrote checkpoints/ensemble@sample.json; use it as --metric ensemble@sample" in err
+    content = json.loads((shelf / "ensemble@sample.json").read_text())
+    assert set(content) == {"metric", "tuned_on_test", "study"}
+    assert len(content["study"]["trials"]) == 12
+    assert len(content["study"]["folds"]) == 2
+    tuned = load_metric("ensemble@sample")
+    assert str(tuned) == content["metric"]
+    files = [str(SAMPLE_FOLDER / "systems" / f"{name}.txt") for name in ("strong", "weak")]
+    source = str(SAMPLE_FOLDER / "source.txt")
+    words = ["score", "--src", source, "--hyp", *files, "--metric", "ensemble@sample"]
+    assert main([*words, "--format", "json"]) == 0
+    records = json.loads(capsys.readouterr().out)["scores"]
+    assert [record["metric"] for record in records] == [tuned.label] * 2
+    assert main(["metrics"]) == 0
+    assert "ensemble tuned for sentence-accuracy on sample" in capsys.readouterr().out
+    assert main(["metrics", "ensemble@sample"]) == 0
+    assert capsys.readouterr().out.startswith(f"{tuned}\n\n{{\n")
+
+
+def test_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--metric", MIX, "--validation", "none", "--name", "mix@mine"]
+    assert run(*words, "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["name"] == "mix@mine"
+    assert parse_metric(found["metric"]) == load_metric("mix@mine")
+    assert found["study"]["held_out"] is None
+    assert run(*words, "--format", "csv") == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header == "benchmark,metric,value,held_out,held_out_deviation,weights"
+    assert len(rows) == 3
+
+
+def test_configuration_file_and_other_parameters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "c.yaml").write_text(
+        "metric: ['gleu(iterations=1)']\nspace:\n  n: {low: 1, high: 3}\n"
+        "validation: none\nsampler: grid\n"
+    )
+    assert run("--config", "c.yaml", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["study"]["space"] == {"n": "1 to 3"}
+    assert [trial["parameters"]["n"] for trial in found["study"]["trials"]] == [1, 2, 3]
+    (tmp_path / "d.yaml").write_text("metrik: gleu\n")
+    assert run("--config", "d.yaml") == 2
+    assert "metrik" in capsys.readouterr().err
+
+
+def test_a_storage_is_continued(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--metric", MIX, "--validation", "none", "--storage", "study.journal"]
+    assert run(*words) == 0
+    assert run(*words, "--trials", "15", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    assert len(found["study"]["trials"]) == 15
+    assert run(*words, "--seed", "1") == 2
+    assert "holds a study ensemble@sample with another seed" in capsys.readouterr().err
+
+
+def test_figures(tmp_path: Path) -> None:
+    metric = "ensemble(length=0.25, random=0.5, gleu=0.25)"
+    assert run("--metric", metric, "--folds", "2", "--plot", "figures") == 0
+    two = ["--metric", MIX, "--validation", "none", "--name", "two@sample"]
+    assert run(*two, "--plot", "figures") == 0
+    written = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert written == [
+        f"{name}_sample.{kind}.{suffix}"
+        for name in ("ensemble", "two")
+        for kind in ("history", "importance", "weights")
+        for suffix in ("pdf", "png")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "no metric was given"),
+        (("--metric", "gleu", "length"), "one metric is tuned at a time"),
+        (("--metric", "gleu"), "space: gleu has no weights"),
+        (("--metric", MIX, "--objective", "kendal"), "no objective 'kendal'"),
+        (("--metric", MIX, "--name", "plain"), "'plain' is no name of a tuned metric"),
+        (("--metric", MIX, "--benchmark", "smaple"), "did you mean 'sample'?"),
+        (("--metric", MIX, "--output", "c.txt/out"), "cannot be written"),
+        (("--metric", "ensemble(constant=0.5, length=0.5)"), "constant scores every sentence"),
+        (("--metric", MIX, "--sampler", "annealing"), "annealing"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    words: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "c.txt").write_text("a file\n")
+    assert run(*words) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.startswith("learnedgec tune: ")
+    assert len(err.splitlines()) == 1
+
+
+# -- files of tuned metrics ------------------------------------------------------------------------
+
+
+def test_tuned_names(shelf: Path) -> None:
+    write_tuned(shelf, "gleu@mine", TunedMetric("gleu(n=2, iterations=9)", {"benchmark": "mine"}))
+    assert list_tuned() == {"gleu@mine": shelf / "gleu@mine.json"}
+    assert load_metric("gleu@mine") == parse_metric("gleu(n=2, iterations=9)")
+    assert parse_metric("gleu@mine(n=3)") == load_metric("gleu@mine", n=3)
+    assert parse_metric("gleu@mine(n=3)") == parse_metric("gleu(n=3, iterations=9)")
+    both = parse_metric("ensemble(members={'gleu@mine': 0.5, 'length': 0.5})")
+    assert "gleu(n=2" in str(both)
+    assert parse_metric(str(both)) == both
+    with pytest.raises(UnknownNameError, match="did you mean 'gleu@mine'"):
+        load_metric("gleu@min")
+
+
+def test_tuned_on_test_warns(shelf: Path) -> None:
+    write_tuned(shelf, "gleu@x+test", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
+    with pytest.warns(UserWarning, match=r"gleu@x\+test was tuned on test data \(x\)"):
+        load_metric("gleu@x+test")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert main(["metrics"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a tuned metric"),
+        ('{"metric": "gleu"}', "not a tuned metric"),
+        ('{"metric": "gleu@mine", "study": {}, "tuned_on_test": false}', "with its parameters"),
+        ('{"metric": 3, "study": {}, "tuned_on_test": false}', "with its parameters"),
+        ('{"metric": "gleu", "study": 3, "tuned_on_test": false}', "must be an object"),
+    ],
+)
+def test_damaged_files_are_named(shelf: Path, content: str, message: str) -> None:
+    shelf.mkdir()
+    (shelf / "gleu@mine.json").write_text(content)
+    with pytest.raises(FormatError, match=rf"gleu@mine\.json:1: .*{message}"):
+        read_tuned("gleu@mine")

@@ -1,0 +1,173 @@
+"""Ensembles: weighted sums by definition, names that round-trip, statistics shared with the members."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from conftest import Sample
+
+from learnedgec.errors import InputError, ParameterError, UnknownNameError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.ensemble import Ensemble
+from learnedgec.metrics.names import METRICS, load_metric, metric_class, parse_metric
+from learnedgec.runtime import Runtime
+
+BOTH = "ensemble(gleu=0.75, length=0.25, scales=((0.5, 0.2), (12.0, 3.0)))"
+
+
+def test_is_the_weighted_sum_of_scaled_scores(sample: Sample) -> None:
+    ensemble, gleu, length = map(parse_metric, (BOTH, "gleu", "length"))
+    texts = (sample.sources, sample.systems["eager"], sample.references)
+    whole, of_gleu, of_length = (metric.score(*texts) for metric in (ensemble, gleu, length))
+
+    def combined(a: object, b: object) -> object:
+        return 0.75 * (a - 0.5) / 0.2 + 0.25 * (b - 12) / 3  # type: ignore[operator]
+
+    assert whole.value == pytest.approx(combined(of_gleu.value, of_length.value))
+    assert whole.sentences == pytest.approx(combined(of_gleu.sentences, of_length.sentences))
+    assert whole.details == pytest.approx({"gleu": of_gleu.value, "length": of_length.value})
+    assert whole.sentence_details["gleu"] == pytest.approx(of_gleu.sentences)
+
+
+def test_one_member_alone_is_that_member(sample: Sample) -> None:
+    alone = parse_metric("ensemble(gleu=1.0)")
+    texts = (sample.sources, sample.systems["weak"], sample.references)
+    assert alone.score(*texts).value == parse_metric("gleu").score(*texts).value
+
+
+@pytest.mark.parametrize(
+    ("short", "label"),
+    [
+        ("ensemble(length=0.5, random=0.5)", "ensemble(length=0.5, random=0.5)"),
+        ("ensemble(length=1, random=3)", "ensemble(length=1.0, random=3.0)"),
+        ("ensemble(members=('length', 'random'))", "ensemble(length=0.5, random=0.5)"),
+        (
+            "ensemble(members={'edit-count': 0.5, 'random(seed=2)': 0.5})",
+            "ensemble(members={'edit-count': 0.5, 'random(seed=2)': 0.5})",
+        ),
+        (
+            "ensemble(members={'ensemble(length=1.0)': 0.5}, gleu=0.5)",
+            "ensemble(members={'ensemble(length=1.0)': 0.5, 'gleu': 0.5})",
+        ),
+        (
+            "ensemble(length=0.5, random=0.5, scales=((1.0, 2.0), (0.5, 0.3)))",
+            "ensemble(length=0.5, random=0.5, scales=((1.0, 2.0), (0.5, 0.3)))",
+        ),
+    ],
+)
+def test_names(short: str, label: str) -> None:
+    metric = parse_metric(short)
+    assert metric.label == label
+    assert parse_metric(str(metric)) == metric
+    assert (
+        parse_metric(label).score(["a"], ["a b"], None).value
+        == (metric.score(["a"], ["a b"], None).value)
+        if not metric.needs_references
+        else True
+    )
+
+
+def test_two_spellings_are_one_metric() -> None:
+    assert parse_metric("ensemble(gleu=1)") == parse_metric("ensemble(members={'gleu(n=4)': 1.0})")
+
+
+def test_needs_references_where_a_member_does() -> None:
+    assert not parse_metric("ensemble(length=0.5, random=0.5)").needs_references
+    with pytest.raises(InputError, match="ensemble needs references"):
+        parse_metric("ensemble(length=0.5, gleu=0.5)").score(["a"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("ensemble", ParameterError, "needs the parameter 'members'"),
+        ("ensemble(members=())", ParameterError, "needs members"),
+        ("ensemble(members=('gleu', 'gleu(n=4)'))", ParameterError, "each of them once"),
+        ("ensemble(length=-1.0, gleu=2.0)", ParameterError, "must not be negative"),
+        ("ensemble(length=0.0)", ParameterError, "nor all zero"),
+        ("ensemble(length=1e999)", ParameterError, "must not be negative"),
+        ("ensemble(length=1.0, weights=(1.0,))", ParameterError, "once, in one way"),
+        ("ensemble(members=('gleu',), length=1.0)", ParameterError, "once, in one way"),
+        ("ensemble(members=('gleu',), weights=(1.0, 2.0))", ParameterError, "2 weights for 1"),
+        ("ensemble(length=1.0, scales=((0.0, 0.0),))", ParameterError, "positive deviation"),
+        ("ensemble(members={'glue': 1.0})", UnknownNameError, "did you mean 'gleu'?"),
+        ("ensemble(glue=1.0)", ParameterError, "no parameter of ensemble is named 'glue'"),
+    ],
+)
+def test_bad_names(name: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        parse_metric(name)
+
+
+def test_scales_are_the_mean_and_deviation_of_all_sentences() -> None:
+    ensemble = parse_metric("ensemble(length=0.5, random=0.5)")
+    assert isinstance(ensemble, Ensemble)
+    sources, systems = ["a b", "c"], {"x": ["a", "c d e"], "y": ["a b", "c"]}
+    scaled = ensemble.scaled_by(ensemble.statistics_of_systems(sources, systems).values())
+    lengths = np.array([1, 3, 2, 1])
+    assert scaled.scales is not None
+    assert scaled.scales[0] == pytest.approx((lengths.mean(), lengths.std()))
+    every = [scaled.score(sources, texts).sentence_details["length"] for texts in systems.values()]
+    standard = (np.concatenate(every) - lengths.mean()) / lengths.std()
+    assert standard.mean() == pytest.approx(0)
+
+
+def test_a_member_that_is_constant_has_no_scale() -> None:
+    ensemble = parse_metric("ensemble(length=0.5, constant=0.5)")
+    assert isinstance(ensemble, Ensemble)
+    with pytest.raises(InputError, match="constant scores every sentence alike"):
+        ensemble.scaled_by([ensemble.statistics(["a b", "c"], ["a b", "c"])])
+
+
+def test_members_read_their_own_cache(
+    sample: Sample, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = Runtime(cache_dir=str(tmp_path))
+    texts = (sample.sources, sample.systems["weak"], sample.references)
+    gleu = parse_metric("gleu")
+    gleu.score(*texts, runtime=runtime)
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("computed twice")
+
+    monkeypatch.setattr(type(gleu), "compute", never)
+    assert parse_metric("ensemble(gleu=1.0)").score(*texts, runtime=runtime).value > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("some", {"weights": (0.1, 0.2, 0.7)}),
+        ("ensemble", {"weights": (0.1, 0.9), "scales": ((1.0, 2.0), (3.0, 4.0))}),
+        ("gleu", {"iterations": 7}),
+        ("green", {"beta": 0.3}),
+        ("m2", {"beta": 2.0, "level": "sentence"}),
+    ],
+)
+def test_statistics_do_not_depend_on_aggregate_parameters(
+    name: str, others: dict[str, object], sample: Sample, request: pytest.FixtureRequest
+) -> None:
+    given: dict[str, object] = {}
+    if name == "some":
+        given["model"] = str(request.getfixturevalue("tiny_evaluator"))
+    if name == "ensemble":
+        given["members"] = ("gleu", "length")
+    metric: Metric = load_metric(name, **given)
+    other: Metric = load_metric(name, **given, **others)
+    assert type(metric).aggregate_parameters == set(others)
+    assert metric != other
+    assert metric.for_statistics == other.for_statistics
+    texts = (sample.sources[:20], sample.systems["eager"][:20], sample.references.select(range(20)))
+    first, second = metric.statistics(*texts), other.statistics(*texts)
+    assert first.arrays.keys() == second.arrays.keys()
+    for key, array in first.arrays.items():
+        np.testing.assert_array_equal(array, second[key])
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_aggregate_parameter_is_a_parameter(name: str) -> None:
+    kind = metric_class(name)
+    assert kind.aggregate_parameters <= {field.name for field in dataclasses.fields(kind)}

@@ -1,0 +1,123 @@
+"""Ranges: every point is a legal value, every start and lattice point is reached exactly."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec.errors import ConfigError
+from learnedgec.metrics.names import parse_metric
+from learnedgec.tuning.space import Choice, Number, Simplex, Space, read_space
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=5))
+def test_every_point_of_a_simplex_is_weights(coordinates: list[float]) -> None:
+    simplex = Simplex(len(coordinates) + 1)
+    point = {f"w.{k}": u for k, u in enumerate(coordinates)}
+    weights = simplex.decode("w", point)
+    assert len(weights) == simplex.size
+    assert all(0 <= weight <= 1 for weight in weights)
+    assert math.fsum(weights) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_simplex_reaches_starts_and_lattice(size: int) -> None:
+    simplex = Simplex(size)
+    for weights in [*simplex.starts(), *simplex.levels(5)]:
+        assert simplex.decode("w", simplex.encode("w", weights)) == pytest.approx(weights, abs=1e-9)
+    corners = simplex.starts()[1:]
+    assert sorted(corners) == sorted(tuple(float(k == n) for k in range(size)) for n in range(size))
+    assert len(simplex.levels(5)) == math.comb(5 + size - 1, size - 1)
+
+
+def test_simplex_divides_by_the_sum() -> None:
+    simplex = Simplex(3)
+    assert simplex.decode("w", simplex.encode("w", (2.0, 1.0, 1.0))) == (0.5, 0.25, 0.25)
+
+
+def test_uniform_coordinates_give_uniform_weights() -> None:
+    # Of a uniform simplex of three, each weight has mean 1/3 and exceeds 1/2 with probability 1/4.
+    simplex = Simplex(3)
+    steps = [(k + 0.5) / 60 for k in range(60)]
+    drawn = [simplex.decode("w", {"w.0": a, "w.1": b}) for a in steps for b in steps]
+    for k in range(3):
+        assert sum(w[k] for w in drawn) / len(drawn) == pytest.approx(1 / 3, abs=0.002)
+        assert sum(w[k] > 0.5 for w in drawn) / len(drawn) == pytest.approx(1 / 4, abs=0.01)
+
+
+def test_numbers() -> None:
+    assert Number(0.25, 4, log=True).levels(2) == pytest.approx([0.25, 1, 4])
+    assert Number(1, 4, whole=True).levels(10) == [1, 2, 3, 4]
+    assert Number(0, 1).encode("x", 7.0) == {"x": 1.0}
+    assert Number(0, 1).decode("x", {"x": 0.123456}) == 0.1235
+    assert Number(0, 0.33333).decode("x", {"x": 0.33333}) == 0.3333
+
+
+def test_choices() -> None:
+    choice = Choice(("word", None, 3))
+    assert [choice.decode("x", choice.encode("x", value)) for value in choice.values] == [
+        "word",
+        None,
+        3,
+    ]
+    assert choice.encode("x", "other") == {"x": "'word'"}
+
+
+def test_starts_are_the_given_point_then_each_range_by_itself() -> None:
+    space = Space({"w": Simplex(2), "b": Number(0, 1)}, {"w": (0.3, 0.7), "b": 0.25})
+    found = [space.decode(point) for point in space.starts()]
+    assert [(row["w"], row["b"]) for row in found] == [
+        ((0.3, 0.7), 0.25),
+        ((0.5, 0.5), 0.25),
+        ((1.0, 0.0), 0.25),
+        ((0.0, 1.0), 0.25),
+        ((0.3, 0.7), 0.0),
+        ((0.3, 0.7), 0.5),
+        ((0.3, 0.7), 1.0),
+    ]
+
+
+def test_lattice_is_the_finest_that_fits() -> None:
+    space = Space({"w": Simplex(3)}, {"w": (1.0, 0.0, 0.0)})
+    assert len(space.lattice(200)) == 190
+    assert len(space.lattice(231)) == 231
+    both = Space({"c": Choice((1, 2, 3)), "b": Number(0, 1)}, {"c": 1, "b": 0.0})
+    assert len(both.lattice(20)) == 18
+    only = Space({"c": Choice((1, 2, 3))}, {"c": 1})
+    assert len(only.lattice(50)) == 3
+    with pytest.raises(ConfigError, match="too few for a grid"):
+        both.lattice(5)
+
+
+def test_a_whole_parameter_stays_whole() -> None:
+    space = read_space(parse_metric("gleu"), {"n": {"low": 1, "high": 6}})
+    assert [space.decode(point)["n"] for point in space.starts()] == [4, 1, 6]
+    assert str(space) == "n: 1 to 6"
+
+
+@pytest.mark.parametrize(
+    ("metric", "description", "message"),
+    [
+        ("gleu", {}, "space: gleu has no weights, so say what to tune"),
+        ("gleu", {"m": [1, 2]}, "space.m: no parameter of gleu is named 'm'"),
+        ("gleu", {"n": "simplex"}, "space.n: a simplex is for two weights or more."),
+        ("gleu", {"n": [1]}, "space.n: [1] is not a range."),
+        ("gleu", {"n": 3}, "space.n: 3 is not a range."),
+        ("gleu", {"n": {"low": 1}}, "space.n: {'low': 1} is not a range."),
+        ("gleu", {"n": {"low": 3, "high": 1}}, "space.n: the range from 3.0 to 1.0 is empty"),
+        ("gleu", {"n": {"low": 0, "high": 3}}, "n and iterations must be at least 1"),
+        ("gleu", {"unit": ["word", "sentence"]}, "'word' or 'char' was expected"),
+        ("green", {"beta": {"low": 0, "high": 3, "log": True}}, "cannot start at 0"),
+        ("green", {"beta": {"low": "x", "high": 3}}, "space.beta: could not convert"),
+    ],
+)
+def test_bad_spaces_name_the_key(
+    metric: str, description: Mapping[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        read_space(parse_metric(metric), description)

@@ -1,0 +1,363 @@
+"""Tuning: planted weights come back, held-out folds are honest, test data are refused or marked."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from learnedgec.benchmarks.base import Benchmark, Ranking
+from learnedgec.benchmarks.names import load_benchmark
+from learnedgec.errors import ConfigError, InputError, LeakageError
+from learnedgec.metrics.base import Floats, Metric, Statistics
+from learnedgec.metrics.names import parse_metric
+from learnedgec.ranking import Aggregation, system_scores
+from learnedgec.references import References
+from learnedgec.runtime import Runtime
+from learnedgec.tuning.goal import OBJECTIVES, Goal, Target, check_tuning_data
+from learnedgec.tuning.search import Plan, Tuning, _parts, compare, tune, tuned_name
+
+PLANTED = (0.2, 0.5, 0.3)
+FAST = Plan(trials=12, validation="none")
+
+
+@dataclass(frozen=True)
+class Parts(Metric):
+    """Three random numbers per hypothesis, weighed; `size` is a parameter of the statistics."""
+
+    name: ClassVar[str] = "parts"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
+    computed: ClassVar[list[int]] = []
+    weights: tuple[float, float, float] = (0.6, 0.2, 0.2)
+    size: float = 1.0
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        self.computed.append(len(hypotheses))
+        rows = [
+            np.random.default_rng(list(f"{source}|{text}".encode())).random(3)
+            for source, text in zip(sources, hypotheses, strict=True)
+        ]
+        return Statistics({"parts": self.size * np.array(rows)})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        scores: Floats = statistics["parts"] @ np.array(self.weights)
+        return scores
+
+
+@pytest.fixture(scope="module")
+def planted() -> Benchmark:
+    """Return five systems on 80 sentences, rated and ranked by the planted weights."""
+    sources = tuple(f"sentence {number}" for number in range(80))
+    systems = {name: tuple(f"{source} {name}" for source in sources) for name in "abcde"}
+    metric = Parts(PLANTED)
+    scores = {name: metric.score(sources, texts).sentences for name, texts in systems.items()}
+    rankings = tuple(
+        Ranking(
+            number,
+            {
+                name: 1 + int(sum(scores[o][number] > scores[name][number] for o in "abcde"))
+                for name in "abcde"
+            },
+        )
+        for number in range(80)
+    )
+    return Benchmark("planted", sources, systems, ratings={"quality": scores}, rankings=rankings)
+
+
+def weights_of(tuning: Tuning) -> tuple[float, ...]:
+    found: tuple[float, ...] = tuning.best.parameters["weights"]
+    return found
+
+
+@pytest.mark.parametrize("objective", ["segment-pearson", "grouped-kendall", "sentence-accuracy"])
+def test_planted_weights_are_recovered(planted: Benchmark, objective: str) -> None:
+    goal = Goal(objective, human="quality")  # type: ignore[arg-type]
+    tuning = tune(Parts(), planted, goal, Plan(trials=150, validation="none"))
+    assert weights_of(tuning) == pytest.approx(PLANTED, abs=0.03)
+    assert tuning.best.value > tuning.references["given"].value
+
+
+def test_every_trial_is_on_the_simplex(planted: Benchmark) -> None:
+    tuning = tune(Parts(), planted, Goal("sentence-kendall"), Plan(trials=60, validation="none"))
+    assert len(tuning.trials) == 60
+    for trial in tuning.trials:
+        weights = trial.parameters["weights"]
+        assert min(weights) >= 0
+        assert math.fsum(weights) == pytest.approx(1, abs=1e-12)
+    assert [trial.parameters["weights"] for trial in tuning.trials[:5]] == [
+        (0.6, 0.2, 0.2),
+        (0.3334, 0.3333, 0.3333),
+        (1.0, 0.0, 0.0),
+        (0.0, 1.0, 0.0),
+        (0.0, 0.0, 1.0),
+    ]
+
+
+def test_statistics_are_computed_once_unless_they_change(planted: Benchmark) -> None:
+    Parts.computed.clear()
+    tune(Parts(), planted, Goal("sentence-accuracy"), Plan(trials=20, folds=2))
+    assert Parts.computed == [400]
+    Parts.computed.clear()
+    space = {"size": [1.0, 2.0]}
+    tune(Parts(), planted, Goal("sentence-accuracy"), FAST, space=space)
+    assert Parts.computed == [400, 400]
+
+
+def values(goal: Goal, benchmark: Benchmark, metric: Metric) -> Floats:
+    texts = benchmark.systems.values()
+    statistics = [metric.statistics(benchmark.sources, hypotheses) for hypotheses in texts]
+    return Target(goal, benchmark).values(metric, statistics)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_objective_is_one_for_the_planted_metric(planted: Benchmark, objective: str) -> None:
+    goal = Goal(objective, human="quality")  # type: ignore[arg-type]
+    assert values(goal, planted, Parts(PLANTED)) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("aggregation", ["trueskill", "expected-wins"])
+def test_aggregation_makes_the_systems_scores(planted: Benchmark, aggregation: str) -> None:
+    metric = Parts((0.1, 0.1, 0.8))
+    statistics = [metric.statistics(planted.sources, texts) for texts in planted.systems.values()]
+    by: Aggregation = aggregation  # type: ignore[assignment]
+    people = [float(np.mean(column)) for column in planted.ratings["quality"].values()]
+    expected = np.corrcoef(people, system_scores(metric, statistics, by))[0, 1]
+    assert values(Goal("pearson", by, human="quality"), planted, metric) == pytest.approx(
+        [expected]
+    )
+
+
+def test_samples_are_valued_by_their_own_judgements(planted: Benchmark) -> None:
+    metric = Parts((0.1, 0.8, 0.1))
+    samples = np.array([np.arange(40), np.repeat(np.arange(20), 2)])
+    for goal in (
+        Goal("sentence-accuracy"),
+        Goal("segment-spearman", human="quality"),
+        Goal("pearson", human="quality"),
+        Goal("pearson", human="EW"),
+        Goal("soft-pairwise-accuracy", human="quality"),
+    ):
+        statistics = [metric.statistics(planted.sources, t) for t in planted.systems.values()]
+        found = Target(goal, planted, samples).values(metric, statistics)
+        part = planted.select(sentences=range(40))
+        own = [metric.statistics(part.sources, texts) for texts in part.systems.values()]
+        assert found[0] == pytest.approx(Target(goal, part).values(metric, own)[0])
+        # A sentence drawn twice counts twice, and all of them twice are all of them once.
+        part = planted.select(sentences=range(20))
+        own = [metric.statistics(part.sources, texts) for texts in part.systems.values()]
+        assert found[1] == pytest.approx(Target(goal, part).values(metric, own)[0])
+
+
+@pytest.mark.parametrize("validation", ["k-fold", "bootstrap"])
+def test_folds_value_the_choice_on_sentences_it_did_not_see(
+    planted: Benchmark, validation: str
+) -> None:
+    # Judgements by chance: what tuning gains on its own data is not there on the others.
+    random = np.random.default_rng(5)
+    noise = {name: random.random(80) for name in planted.systems}
+    chance = dataclasses.replace(planted, rankings=(), ratings={"noise": noise})
+    plan = Plan(trials=40, validation=validation, folds=4)  # type: ignore[arg-type]
+    tuning = tune(Parts(), chance, Goal("segment-pearson"), plan)
+    assert len(tuning.folds) == 4
+    mean, deviation = tuning.held_out
+    held_out = np.array([fold.held_out for fold in tuning.folds])
+    assert (mean, deviation) == pytest.approx((held_out.mean(), held_out.std()))
+    assert mean < np.mean([fold.value for fold in tuning.folds])
+    assert mean < tuning.best.value
+    # The numbers are those of the choice on the parts.
+    metric = Parts()
+    for fold, (seen, held) in zip(tuning.folds, _parts(80, plan), strict=True):
+        chosen = dataclasses.replace(metric, **fold.parameters)
+        scores = np.stack(
+            [chosen.score(chance.sources, t).sentences for t in chance.systems.values()]
+        )
+        people = np.stack(list(noise.values()))
+        for part, value in ((seen, fold.value), (held, fold.held_out)):
+            expected = np.corrcoef(scores[:, part].ravel(), people[:, part].ravel())[0, 1]
+            assert value == pytest.approx(expected)
+
+
+def test_parts_do_not_overlap() -> None:
+    parts = list(_parts(23, Plan(folds=4)))
+    assert sorted(np.concatenate([held for _, held in parts]).tolist()) == list(range(23))
+    for seen, held in parts:
+        assert sorted([*seen.tolist(), *held.tolist()]) == list(range(23))
+    for seen, held in _parts(23, Plan(validation="bootstrap", folds=4)):
+        assert len(seen) == 23
+        assert sorted({*seen.tolist(), *held.tolist()}) == list(range(23))
+        assert not {*seen.tolist()} & {*held.tolist()}
+
+
+def test_a_metric_that_is_constant_says_so(planted: Benchmark) -> None:
+    message = "random has no sentence-accuracy on same with any of the parameters tried"
+    same = Benchmark(
+        "same",
+        ("a", "b"),
+        {"x": ("a", "b"), "y": ("a", "b")},
+        rankings=(Ranking(0, {"x": 1, "y": 2}),),
+    )
+    # One output for everything: no metric can prefer anything.
+    alike = dataclasses.replace(
+        same, sources=("a", "a"), systems={"x": ("a", "a"), "y": ("a", "a")}
+    )
+    with pytest.raises(InputError, match=message):
+        tune(
+            parse_metric("random"),
+            alike,
+            Goal("sentence-accuracy"),
+            FAST,
+            space={"seed": [1, 2]},
+        )
+    with pytest.raises(InputError, match="constant scores every sentence alike"):
+        tune(parse_metric("ensemble(constant=0.5, random=0.5)"), planted, Goal("pearson"), FAST)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_constant_has_no_objective(planted: Benchmark, objective: str) -> None:
+    metric = parse_metric("constant")
+    statistics = [metric.statistics(planted.sources, texts) for texts in planted.systems.values()]
+    goal = Goal(objective, human="quality")  # type: ignore[arg-type]
+    assert np.isnan(Target(goal, planted).values(metric, statistics)).all()
+
+
+def test_given_parameters_win_a_tie(planted: Benchmark) -> None:
+    tuning = tune(Parts(PLANTED), planted, Goal("sentence-accuracy"), FAST)
+    assert weights_of(tuning) == PLANTED
+    assert tuning.best.number == 0
+
+
+def test_patience_stops_early(planted: Benchmark) -> None:
+    plan = Plan(trials=200, validation="none", patience=10)
+    tuning = tune(Parts(PLANTED), planted, Goal("sentence-accuracy"), plan)
+    # The given weights are perfect, so the best is the first trial.
+    assert len(tuning.trials) == 11
+
+
+def test_hopeless_trials_are_pruned(planted: Benchmark) -> None:
+    plan = Plan(trials=60, validation="none", prune=True)
+    tuning = tune(Parts(), planted, Goal("segment-pearson", human="quality"), plan)
+    pruned = [trial for trial in tuning.trials if math.isnan(trial.value)]
+    assert 0 < len(pruned) < 40
+    assert len(tuning.trials) == 60
+    assert weights_of(tuning) == pytest.approx(PLANTED, abs=0.1)
+
+
+def test_grid_covers_the_space(planted: Benchmark) -> None:
+    plan = Plan(trials=66, sampler="grid", validation="none")
+    tuning = tune(Parts(), planted, Goal("segment-pearson", human="quality"), plan)
+    assert len(tuning.trials) == 66
+    assert weights_of(tuning) == (0.2, 0.5, 0.3)
+
+
+def test_ensembles_are_scaled_on_the_benchmark() -> None:
+    sample = load_benchmark("sample")
+    metric = parse_metric("ensemble(length=0.5, random=0.5)")
+    tuning = tune(metric, sample, Goal("sentence-accuracy"), FAST)
+    assert "scales=((" in str(tuning.best.metric)
+    assert parse_metric(str(tuning.best.metric)) == tuning.best.metric
+    assert "scales=((" in str(tuning.references["given"].metric)
+
+
+def test_comparison_is_on_the_same_resamples(planted: Benchmark) -> None:
+    goal = Goal("sentence-accuracy")
+    tuning = tune(Parts(), planted, goal, Plan(trials=40, validation="none"))
+    rows = compare(tuning, planted, resamples=50)
+    assert [row.label for row in rows] == ["tuned", "given", "uniform"]
+    assert rows[0].value == tuning.best.value
+    assert (rows[0].gain, rows[0].gain_bounds) == (0, (0, 0))
+    for row in rows[1:]:
+        assert row.value == tuning.references[row.label].value
+        assert row.gain == pytest.approx(rows[0].value - row.value)
+        assert row.bounds[0] <= row.value <= row.bounds[1]
+        assert row.gain_bounds[0] <= row.gain <= row.gain_bounds[1]
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({"trials": 0}, "give one trial or more"),
+        ({"folds": 1}, "folds: 1 are too few"),
+        ({"patience": -1}, "no negative patience"),
+    ],
+)
+def test_bad_plans(plan: dict[str, int], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Plan(**plan)  # type: ignore[arg-type]
+
+
+def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
+    with pytest.raises(InputError, match="no objective 'kendal'"):
+        Goal("kendal")  # type: ignore[arg-type]
+    unranked = dataclasses.replace(planted, rankings=())
+    with pytest.raises(InputError, match="planted has no comparisons of outputs"):
+        Target(Goal("sentence-accuracy"), unranked)
+    unrated = dataclasses.replace(planted, ratings={})
+    with pytest.raises(InputError, match="planted has no ratings of outputs"):
+        Target(Goal("segment-pearson"), unrated)
+    with pytest.raises(InputError, match="planted has 2 systems; kendall between systems"):
+        Target(Goal("kendall"), planted.select("ab"))
+    published = dataclasses.replace(
+        unrated, rankings=(), official={"mean": dict(zip("abcde", range(5), strict=True))}
+    )
+    with pytest.raises(InputError, match="nothing but published scores"):
+        Target(Goal("soft-pairwise-accuracy"), published)
+    with pytest.raises(ConfigError, match="folds: 81 of 80 sentences"):
+        tune(Parts(), planted, Goal("sentence-accuracy"), Plan(trials=6, folds=81))
+
+
+def test_names_of_tuned_metrics(planted: Benchmark) -> None:
+    def name(benchmark: str, given: str = "", *, test: bool = False) -> str:
+        where = dataclasses.replace(planted, name=benchmark)
+        return tuned_name(parse_metric("gleu"), where, given, tuned_on_test=test)
+
+    assert name("gjg15:12:dev10") == "gleu@gjg15-12-dev10"
+    assert name("jfleg:./my/outputs") == "gleu@jfleg"
+    assert name("./my/own data") == "gleu@own-data"
+    assert name("seeda-s:+fluency", test=True) == "gleu@seeda-s-+fluency+test"
+    assert name("seeda-s", "gleu@mine", test=True) == "gleu@mine+test"
+
+
+# -- leakage ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.realdata
+def test_only_dev10_with_sentence_objectives_may_be_tuned_on(
+    mirror: Path, planted: Benchmark
+) -> None:
+    check_tuning_data(planted, Goal("kendall"))
+    dev10 = load_benchmark("gjg15:12:dev10")
+    check_tuning_data(dev10, Goal("sentence-accuracy"))
+    with pytest.raises(LeakageError, match="only sentence-level weights may be tuned, not kendall"):
+        check_tuning_data(dev10, Goal("kendall"))
+    for name in ("gjg15:12:test90", "gjg15", "seeda-s"):
+        with pytest.raises(LeakageError, match="sentences of CoNLL-2014, on which metrics"):
+            check_tuning_data(load_benchmark(name), Goal("sentence-accuracy"))
+
+
+@pytest.mark.realdata
+def test_tuned_on_test_is_marked(mirror: Path) -> None:
+    seeda = load_benchmark("seeda-s")
+    metric = parse_metric("ensemble(length=0.5, random=0.5)")
+    with pytest.raises(LeakageError, match="--tuned-on-test"):
+        tune(metric, seeda, Goal("sentence-accuracy"), FAST)
+    tuning = tune(metric, seeda, Goal("sentence-accuracy"), FAST, tuned_on_test=True)
+    assert tuning.tuned_on_test
+    assert tuning.record().tuned_on_test
+    # The flag marks only what deserves it.
+    sample = load_benchmark("sample")
+    assert not tune(
+        metric, sample, Goal("sentence-accuracy"), FAST, tuned_on_test=True
+    ).tuned_on_test
