@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.errors import InputError
+from learnedgec.progress import track
 
 __all__ = ["SkillModel", "rate_games", "rate_judgements", "rate_resamples", "rate_scores"]
 
@@ -180,6 +181,7 @@ def rate_judgements(
     seed: int = 0,
     sigma: float = 0.5,
     draw_probability: float = 0.25,
+    progress: bool = False,
 ) -> Floats:
     """Return mu float64 (runs, S) of TrueSkill over sampled human judgements.
 
@@ -199,6 +201,7 @@ def rate_judgements(
         seed: of the random generator.
         sigma: standard deviation of a skill before the first game.
         draw_probability: share of games between equals that end in a draw.
+        progress: show a bar on stderr; 1,000 runs of 33,000 games take some 15 seconds.
 
     Raises:
         InputError: a system was never compared with another.
@@ -223,7 +226,7 @@ def rate_judgements(
     # One column per run: sums and maxima over systems then run along contiguous rows.
     mu = np.zeros((size, runs))
     variance = np.full((size, runs), sigma**2)
-    for _ in range(games):
+    for _ in track(range(games), "people's TrueSkill", show=progress):
         a = size - 1 - variance[::-1].argmax(axis=0)
         mu_a = mu[a, run]
         bounds = np.cumsum(np.exp(-np.abs(mu - mu_a)) * played[run, a].T, axis=0)

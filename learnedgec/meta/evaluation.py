@@ -110,7 +110,7 @@ class Protocol:
     def __str__(self) -> str:
         parts = [f"aggregation:{self.aggregation}"]
         if self.aggregation == "trueskill":
-            parts.append(f"model:{self.model}")
+            parts.append(f"model:{self.model}|order:sentences, then pairs of systems as listed")
         parts += [f"ties:{self.ties}", f"resamples:{self.resamples}"]
         return "|".join([*parts, f"level:{self.level:g}", f"seed:{self.seed}"])
 
@@ -294,7 +294,12 @@ class _Field:
         self.drawn = multiplicities(self.samples, size)
         self.draws = resample(len(benchmark.systems), protocol.resamples, protocol.seed + 1)
         self.human = human_scores(
-            benchmark, human, self.drawn, seed=protocol.seed, cache_dir=runtime.cache_dir
+            benchmark,
+            human,
+            self.drawn,
+            seed=protocol.seed,
+            cache_dir=runtime.cache_dir,
+            progress=runtime.progress,
         )
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
         metric = parse_metric("edit-count")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +104,7 @@ def human_scores(
     *,
     seed: int = 0,
     cache_dir: str | None = None,
+    progress: bool = False,
 ) -> HumanScores:
     """Return a human score of each system, with its resamples.
 
@@ -111,12 +114,14 @@ def human_scores(
         drawn: (B, N), how often each of B resamples has drawn each sentence.
         seed: of TrueSkill's runs and of the permutations behind the p-values.
         cache_dir: folder that keeps TrueSkill's runs, which take a while; `None` keeps nothing.
+        progress: show a bar for them on stderr.
     """
     values = benchmark.official.get(name)
     published = None if values is None else np.array([values[s] for s in benchmark.systems])
     dimension = _dimension(benchmark, name)
     if _is_of_rankings(benchmark, name):
-        found = _from_rankings(benchmark, name, drawn, seed, cache_dir)
+        rate = partial(_rate, seed=seed, cache_dir=cache_dir, progress=progress)
+        found = _from_rankings(benchmark, name, drawn, seed, rate)
     elif dimension:
         found = _from_ratings(benchmark, name, dimension, drawn, seed)
     else:
@@ -138,7 +143,7 @@ def _dimension(benchmark: Benchmark, name: str) -> str:
 
 
 def _from_rankings(
-    benchmark: Benchmark, name: str, drawn: Floats, seed: int, cache_dir: str | None
+    benchmark: Benchmark, name: str, drawn: Floats, seed: int, rate: Callable[..., Floats]
 ) -> HumanScores:
     """Compute expected wins or TrueSkill from the judgements of all systems, as published scores are.
 
@@ -156,12 +161,10 @@ def _from_rankings(
         many[played] = expected_wins(many_wins[played])
     else:
         if name not in benchmark.official:
-            runs = _rate(wins.sum(axis=0), ties.sum(axis=0), _RUNS, seed, cache_dir)
+            runs = rate(wins.sum(axis=0), ties.sum(axis=0), runs=_RUNS)
             scores = runs.mean(axis=0)
         if played.any():
-            many[played] = _rate(
-                many_wins[played], many_ties[played], int(played.sum()), seed, cache_dir
-            )
+            many[played] = rate(many_wins[played], many_ties[played], runs=int(played.sum()))
     chosen = np.array([ranked.index(system) for system in benchmark.systems])
     first, second = (chosen[index] for index in np.triu_indices(len(chosen), 1))
     differences = wins[:, first, second] - wins[:, second, first]
@@ -169,16 +172,17 @@ def _from_rankings(
     return HumanScores(name, scores[chosen], many[:, chosen], p_values)
 
 
-def _rate(wins: Floats, ties: Floats, runs: int, seed: int, cache_dir: str | None) -> Floats:
+def _rate(
+    wins: Floats, ties: Floats, *, runs: int, seed: int, cache_dir: str | None, progress: bool
+) -> Floats:
     """Return TrueSkill's runs, float64 (runs, S), from the cache where they are known."""
-    if cache_dir is None:
-        return rate_judgements(wins, ties, runs=runs, seed=seed)
     counts = hashlib.sha256(wins.tobytes() + ties.tobytes()).hexdigest()
     key = cache.key_of(f"rate_judgements|{wins.shape}|{runs}|{seed}|{__version__}", counts)
-    if (kept := cache.load(cache_dir, key)) is not None:
+    if cache_dir is not None and (kept := cache.load(cache_dir, key)) is not None:
         return kept[0]["mu"]
-    mu = rate_judgements(wins, ties, runs=runs, seed=seed)
-    cache.store(cache_dir, key, {"mu": mu})
+    mu = rate_judgements(wins, ties, runs=runs, seed=seed, progress=progress)
+    if cache_dir is not None:
+        cache.store(cache_dir, key, {"mu": mu})
     return mu
 
 

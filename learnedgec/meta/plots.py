@@ -220,7 +220,7 @@ def _windows(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
 def _forest(entries: Sequence[MetricEvaluation]) -> Any:
     """Draw the main measures of each metric with both intervals."""
     measures = [name for name in _NAMES if name in entries[0].estimates]
-    figure = new_figure(COLUMN * 2, 0.75 + 0.26 * len(entries))
+    figure = new_figure(COLUMN * 2, 0.95 + 0.22 * len(entries))
     axes = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
     looks = _looks(entries)
     for axis, measure in zip(axes, measures, strict=True):
@@ -230,7 +230,7 @@ def _forest(entries: Sequence[MetricEvaluation]) -> Any:
             axis.plot(estimate.over_systems, (row, row), color=colour, linewidth=0.8, alpha=0.8)
             axis.plot(estimate.over_sentences, (row, row), color=colour, linewidth=2.8, alpha=0.5)
             axis.plot(estimate.value, row, color=colour, marker=look["marker"], markersize=4)
-        axis.set_title(f"{_NAMES[measure]}  (n = {entries[0].estimates[measure].count:,})")
+        axis.set_title(f"{_NAMES[measure]}\nn = {entries[0].estimates[measure].count:,}")
         axis.grid(axis="x", color="#E5E5E5", linewidth=0.5)
         axis.set_axisbelow(True)
     axes[0].set_yticks(range(len(entries)), [_short(entry.metric, 28) for entry in entries])
