@@ -115,6 +115,14 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.difficulty:GotoScorer",
         "F over edits that weigh as much as systems find them hard",
     ),
+    "scribendi": Entry(
+        "learnedgec.metrics.language_model:Scribendi",
+        "is the correction more probable than the source, and close to it",
+    ),
+    "asano": Entry(
+        "learnedgec.metrics.language_model:Asano",
+        "grammaticality, fluency and meaning by counts and a language model",
+    ),
 }
 
 _NAME = re.compile(r"\s*([A-Za-z][\w.@+-]*)\s*(\(.*\))?\s*", re.DOTALL)

@@ -41,6 +41,11 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
         "layer": 2,
     },
     "gotoscorer": lambda request: {"weights": str(request.getfixturevalue("difficulties"))},
+    "scribendi": lambda request: {"model": str(request.getfixturevalue("tiny_causal"))},
+    "asano": lambda request: {
+        "model": str(request.getfixturevalue("tiny_causal")),
+        "ratings": str(request.getfixturevalue("sample").folder),
+    },
     "llm-s": lambda request: local_language_model(request),
     "llm-e": lambda request: local_language_model(request),
     "ensemble": lambda request: {"members": {"gleu": 0.75, "edit-count": 0.25}},

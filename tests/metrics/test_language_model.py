@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import Sample
+from scipy.stats import spearmanr
+from tiny_causal import save_causal
+
+from learnedgec.catalog import load_ratings
+from learnedgec.errors import InputError, ParameterError
+from learnedgec.metrics import language_model
+from learnedgec.metrics.language_model import (
+    Asano,
+    Scribendi,
+    indel_ratio,
+    token_scores,
+    token_sort_ratio,
+)
+from learnedgec.runtime import Runtime
+
+
+def load(folder: Path) -> tuple[Any, Any]:
+    from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    return (
+        GPT2LMHeadModel.from_pretrained(folder).eval(),
+        PreTrainedTokenizerFast.from_pretrained(folder),
+    )
+
+
+def literal_logs(model: Any, tokenizer: Any, text: str) -> list[float]:
+    """One sentence at a time, one token at a time."""
+    ids = tokenizer(tokenizer.bos_token + text)["input_ids"]
+    with torch.no_grad():
+        logs = model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
+    return [logs[place - 1, ids[place]].item() for place in range(1, len(ids))]
+
+
+def literal_distance(first: str, second: str) -> int:
+    """Insertions and deletions cost 1, substitutions 2."""
+    row = list(range(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        before, row = row, [i]
+        for j, b in enumerate(second, 1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (0 if a == b else 2)))
+    return row[-1]
+
+
+def literal_ratio(first: str, second: str) -> float:
+    return 1 - literal_distance(first, second) / (len(first) + len(second))
+
+
+def pairs(sample: Sample) -> tuple[list[str], list[str]]:
+    texts = list(sample.systems.values())
+    found = [(s, h) for lines in texts for s, h in zip(sample.sources, lines, strict=True)]
+    found += [(s, row[0].text) for s, row in zip(sample.sources, sample.references, strict=True)]
+    return [s for s, _ in found[:320]], [h for _, h in found[:320]]
+
+
+def test_scribendi_equals_its_definition(tiny_causal: Path, sample: Sample) -> None:
+    sources, hypotheses = pairs(sample)
+    score = Scribendi(model=str(tiny_causal)).score(sources, hypotheses)
+    model, tokenizer = load(tiny_causal)
+    known: dict[str, float] = {}
+
+    def perplexity(text: str) -> float:
+        if text not in known:
+            logs = literal_logs(model, tokenizer, text)
+            known[text] = math.exp(-sum(logs) / len(logs)) if logs else math.inf
+        return known[text]
+
+    expected = []
+    for source, hypothesis in zip(sources, hypotheses, strict=True):
+        clean = [re.sub(r"\W", " ", text).lower().split() for text in (source, hypothesis)]
+        first, second = (" ".join(sorted(words)) for words in clean)
+        if source == hypothesis:
+            expected.append(0)
+        elif perplexity(source) <= perplexity(hypothesis):
+            expected.append(-1)
+        else:
+            sort = round(100 * literal_ratio(first, second)) / 100 if second else 0.0
+            close = max(sort, literal_ratio(source, hypothesis)) >= 0.8
+            expected.append(1 if close else -1)
+    assert len(sources) >= 300
+    assert score.sentences.tolist() == expected
+    assert score.value == sum(expected)
+    assert set(expected) == {-1, 0, 1}
+    details = score.details
+    assert (details["better"], details["worse"], details["unchanged"]) == (
+        expected.count(1),
+        expected.count(-1),
+        expected.count(0),
+    )
+    found = score.sentence_details["perplexity"]
+    assert found == pytest.approx([perplexity(text) for text in hypotheses], rel=1e-4)
+
+
+def test_scribendi_sums_resamples(tiny_causal: Path, sample: Sample) -> None:
+    metric = Scribendi(model=str(tiny_causal))
+    statistics = metric.statistics(sample.sources, sample.systems["eager"])
+    samples = np.random.default_rng(0).integers(0, len(statistics), (4, len(statistics)))
+    expected = [metric.aggregate(statistics.take(row)) for row in samples]
+    assert metric.aggregate_many(statistics, samples) == pytest.approx(expected)
+    strict = Scribendi(model=str(tiny_causal), threshold=1.0)
+    assert strict.aggregate(statistics) < metric.aggregate(statistics)
+
+
+def test_long_texts_are_read_in_overlapping_windows(tmp_path: Path) -> None:
+    short = save_causal(tmp_path / "short", positions=16)
+    model, tokenizer = load(short)
+    texts = [" ".join(["a man goes home ."] * n) for n in (1, 2, 3, 8)] + [""]
+    for score, text in zip(token_scores(str(short), texts, Runtime()), texts, strict=True):
+        ids = [tokenizer.bos_token_id, *tokenizer(text)["input_ids"]]
+        expected = []
+        for place in range(1, len(ids)):
+            # Windows begin at 0, 8, 16, …; a token is scored in the first that reaches it.
+            begin = max(0, -(-(place - 15) // 8) * 8)
+            window = torch.tensor([ids[begin:place]])
+            with torch.no_grad():
+                logs = model(window).logits[0, -1].double().log_softmax(-1)
+            expected.append(logs[ids[place]].item())
+        assert score.ids.tolist() == ids[1:]
+        assert score.logs == pytest.approx(expected, abs=1e-4)
+
+
+def test_scores_do_not_depend_on_the_batch(
+    tiny_causal: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [*sample.sources, "", "A ."]
+    whole = token_scores(str(tiny_causal), texts, Runtime())
+    # One text at a time, as a large vocabulary would have it.
+    monkeypatch.setattr(language_model, "_LOGITS", 1)
+    alone = token_scores(str(tiny_causal), texts[::-1], Runtime())
+    for a, b in zip(whole, alone[::-1], strict=True):
+        assert a.ids.tolist() == b.ids.tolist()
+        assert a.logs == pytest.approx(b.logs, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("new york mets", "Mets, New York!", 1.0),
+        ("", "", 1.0),
+        ("!", "?", 1.0),
+        ("a", "!", 0.0),
+        # 2 of 7 characters differ: 5/7 = 0.714…
+        ("abc", "abcd", 0.86),
+        ("caf\u00e9", "caf", 1.0),
+        ("don't", "don t", 1.0),
+    ],
+)
+def test_token_sort_ratio(first: str, second: str, expected: float) -> None:
+    assert token_sort_ratio(first, second) == pytest.approx(expected)
+
+
+def test_indel_ratio() -> None:
+    for first, second in [("abcd", "abxd"), ("a b", "b a"), ("", "abc"), ("kitten", "sitting")]:
+        assert indel_ratio(first, second) == pytest.approx(literal_ratio(first, second))
+    assert indel_ratio("", "") == 1.0
+
+
+def test_empty_sentences(tiny_causal: Path) -> None:
+    metric = Scribendi(model=str(tiny_causal))
+    # To nothing, from nothing, and nothing at all.
+    assert metric.score(["a b", "", ""], ["", "a b", ""]).sentences.tolist() == [-1, -1, 0]
+
+
+@pytest.fixture(scope="module")
+def asano(tiny_causal: Path, sample: Sample) -> Asano:
+    return Asano(model=str(tiny_causal), ratings=str(sample.folder))
+
+
+def test_asano_learns_grammaticality(asano: Asano, sample: Sample) -> None:
+    ratings = load_ratings(str(sample.folder))
+    rated = [(r.source, r.hypothesis, r.values["grammaticality"]) for r in ratings]
+    score = asano.score([s for s, _, _ in rated], [h for _, h, _ in rated])
+    learned = score.statistics["grammaticality"]
+    assert spearmanr(learned, [value for _, _, value in rated])[0] > 0.55
+    assert learned.min() >= 0
+    assert learned.max() <= 1
+
+
+def test_asano_is_the_weighted_sum(asano: Asano, sample: Sample, tiny_causal: Path) -> None:
+    score = asano.score(sample.sources, sample.systems["eager"])
+    parts = score.sentence_details
+    expected = 0.07 * parts["grammaticality"] + 0.83 * parts["fluency"] + 0.10 * parts["meaning"]
+    assert score.sentences == pytest.approx(expected)
+    assert score.value == pytest.approx(expected.mean())
+    meaning = Asano(str(tiny_causal), asano.ratings, (0.0, 0.0, 1.0))
+    assert meaning.aggregate(score.statistics) == pytest.approx(score.details["meaning"])
+
+
+def test_fluency_equals_its_definition(asano: Asano, sample: Sample, tiny_causal: Path) -> None:
+    model, tokenizer = load(tiny_causal)
+    ratings = [r.hypothesis for r in load_ratings(str(sample.folder)) if r.hypothesis.split()]
+    counts: dict[int, int] = {}
+    for text in ratings:
+        for number in tokenizer(text)["input_ids"]:
+            counts[number] = counts.get(number, 0) + 1
+    total = sum(counts.values()) + len(counts) + 1
+    hypotheses = sample.systems["strong"][:10]
+    expected = []
+    for text in hypotheses:
+        ids = tokenizer(text)["input_ids"]
+        unigrams = [math.log((counts.get(number, 0) + 1) / total) for number in ids]
+        logs = literal_logs(model, tokenizer, text)
+        expected.append((sum(logs) - sum(unigrams)) / len(ids))
+    found = asano.score(sample.sources[:10], hypotheses).sentence_details["fluency"]
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_an_empty_hypothesis_is_worth_nothing(asano: Asano) -> None:
+    score = asano.score(["He go home .", "He go home ."], ["", " "])
+    for part in score.sentence_details.values():
+        assert part.tolist() == [0.0, 0.0]
+
+
+def test_asano_signature_names_what_it_learned_from(asano: Asano, tmp_path: Path) -> None:
+    signature = asano.signature()
+    assert re.search(r"\|sha256:[0-9a-f]{12}\|ratings:[0-9a-f]{12}\|meteor:exact\+stem", signature)
+    other = tmp_path / "ratings.csv"
+    other.write_text("hypothesis,grammaticality\nHe go .,2\nHe goes .,4\n")
+    assert signature.split("|")[2] != Asano(asano.model, str(other)).signature().split("|")[2]
+
+
+def test_ratings_without_grammaticality_are_refused(asano: Asano, tmp_path: Path) -> None:
+    other = tmp_path / "ratings.csv"
+    other.write_text("hypothesis,fluency\nHe go .,2\nHe goes .,4\n")
+    with pytest.raises(InputError, match="0 sentences rated for grammaticality"):
+        Asano(asano.model, str(other)).score(["a"], ["b"])
+
+
+def test_bad_parameters_are_refused() -> None:
+    with pytest.raises(ParameterError, match="threshold"):
+        Scribendi(threshold=1.5)
+    with pytest.raises(ParameterError, match="weights"):
+        Asano(weights=(0.0, 0.0, 0.0))
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_grammaticality_on_gug(tiny_causal: Path) -> None:
+    ratings = load_ratings("gug:test")
+    texts = [rating.hypothesis for rating in ratings]
+    score = Asano(model=str(tiny_causal)).score(texts, texts)
+    human = [rating.values["grammaticality"] for rating in ratings]
+    # The language model is random here: what is left is spelling, length and words.
+    assert spearmanr(score.statistics["grammaticality"], human)[0] > 0.42
