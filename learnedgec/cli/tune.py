@@ -202,6 +202,12 @@ def main(arguments: Sequence[str]) -> None:
     if options.format in ("table", "latex") and not options.quiet:
         for message in tuning.notices:
             notice(f"{benchmark.name}: {message}")
+        own, given = tuning.held_out[0], tuning.given_held_out[0]
+        if own <= given:
+            notice(
+                f"on held-out sentences what was tuned is no better than what was given ({own:.4f} "
+                f"against {given:.4f}): expect no gain."
+            )
         if tuning.tuned_on_test:
             notice(f"{name} was tuned on test data; its results there say nothing.")
         notice(f"wrote {path}; use it as --metric {name}")
