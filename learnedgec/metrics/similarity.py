@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -28,6 +27,7 @@ import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from learnedgec.cache import key_of
 from learnedgec.encoding import (
     TokenStates,
     autocast,
@@ -42,7 +42,6 @@ from learnedgec.encoding import (
 )
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.metrics.base import Array, Floats, Metric, Statistics
-from learnedgec.packages import file_digest
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
 from learnedgec.text import read_lines
@@ -117,7 +116,8 @@ class BertScore(Similarity):
     inverse document frequency `log((D + 1)/(d + 1))` of the token, which d of the D documents have.
 
     The sentence score is the best F (or P, or R) among the references, shown as `(F − b)/(1 − b)` with
-    the baseline b of `rescale`; the corpus score is the mean. A sentence without tokens has P = R = F = 0 with everything.
+    the baseline b of `rescale`; the corpus score is the mean. A sentence without tokens has P = R = F = 0
+    with every other, itself included.
 
     Equal to the package `bert-score` 0.3 (its `score` with several references, `idf=True` and
     `rescale_with_baseline` included). Deviations: texts are tokenised by the model's own fast
@@ -200,7 +200,7 @@ class BertScore(Similarity):
         """Return the weights' SHA-256, that of the documents, and the precision."""
         found: dict[str, str | int | float] = {"sha256": checkpoint_digest(self.encoder)}
         if self.idf is not None:
-            found["documents"] = file_digest(Path(self.idf))[:12]
+            found["documents"] = key_of(read_lines(self.idf))[:12]
         return {**found, "dtype": runtime.dtype}
 
     def _token_weights(self, tokenizer: Any) -> Callable[[Sequence[int]], npt.NDArray[np.float32]]:
@@ -209,7 +209,8 @@ class BertScore(Similarity):
             table: dict[int, float] = {}
             other = 1.0
         else:
-            table, other = _inverse_document_frequencies(self.encoder, self.idf)
+            documents = tuple(read_lines(self.idf))
+            table, other = _inverse_document_frequencies(self.encoder, documents)
         ends = tokenise(tokenizer, [""])["input_ids"][0]
         table = {**table, **dict.fromkeys(ends, 0.0)}
 
@@ -221,14 +222,15 @@ class BertScore(Similarity):
 
 
 @lru_cache(maxsize=4)
-def _inverse_document_frequencies(encoder: str, path: str) -> tuple[dict[int, float], float]:
+def _inverse_document_frequencies(
+    encoder: str, documents: tuple[str, ...]
+) -> tuple[dict[int, float], float]:
     """Return `log((D + 1)/(d + 1))` of each token in D documents, and that of a token in none."""
-    documents = tokenise(load_tokenizer(encoder), read_lines(path))["input_ids"]
-    counts = Counter(number for ids in documents for number in set(ids))
+    tokenised = tokenise(load_tokenizer(encoder), documents)["input_ids"]
+    counts = Counter(number for ids in tokenised for number in set(ids))
     size = len(documents) + 1
-    return {number: math.log(size / (count + 1)) for number, count in counts.items()}, math.log(
-        size
-    )
+    table = {number: math.log(size / (count + 1)) for number, count in counts.items()}
+    return table, math.log(size)
 
 
 def _match(

@@ -14,7 +14,7 @@ from conftest import Sample
 from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from learnedgec import encoding
-from learnedgec.errors import ModelError, ParameterError
+from learnedgec.errors import InputError, ModelError, ParameterError
 from learnedgec.metrics.similarity import BartScore, BertScore
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
@@ -120,6 +120,14 @@ def test_bertscore_weighs_tokens_by_inverse_document_frequency(
     score = metric.score(texts, texts, references_of(PAIRS))
     assert score.sentences == pytest.approx([f for _, _, f in expected], abs=1e-6)
     assert "|documents:" in score.signature
+
+
+def test_documents_that_are_not_there(tiny_encoder: Path, tmp_path: Path) -> None:
+    metric = BertScore(encoder=str(tiny_encoder), layer=2, idf=str(tmp_path / "none.txt"))
+    with pytest.raises(InputError, match=r"none\.txt does not exist"):
+        metric.score(["a"], ["a"], References.from_texts(["a"]))
+    with pytest.raises(InputError, match=r"none\.txt does not exist"):
+        metric.signature()
 
 
 def test_a_sentence_whose_tokens_all_weigh_nothing_scores_0(
