@@ -25,7 +25,7 @@ from learnedgec.encoding import (
     model_inputs,
     padded_batches,
 )
-from learnedgec.errors import InputError, MissingDependencyError, ModelError, ParameterError
+from learnedgec.errors import InputError, ModelError, ParameterError
 from learnedgec.metrics.base import Array, Floats, Metric, Statistics
 from learnedgec.metrics.meteor import meteor
 from learnedgec.references import References
@@ -435,6 +435,6 @@ def _word_list() -> frozenset[str]:
     """Return ERRANT's word list, lower-cased; found without importing ERRANT, which imports spaCy."""
     spec = importlib.util.find_spec("errant")
     if spec is None or not spec.submodule_search_locations:
-        raise MissingDependencyError("errant", "dev", "the metric asano")
+        raise ModelError("ERRANT's word list is missing; run: pip install errant")
     path = Path(spec.submodule_search_locations[0]) / "en" / "resources" / "en_GB-large.txt"
     return frozenset(path.read_text("utf-8").lower().split())
