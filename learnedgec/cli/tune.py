@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -252,7 +253,7 @@ def _table_rows(tuning: Tuning, comparisons: Comparisons) -> list[dict[str, Any]
     for row in _rows(tuning, comparisons):
         own = row["benchmark"] == tuning.benchmark and "held_out" in row
         spread = ""
-        if own and row["held_out"] is not None:
+        if own and row["held_out"] is not None and not math.isnan(row["held_out"]):
             spread = f"{row['held_out']:.4f} ± {row['held_out_deviation']:.4f}"
         cells = {
             "benchmark": row["benchmark"],

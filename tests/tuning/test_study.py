@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import optuna
@@ -18,13 +19,14 @@ from learnedgec.tuning.study import SharedStudy, Tried
 
 SPACE = Space({"x": Number(0, 1), "y": Number(0, 1)}, {"x": 0.5, "y": 0.5})
 
-# A worker that minimises a square; it kills itself while it holds its trial number `last`.
+# A worker that minimises a square. At its trial number `last` it kills itself, or waits for a line.
 WORKER = """
-import os, signal, sys
+import signal, sys
 sys.path[:0] = [{folder!r}]
 from test_study import open_study, work
-storage, last = sys.argv[1], int(sys.argv[2])
-work(open_study(storage), 40, last=last)
+storage, last, end = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+ends = {{"killed": lambda: signal.raise_signal(signal.SIGKILL), "waiting": sys.stdin.readline}}
+work(open_study(storage), 40, last, ends[end])
 """
 
 
@@ -39,7 +41,9 @@ def open_study(storage: str | None, **task: object) -> SharedStudy:
     )
 
 
-def work(study: SharedStudy, limit: int, last: int = 10**9) -> list[Tried]:
+def work(
+    study: SharedStudy, limit: int, last: int = 0, end: Callable[[], object] = bool
+) -> list[Tried]:
     done = 0
     with study:
         while True:
@@ -50,7 +54,7 @@ def work(study: SharedStudy, limit: int, last: int = 10**9) -> list[Tried]:
                 continue
             done += 1
             if done == last:
-                signal.raise_signal(signal.SIGKILL)
+                end()
             study.tell(trial, -((trial.params["x"] - 0.3) ** 2) - (trial.params["y"] - 0.6) ** 2)
 
 
@@ -58,21 +62,25 @@ def points(trials: list[Tried]) -> list[tuple[float, float]]:
     return [(trial.point["x"], trial.point["y"]) for trial in trials]
 
 
-def start(storage: Path, last: int) -> subprocess.Popen[bytes]:
+def start(storage: Path, last: int, end: str) -> subprocess.Popen[bytes]:
     program = WORKER.format(folder=str(Path(__file__).parent))
-    return subprocess.Popen([sys.executable, "-c", program, str(storage), str(last)])
+    command = [sys.executable, "-c", program, str(storage), str(last), end]
+    return subprocess.Popen(command, stdin=subprocess.PIPE)
 
 
 def test_two_workers_and_one_is_killed(tmp_path: Path) -> None:
     storage = tmp_path / "study.journal"
-    doomed, other = start(storage, 7), start(storage, 10**9)
-    assert doomed.wait() == -signal.SIGKILL
-    assert other.wait() == 0
+    # They work side by side; the one that survives leaves enough trials for the other to reach its end.
+    with start(storage, 7, "killed") as doomed, start(storage, 20, "waiting") as other:
+        assert doomed.wait() == -signal.SIGKILL
+        other.communicate(b"go on\n")
+        assert other.returncode == 0
     trials = work(open_study(str(storage)), 40)
     assert len(trials) == 40
     assert len(set(points(trials))) == 40
     starts = [(point["x"], point["y"]) for point in SPACE.starts()]
     assert set(starts) <= set(points(trials))
+    assert len({trial.worker for trial in trials}) == 2
     assert not (tmp_path / "study.journal.workers").exists()
 
 
@@ -80,7 +88,8 @@ def test_the_trial_of_a_killed_worker_is_run_again_at_its_point(tmp_path: Path) 
     storage = tmp_path / "study.journal"
     for last in (3, 9):
         # The first is killed at a planned point, the second at a sampled one.
-        assert start(storage, last).wait() == -signal.SIGKILL
+        with start(storage, last, "killed") as doomed:
+            assert doomed.wait() == -signal.SIGKILL
     trials = work(open_study(str(storage)), 40)
     assert len(trials) == 40
     assert len(set(points(trials))) == 40
