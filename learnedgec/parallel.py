@@ -23,7 +23,12 @@ _CHUNK = 32
 
 
 def parallel_map(
-    function: Callable[[Item], Result], items: Sequence[Item], description: str, runtime: Runtime
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    description: str,
+    runtime: Runtime,
+    *,
+    chunk_size: int = _CHUNK,
 ) -> list[Result]:
     """Return `function` of every item, in order, computed by `runtime.processes` processes.
 
@@ -36,6 +41,7 @@ def parallel_map(
         items: picklable.
         description: a word or two for the progress bar.
         runtime: `jobs` and `progress`.
+        chunk_size: how many items a process gets at a time; 1 where each is long work.
 
     Raises:
         ConfigError: the processes cannot be started or have been killed.
@@ -44,7 +50,7 @@ def parallel_map(
         >>> parallel_map(str.upper, ["a", "b"], "shout", Runtime(jobs=1))
         ['A', 'B']
     """
-    chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
+    chunks = [items[start : start + chunk_size] for start in range(0, len(items), chunk_size)]
     weights = [len(chunk) for chunk in chunks]
     run = partial(_run, function)
 

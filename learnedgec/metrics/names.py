@@ -59,6 +59,15 @@ METRICS: dict[str, Entry] = {
         "mean of m2's sentence scores",
         {"level": "sentence"},
     ),
+    "errant": Entry(
+        "learnedgec.metrics.edit_overlap:Errant",
+        "F over edits that a linguistic alignment finds (ERRANT)",
+    ),
+    "senterrant": Entry(
+        "learnedgec.metrics.edit_overlap:Errant",
+        "mean of errant's sentence scores",
+        {"level": "sentence"},
+    ),
     "gleu": Entry(
         "learnedgec.metrics.ngram:Gleu",
         "n-gram overlap with references, penalising n-grams kept from the source",
