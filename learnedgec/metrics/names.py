@@ -96,6 +96,10 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.weighted_overlap:PtM2",
         "M2 in which an edit weighs what it changes in similarity to the reference",
     ),
+    "pt-errant": Entry(
+        "learnedgec.metrics.weighted_overlap:PtErrant",
+        "ERRANT in which an edit weighs what it changes in similarity to the reference",
+    ),
     "edit-count": Entry(
         "learnedgec.metrics.sentinels:EditCount",
         "sentinel: number of edited tokens, good or bad",

@@ -16,20 +16,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.edits.annotator import default_annotator
 from learnedgec.m2 import Edit, apply_edits
 from learnedgec.metrics.base import Array, Floats, Statistics
-from learnedgec.metrics.edit_overlap import M2, EditOverlap, overlap_statistics, precision_recall
+from learnedgec.metrics.edit_overlap import (
+    M2,
+    EditOverlap,
+    Errant,
+    overlap_statistics,
+    precision_recall,
+)
 from learnedgec.metrics.similarity import BartScore, BertScore, Similarity
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
 
-__all__ = ["PtM2", "WeightedOverlap", "edit_changes"]
+__all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes"]
 
 # What an `EditOverlap` metric says of a sentence and one of its references.
 Record: TypeAlias = Mapping[str, Any]
@@ -272,3 +279,38 @@ class PtM2(WeightedOverlap):
     def unweighted(self) -> EditOverlap:
         """M² with the same parameters."""
         return M2(beta=self.beta, level=self.level, max_unchanged_words=self.max_unchanged_words)
+
+
+@dataclass(frozen=True)
+class PtErrant(WeightedOverlap):
+    """PT-ERRANT: ERRANT in which each edit weighs as much as it changes the similarity to the reference.
+
+    As `pt-m2`, with the edits of `errant` (the same span and correction). Gold edits in the references are
+    taken as they are; those of plain texts are made by the annotator, as the authors do. Details and
+    differences are those of `pt-m2`.
+
+    Source: Gong et al., "Revisiting Grammatical Error Correction Evaluation and Beyond" (EMNLP 2022).
+
+    Attributes:
+        beta: the weight of recall against precision; 0.5 counts precision twice as much.
+        level: `sentence` (a mean) or `corpus`, what the corpus score is.
+        scorer: the similarity, `bertscore` or `bartscore` (the reference is read, the text written).
+        encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
+            bert-base-uncased or facebook/bart-base.
+        layer: the layer for BERTScore, 1 for the first, -1 for the last.
+        weight: `absolute`; `none` for ERRANT itself; `inverse` for the opposite order: see `pt-m2`.
+        annotator: the spaCy pipeline that finds edits: see `errant`.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> parse_metric("pt-errant(scorer='bartscore', annotator='en-ewt-sm')").label
+        "pt-errant(scorer='bartscore', annotator='en-ewt-sm')"
+    """
+
+    name: ClassVar[str] = "pt-errant"
+    annotator: str = field(default_factory=default_annotator)
+
+    @property
+    def unweighted(self) -> EditOverlap:
+        """ERRANT with the same parameters."""
+        return Errant(beta=self.beta, level=self.level, annotator=self.annotator)

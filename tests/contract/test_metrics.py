@@ -42,6 +42,11 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
         "encoder": str(request.getfixturevalue("tiny_encoder")),
         "layer": 2,
     },
+    "pt-errant": lambda request: {
+        "encoder": str(request.getfixturevalue("tiny_encoder")),
+        "layer": 2,
+        "annotator": "en-ewt-sm",
+    },
     "gotoscorer": lambda request: {"weights": str(request.getfixturevalue("difficulties"))},
     "scribendi": lambda request: {"model": str(request.getfixturevalue("tiny_causal"))},
     "asano": lambda request: {

@@ -1,24 +1,26 @@
-"""PT-M2 against the official tool's numbers, and against its definition, one edit at a time."""
+"""PT-M2 and PT-ERRANT against the official tool's numbers, and against its definition, one edit at a time."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from conftest import Sample
 
 from learnedgec.cli.edits import edit_rows
+from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
 from learnedgec.m2 import AnnotatedSentence, Edit, apply_edits
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.edit_overlap import M2
+from learnedgec.metrics.edit_overlap import M2, EditOverlap, Errant
 from learnedgec.metrics.similarity import BartScore, BertScore
-from learnedgec.metrics.weighted_overlap import PtM2
+from learnedgec.metrics.weighted_overlap import PtErrant, PtM2
 from learnedgec.references import Reference, References
 from learnedgec.runtime import Runtime
 
@@ -126,14 +128,25 @@ def test_is_its_definition(tiny_encoder: Path, sample: Sample, weight: str, beta
 
 
 @pytest.mark.parametrize("level", ["corpus", "sentence"])
-def test_without_weights_it_is_m2(sample: Sample, level: str) -> None:
-    parameters = {"level": level, "beta": 0.7, "max_unchanged_words": 1}
+@pytest.mark.parametrize(
+    ("weighted", "counted", "own"),
+    [
+        (PtM2, M2, {"max_unchanged_words": 1}),
+        (PtErrant, Errant, {"annotator": "en-ewt-sm"}),
+    ],
+)
+def test_without_weights_it_is_the_metric_that_counts(
+    sample: Sample,
+    weighted: type[EditOverlap],
+    counted: type[EditOverlap],
+    own: dict[str, Any],
+    level: str,
+) -> None:
+    parameters = {"level": level, "beta": 0.7, **own}
     # The default encoder is not there, and not asked for.
-    weighted = PtM2(weight="none", **parameters)  # type: ignore[arg-type]
-    m2 = M2(**parameters)  # type: ignore[arg-type]
     found, expected = (
         metric.score_systems(sample.sources, sample.systems, sample.references)
-        for metric in (weighted, m2)
+        for metric in (weighted(weight="none", **parameters), counted(**parameters))  # type: ignore[call-arg]
     )
     for name in sample.systems:
         assert found[name].value == expected[name].value
@@ -142,6 +155,34 @@ def test_without_weights_it_is_m2(sample: Sample, level: str) -> None:
         assert found[name].statistics.records == expected[name].statistics.records
         for key, column in expected[name].sentence_details.items():
             assert found[name].sentence_details[key].tolist() == column.tolist()
+
+
+def worth(encoder: str, source: str, reference: str, spans: set[tuple[int, int, str]]) -> float:
+    """Return the sum of the edits' weights."""
+    before = near(encoder, source, reference)
+    edited = [apply_edits(source, [Edit(*span)]) for span in spans]
+    return sum(abs(near(encoder, text, reference) - before) for text in edited)
+
+
+def test_pt_errant_weighs_the_edits_of_errant(tiny_encoder: Path, sample: Sample) -> None:
+    sources, hypotheses = sample.sources[:16], sample.systems["eager"][:16]
+    texts = [row[0].text for row in sample.references.rows[:16]]
+    metric = PtErrant(encoder=str(tiny_encoder), layer=2, annotator="en-ewt-sm")
+    score = metric.score(sources, hypotheses, References.from_texts(texts))
+    extract = partial(extract_edits, annotator="en-ewt-sm", types=False, runtime=Runtime())
+    proposed = extract(list(zip(sources, hypotheses, strict=True)))
+    gold = extract(list(zip(sources, texts, strict=True)))
+    expected = []
+    for source, text, ours, theirs in zip(sources, texts, proposed, gold, strict=True):
+        sides = [{(e.start, e.end, e.correction) for e in side} for side in (ours, theirs)]
+        sums = tuple(
+            worth(str(tiny_encoder), source, text, spans)
+            for spans in (sides[0] & sides[1], sides[0], sides[1])
+        )
+        assert sums[1] + sums[2] > 0
+        expected.append(f_of(sums, 0.5))
+    assert score.sentences == pytest.approx(expected, abs=1e-4)
+    assert 0 < score.value < 1
 
 
 def references_of(source: str, *annotators: Sequence[Edit]) -> References:
