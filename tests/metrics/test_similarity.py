@@ -203,29 +203,37 @@ def test_each_sentence_is_encoded_once(
     assert set(seen.values()) == {1}
 
 
+@pytest.mark.parametrize("bound", [2**14, 2**17])
 def test_scores_do_not_depend_on_the_memory_bound(
-    tiny_encoder: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+    tiny_encoder: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch, bound: int
 ) -> None:
     metric = BertScore(encoder=str(tiny_encoder), layer=2)
     systems = {name: sample.systems[name] for name in ("strong", "eager")}
-    free = metric.score_systems(sample.sources, systems, sample.references)
     held: list[int] = []
+    rows: list[int] = []
     real = encoding.token_states
 
     def watch(*arguments: object, **options: object) -> encoding.TokenStates:
         states = real(*arguments, **options)  # type: ignore[arg-type]
         held.append(states.values.numel() * 4)
+        rows.append(len(states.starts) - 1)
         return states
 
     monkeypatch.setattr("learnedgec.metrics.similarity.token_states", watch)
-    monkeypatch.setattr("learnedgec.metrics.similarity._MIB", 2**14)
-    bound = metric.score_systems(
+    free = metric.score_systems(sample.sources, systems, sample.references)
+    (everything,) = rows
+    rows.clear()
+    held.clear()
+    monkeypatch.setattr("learnedgec.metrics.similarity._MIB", bound)
+    bounded = metric.score_systems(
         sample.sources, systems, sample.references, runtime=Runtime(cache_mb=1)
     )
-    assert len(held) > 5
-    assert max(held) <= 2**14
+    assert len(held) > 3
+    assert max(held) <= bound
+    # A sentence and its references fit the larger bound, so nothing is encoded twice.
+    assert sum(rows) == everything or bound == 2**14
     for name, score in free.items():
-        assert bound[name].sentences == pytest.approx(score.sentences, abs=1e-6)
+        assert bounded[name].sentences == pytest.approx(score.sentences, abs=1e-6)
 
 
 def test_a_family_larger_than_the_memory_bound_is_cut(
