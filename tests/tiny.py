@@ -95,7 +95,7 @@ def save_evaluator(folder: Path, seed: int = 0) -> Path:
         float16_round_trip(model),
         made,
         configuration="name: tiny\n",
-        data={"ratings": ["none"], "split": "by-source", "split_seed": 0}
+        data={"ratings": ["none"], "auxiliary": [], "split": "by-source", "split_seed": 0}
         | dict.fromkeys(("train", "dev", "test"), part),
         results={},
         seed=seed,

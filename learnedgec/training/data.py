@@ -15,6 +15,7 @@ import torch
 from datasets import Dataset
 from torch.utils.data import DataLoader, Sampler
 
+from learnedgec.catalog.leakage import check_leakage
 from learnedgec.catalog.ratings import Rating, load_ratings
 from learnedgec.encoding import Batch, pad
 from learnedgec.errors import ConfigError, InputError
@@ -148,7 +149,9 @@ class RatingsData(lightning.LightningDataModule):
 
     Args:
         ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), files or folders.
-        split: how to divide them into train, dev and test; see `split_ratings`.
+        auxiliary: further rated datasets that are trained on whole, never selected or tested on;
+            sentences that the dev or test part holds are left out of them.
+        split: how to divide `ratings` into train, dev and test; see `split_ratings`.
         split_seed: seed of the division, apart from the training seed.
         batch_size: ratings per step and device.
         evaluation_batch_size: ratings per step in development.
@@ -158,6 +161,7 @@ class RatingsData(lightning.LightningDataModule):
     def __init__(
         self,
         ratings: list[str],
+        auxiliary: list[str] | None = None,
         split: Split = "by-source",
         split_seed: int = 0,
         batch_size: int = 16,
@@ -170,6 +174,7 @@ class RatingsData(lightning.LightningDataModule):
         if batch_size < 1 or evaluation_batch_size < 1:
             raise ConfigError("data.batch_size and data.evaluation_batch_size must be at least 1.")
         self.names = list(ratings)
+        self.auxiliary = list(auxiliary or [])
         self.split: Split = split
         self.split_seed = split_seed
         self.batch_size = batch_size
@@ -185,17 +190,23 @@ class RatingsData(lightning.LightningDataModule):
     def load(self) -> dict[str, list[Rating]]:
         """Read and split the ratings once; raise `LeakageError` for forbidden text."""
         if not self.parts:
-            self.parts = {part: [] for part in PARTS}
+            parts: dict[str, list[Rating]] = {part: [] for part in PARTS}
             for name in self.names:
-                found = load_ratings(name)
-                if self.check_leakage:
-                    from learnedgec.catalog.leakage import check_leakage
-
-                    texts = [text for r in found for text in (r.source, r.hypothesis) if text]
-                    check_leakage(texts, name)
-                for part, rows in split_ratings(found, self.split, self.split_seed).items():
-                    self.parts[part] += rows
+                found = split_ratings(self._read(name), self.split, self.split_seed)
+                for part, rows in found.items():
+                    parts[part] += rows
+            held_out = {r.hypothesis for part in ("dev", "test") for r in parts[part]}
+            for name in self.auxiliary:
+                parts["train"] += [r for r in self._read(name) if r.hypothesis not in held_out]
+            self.parts = parts
         return self.parts
+
+    def _read(self, name: str) -> list[Rating]:
+        """Return one dataset's ratings, or raise `LeakageError`."""
+        found = load_ratings(name)
+        if self.check_leakage:
+            check_leakage([text for r in found for text in (r.source, r.hypothesis) if text], name)
+        return found
 
     def target_statistics(self, heads: Sequence[str]) -> dict[str, tuple[float, float]]:
         """Return the mean and standard deviation of each head's training ratings.
@@ -220,6 +231,7 @@ class RatingsData(lightning.LightningDataModule):
         parts = self.load()
         return {
             "ratings": self.names,
+            "auxiliary": self.auxiliary,
             "split": self.split,
             "split_seed": self.split_seed,
             **{

@@ -154,7 +154,8 @@ def _revision() -> str | None:
 def _card(manifest: Mapping[str, Any]) -> str:
     """Return the model card."""
     data, heads = manifest["data"], manifest["heads"]
-    names = [name.partition(":")[0] for name in data["ratings"]]
+    datasets = [*data["ratings"], *data["auxiliary"]]
+    names = dict.fromkeys(name.partition(":")[0] for name in datasets)
     licences = [
         f"- `{name}`: {DATASETS[name].licence}"
         if name in DATASETS
@@ -171,6 +172,7 @@ def _card(manifest: Mapping[str, Any]) -> str:
         f"- `{name}` reads the {'hypothesis alone' if head['input'] == 'hypothesis' else 'source and the hypothesis'}"
         for name, head in heads.items()
     )
+    auxiliary = "".join(f"; `{name}` for training only" for name in data["auxiliary"])
     return f"""# {manifest["name"]}
 
 A learned evaluator for grammatical error correction, trained with learnedgec {__version__}.
@@ -186,7 +188,7 @@ model.
 ## Training
 
 - Encoder: `{manifest["encoder"]}`
-- Data: {", ".join(f"`{name}`" for name in data["ratings"])}; split `{data["split"]}` (seed {data["split_seed"]}): {data["train"]["ratings"]} train, {data["dev"]["ratings"]} dev, {data["test"]["ratings"]} test ratings
+- Data: {", ".join(f"`{name}`" for name in data["ratings"])}; split `{data["split"]}` (seed {data["split_seed"]}): {data["train"]["ratings"]} train, {data["dev"]["ratings"]} dev, {data["test"]["ratings"]} test ratings{auxiliary}
 - Seed: {manifest["seed"]}
 - Everything else: `training.yaml`, `manifest.json`
 
