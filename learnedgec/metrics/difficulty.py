@@ -3,7 +3,7 @@
 A sentence is cut into chunks by one annotator's gold edits: each gold edit is a chunk, each other source
 token is one, and so is each gap between tokens where nothing is to be inserted. A system is right on a gold
 chunk if it made that edit, and on any other chunk if it left it alone; a chunk's weight is the share of
-some systems that are wrong on it. Which edits a system made and which are gold is M2's to say.
+some systems that are wrong on it. Which edits a system made and which are gold is for M2 or ERRANT to say.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from typing import Any, ClassVar, TypeAlias
 from learnedgec._version import __version__
 from learnedgec.errors import FormatError, InputError, ParameterError
 from learnedgec.metrics.base import Array, Statistics
-from learnedgec.metrics.edit_overlap import M2, EditOverlap, overlap_statistics, precision_recall
+from learnedgec.metrics.edit_overlap import (
+    M2,
+    EditOverlap,
+    Errant,
+    overlap_statistics,
+    precision_recall,
+)
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
 from learnedgec.text import PathLike, read_json, write_json
@@ -104,7 +110,7 @@ class Difficulties:
 
     @classmethod
     def learn(cls, sources: Sequence[str], counted: Mapping[str, Statistics]) -> Difficulties:
-        """Learn the weights from the systems' M2 statistics, with their records, on the same sources."""
+        """Learn the weights from the systems' edit-overlap statistics, with their records."""
         right: dict[Annotated, list[int]] = {}
         seen: dict[Annotated, int] = {}
         for statistics in counted.values():
@@ -190,9 +196,10 @@ class GotoScorer(EditOverlap):
     file (`Difficulties.save`, `learnedgec score --save-weights`) they do not; it must know every source
     with its gold edits.
 
-    Edits are M2's, system edits without unchanged words inside; plain references are aligned. The paper's
-    formula, not its tool: that takes edits from ERRANT and one reference. With several, weights belong to
-    each annotator's chunks, and the reference is the one with the best F so far, as for M2.
+    By default edits are M2's, without unchanged words inside a system's edit, and plain references are
+    aligned; with an `annotator` they are ERRANT's. This is the paper's formula and not its tool, which
+    takes edits from ERRANT and one reference. With several, weights belong to each annotator's chunks, and
+    the reference is the one with the best F so far, as for M2.
 
     Source: Gotou et al., "Taking the Correction Difficulty into Account in Grammatical Error Correction
     Evaluation" (COLING 2020).
@@ -201,6 +208,7 @@ class GotoScorer(EditOverlap):
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
         level: `corpus` or `sentence`, what the corpus score is.
         weights: a file of difficulties, or `None` to learn them from the systems scored together.
+        annotator: the spaCy pipeline for ERRANT, such as `en-ewt-sm`, or `None` for M2's edits.
 
     Example:
         >>> from learnedgec import References, parse_metric
@@ -213,10 +221,13 @@ class GotoScorer(EditOverlap):
 
     name: ClassVar[str] = "gotoscorer"
     weights: str | None = None
+    annotator: str | None = None
 
     @property
     def unweighted(self) -> EditOverlap:
         """The metric that finds and matches the edits."""
+        if self.annotator is not None:
+            return Errant(beta=self.beta, level=self.level, annotator=self.annotator)
         return M2(beta=self.beta, level=self.level, max_unchanged_words=0)
 
     def learn(
@@ -278,12 +289,14 @@ class GotoScorer(EditOverlap):
         return self._f(*precision_recall(tp, proposed, gold)), tp, -proposed
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the digest of the weights and how many systems they come from."""
+        """Return the digest of the weights, how many systems they come from, and the annotator."""
+        found = self.unweighted.describe(runtime)
         if self.weights is None:
-            return {"weights": "of all systems scored together"}
+            return {**found, "weights": "of all systems scored together"}
         from learnedgec.packages import file_digest
 
         return {
+            **found,
             "sha256": file_digest(Path(self.weights))[:12],
             "systems": len(_load(self.weights).systems),
         }

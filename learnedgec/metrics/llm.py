@@ -13,8 +13,10 @@ import numpy as np
 
 from learnedgec.catalog.files import cache_folder
 from learnedgec.chat import OPENAI, Answer, AnswerStore, Endpoint, OutputFormat, ask_all, find_key
+from learnedgec.edits.annotator import describe_annotator, extract_edits
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import ModelError, ParameterError
+from learnedgec.m2 import Edit
 from learnedgec.metrics.base import Array, Floats, Metric, Statistics
 from learnedgec.progress import track
 from learnedgec.references import References
@@ -167,7 +169,7 @@ class LlmS(Metric):
         runtime: Runtime,
     ) -> Statistics:
         """Return `rating` float64, `answered` bool, and each row's share of the request's tokens, float64; (N,) each."""
-        requests = self._requests(sources, hypotheses)
+        requests = self._requests(sources, hypotheses, runtime)
         answers = self._answers(requests, runtime)
         rating = np.full(len(hypotheses), float(_LOWEST))
         answered = np.zeros(len(hypotheses), dtype=bool)
@@ -252,7 +254,9 @@ class LlmS(Metric):
         pairs = dict.fromkeys(
             pair for lines in systems.values() for pair in zip(sources, lines, strict=True)
         )
-        requests = self._requests([source for source, _ in pairs], [text for _, text in pairs])
+        requests = self._requests(
+            [source for source, _ in pairs], [text for _, text in pairs], runtime
+        )
         store = self._store(runtime)
         missing = [request for request in requests if store.get(request.prompt) is None]
         return Plan(
@@ -262,12 +266,16 @@ class LlmS(Metric):
             sum(len(request.prompt) for request in missing),
         )
 
-    def _requests(self, sources: Sequence[str], hypotheses: Sequence[str]) -> list[_Request]:
+    def _requests(
+        self, sources: Sequence[str], hypotheses: Sequence[str], runtime: Runtime
+    ) -> list[_Request]:
         """Group the distinct corrections of each source; spaces between tokens make none distinct."""
         rows: dict[str, dict[str, list[int]]] = {}
         for row, texts in enumerate(zip(sources, hypotheses, strict=True)):
             source, correction = (" ".join(text.split()) for text in texts)
             rows.setdefault(source, {}).setdefault(correction, []).append(row)
+        pairs = [(source, text) for source, corrections in rows.items() for text in corrections]
+        shown = dict(zip(pairs, self._show(pairs, runtime), strict=True))
         requests = []
         for source, corrections in rows.items():
             # By digest: an order that is neither the systems' nor the alphabet's.
@@ -283,8 +291,7 @@ class LlmS(Metric):
                     rule=self.rule,
                     source=json.dumps(source, ensure_ascii=False),
                     corrections="\n".join(
-                        f"{number}. {self._show(source, text)}"
-                        for number, text in enumerate(group, 1)
+                        f"{number}. {shown[source, text]}" for number, text in enumerate(group, 1)
                     ),
                 )
                 requests.append(_Request(prompt, tuple(tuple(corrections[text]) for text in group)))
@@ -335,9 +342,9 @@ class LlmS(Metric):
 
         return ask_all(ask, requests, runtime.processes)
 
-    def _show(self, source: str, correction: str) -> str:
-        """Return a correction as it stands in the prompt."""
-        return json.dumps(correction, ensure_ascii=False)
+    def _show(self, pairs: Sequence[tuple[str, str]], runtime: Runtime) -> list[str]:
+        """Return each correction of a source as it stands in the prompt."""
+        return [json.dumps(correction, ensure_ascii=False) for _, correction in pairs]
 
 
 @dataclass(frozen=True)
@@ -345,11 +352,15 @@ class LlmE(LlmS):
     """LLM-E: a large language model rates corrections from 1 to 5 by the edits that make them.
 
     As LLM-S (`llm-s`) in everything but what the model sees of a correction, and the criteria: `overall`
-    quality, the `difficulty` of the corrections, or the `impact` of the edits on the sentence. Edits are the shortest token alignment's, neighbouring changes taken together
-    (`learnedgec.edits.max_match.reference_edits`), where the study used ERRANT's; no parser is needed.
+    quality, the `difficulty` of the corrections, or the `impact` of the edits on the sentence. By default
+    edits are the shortest token alignment's, neighbouring changes taken together, and no parser is needed;
+    with an `annotator` they are ERRANT's, as in the study.
 
     Source: Kobayashi et al., "Large Language Models Are State-of-the-Art Evaluator for Grammatical Error
     Correction" (BEA 2024).
+
+    Attributes:
+        annotator: the spaCy pipeline for ERRANT, such as `en-ewt-sm`, or `None` for alignment alone.
 
     Example:
         >>> from learnedgec import parse_metric
@@ -372,14 +383,29 @@ class LlmE(LlmS):
         "impact": "the good that its edits do to the sentence",
     }
 
-    def _show(self, source: str, correction: str) -> str:
-        """Return the edits that make a correction."""
-        tokens = source.split()
-        edits = [
-            f"[{' '.join([*tokens[edit.start : edit.end], '→', *edit.correction.split()])}]"
-            for edit in reference_edits(source, correction)
+    annotator: str | None = None
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return what LLM-S depends on, and the annotator."""
+        found = super().describe(runtime)
+        return found | (describe_annotator(self.annotator) if self.annotator else {})
+
+    def _show(self, pairs: Sequence[tuple[str, str]], runtime: Runtime) -> list[str]:
+        """Return the edits that make each correction."""
+        rows: Sequence[Sequence[Edit]]
+        if self.annotator is None:
+            rows = [reference_edits(*pair) for pair in pairs]
+        else:
+            rows = extract_edits(pairs, self.annotator, types=False, runtime=runtime)
+        return [
+            " ".join(_arrow(source.split(), edit) for edit in edits) or "no edits"
+            for (source, _), edits in zip(pairs, rows, strict=True)
         ]
-        return " ".join(edits) or "no edits"
+
+
+def _arrow(tokens: Sequence[str], edit: Edit) -> str:
+    """Return an edit as `[a → b]`, `[→ b]` or `[a →]`."""
+    return f"[{' '.join([*tokens[edit.start : edit.end], '→', *edit.correction.split()])}]"
 
 
 def _schema(size: int) -> dict[str, Any]:

@@ -115,6 +115,20 @@ def test_each_annotator_has_weights_of_its_own() -> None:
     assert scores["b"].sentence_details["annotator"].tolist() == [1]
 
 
+def test_edits_may_be_those_of_errant() -> None:
+    # M2 joins neighbouring changes into one edit, ERRANT keeps these apart.
+    references = References.from_texts(["He goes home ."])
+    systems = {"both": ["He goes home ."], "one": ["He goes hme ."]}
+    joined, apart = GotoScorer(), GotoScorer(annotator="en-ewt-sm")
+    for metric, proposed in ((joined, 0.5), (apart, 0.0)):
+        scores = metric.score_systems(["He go hme ."], systems, references)
+        assert scores["both"].value == 1.0
+        # Joined, "one" is wrong in the only edit; apart, its right one is made by both and weighs nothing.
+        details = scores["one"].details
+        assert (details["tp"], details["proposed"], details["gold"]) == (0.0, proposed, 0.5)
+    assert "|annotator-version:" in apart.signature(references)
+
+
 def test_saved_weights_give_the_same_scores(sample: Sample, tmp_path: Path) -> None:
     metric = GotoScorer()
     file = tmp_path / "weights.json"

@@ -93,11 +93,20 @@ def test_edits_are_shown(server: ChatServer, runtime: Runtime) -> None:
     assert set(shown(call.prompt)) == expected
 
 
+def test_edits_may_be_those_of_errant() -> None:
+    # Alignment joins neighbouring changes; ERRANT's rules keep a verb's form and a spelling apart.
+    systems = {"a": ["He goes home ."]}
+    metric = LlmE(annotator="en-ewt-sm")
+    assert shown(metric.plan(["He go hme ."], systems).prompt) == ["[go → goes] [hme → home]"]
+    assert shown(LlmE().plan(["He go hme ."], systems).prompt) == ["[go hme → goes home]"]
+    assert "|annotator-version:" in metric.signature()
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_groups_are_even_and_do_not_depend_on_order(size: int) -> None:
     metric = LlmS(group_size=size)
     texts = [f"text {number}" for number in range(7)]
-    groups = metric._requests(["s"] * 7, texts)
+    groups = metric._requests(["s"] * 7, texts, Runtime())
     sizes = [len(request.rows) for request in groups]
     assert len(sizes) == -(-7 // size)
     assert max(sizes) <= size
@@ -105,7 +114,7 @@ def test_groups_are_even_and_do_not_depend_on_order(size: int) -> None:
     assert sorted(row for request in groups for rows in request.rows for row in rows) == list(
         range(7)
     )
-    turned = metric._requests(["s"] * 7, texts[::-1])
+    turned = metric._requests(["s"] * 7, texts[::-1], Runtime())
     assert [request.prompt for request in turned] == [request.prompt for request in groups]
 
 
@@ -260,7 +269,7 @@ def test_a_local_model_rates_as_it_would_one_digit_at_a_time(
     tokenizer = PreTrainedTokenizerFast.from_pretrained(tiny_causal)
     pairs = [(s, t) for lines in SYSTEMS.values() for s, t in zip(SOURCES, lines, strict=True)]
     rated = {}
-    for request in metric._requests([s for s, _ in pairs], [t for _, t in pairs]):
+    for request in metric._requests([s for s, _ in pairs], [t for _, t in pairs], runtime):
         text = request.prompt + "\n\n{"
         for number, rows in enumerate(request.rows, 1):
             text += f'"correction{number}":'
