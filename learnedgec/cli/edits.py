@@ -1,136 +1,99 @@
-"""What `learnedgec score --show edits` prints: each sentence's edits beside the gold edits."""
+"""`learnedgec edits`: parallel text in, M2 out; or M2 in, text out."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from jsonargparse import ArgumentParser, Namespace
+
+from learnedgec.cli.inputs import add_runtime_arguments, make_parser, read_runtime
+from learnedgec.cli.output import notice
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric, Score, Statistics
-from learnedgec.metrics.edit_overlap import EditOverlap
-
-__all__ = ["edit_rows", "show_edits"]
-
-_SIGNS = {"matched": ("=", "green"), "unmatched": ("+", "red"), "missed": ("-", "yellow")}
-_WEIGHED = ("weight", "change")
-LEGEND = "= in system and gold   + in system only   - in gold only"
+from learnedgec.m2 import AnnotatedSentence, read_m2, write_m2
+from learnedgec.references import References
+from learnedgec.text import check_lengths, read_lines, write_lines
 
 
-def edit_rows(metric: Metric, statistics: Statistics) -> list[dict[str, Any]]:
-    """Return one row per edit, for programs; gold edits are those of the chosen annotator.
-
-    Args:
-        metric: one that compares edits, such as m2 or errant.
-        statistics: with records.
-
-    Returns:
-        Rows of `sentence` (from 1), `annotator`, `edit` (`matched`, `unmatched`: the system's
-        alone, or `missed`: the annotator's alone), `start`, `end`, `original`, `correction`
-        (alternatives joined by `||`) and `type` where it is known; of a metric that weighs edits also
-        `weight` and `change`, by which the edit alone brings the source nearer to the reference
-        (helpful above 0, harmful below). In order of position.
-
-    Raises:
-        InputError: the metric does not compare edits.
-    """
-    if not isinstance(metric, EditOverlap) or not statistics.records:
-        raise InputError(
-            f"{metric.label} does not compare edits; --show edits works for m2, errant and their kind."
-        )
-    rows = []
-    for number, (record, choice) in enumerate(
-        zip(statistics.records, metric.chosen(statistics), strict=True), 1
-    ):
-        compared = record[choice]
-        gold = {
-            (edit["start"], edit["end"], text): edit["type"]
-            for edit in compared["gold"]
-            for text in edit["corrections"]
-        }
-        found = [
-            {
-                **{key: edit[key] for key in ("start", "end", "original", "correction")},
-                **{key: edit[key] for key in _WEIGHED if key in edit},
-                "edit": "matched" if edit["matched"] else "unmatched",
-                "type": edit.get("type")
-                or gold.get((edit["start"], edit["end"], edit["correction"]), ""),
-            }
-            for edit in compared["edits"]
-        ] + [
-            {
-                **{key: edit[key] for key in ("start", "end", "original", "type")},
-                **{key: edit[key] for key in _WEIGHED if key in edit},
-                "edit": "missed",
-                "correction": "||".join(edit["corrections"]),
-            }
-            for edit in compared["gold"]
-            if not edit["matched"]
-        ]
-        found.sort(key=lambda row: (row["start"], row["end"]))
-        head = {"sentence": number, "annotator": compared["annotator"]}
-        columns = ("edit", "start", "end", "original", "correction", "type", *_WEIGHED)
-        rows += [{**head, **{key: row[key] for key in columns if key in row}} for row in found]
-    return rows
-
-
-def show_edits(
-    metric: Metric,
-    scores: Mapping[str, Score],
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
-    *,
-    colour: bool,
-) -> str:
-    """Return the edits of all systems for a reader, in colour or plain; sentences without any are left out.
-
-    Args:
-        metric: one that compares edits.
-        scores: of each system.
-        sources: the N sources.
-        systems: the N hypotheses of each system.
-        colour: put terminal colours in.
-
-    Raises:
-        InputError: the metric does not compare edits.
-    """
-    from rich.console import Console
-    from rich.text import Text
-
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer,
-        force_terminal=colour,
-        no_color=not colour,
-        legacy_windows=False,
-        highlight=False,
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec edits`."""
+    parser = make_parser(
+        "edits",
+        "Write the edits between sources and corrections, found and typed as ERRANT does, as an M2 file; "
+        "or, with --gold and --apply, the text that the edits of an M2 file make.",
     )
-    console.print(Text(LEGEND, style="dim"))
-    for system, score in scores.items():
-        details = score.sentence_details
-        sentence = 0
-        for row in edit_rows(metric, score.statistics):
-            if row["sentence"] != sentence:
-                sentence = row["sentence"]
-                counts = "  ".join(
-                    f"{name} {details[name][sentence - 1]:g}" for name in ("tp", "proposed", "gold")
-                )
-                console.print()
-                console.print(
-                    Text(f"{system} {sentence}  annotator {row['annotator']}  {counts}", "bold")
-                )
-                console.print(Text(f"  source      {sources[sentence - 1]}"), soft_wrap=True)
-                console.print(
-                    Text(f"  hypothesis  {systems[system][sentence - 1]}"), soft_wrap=True
-                )
-            sign, style = _SIGNS[row["edit"]]
-            place = f"{row['start']}:{row['end']}"
-            change = f"{row['original'] or '∅'} → {row['correction'] or '∅'}"
-            line = f"  {sign} {place:7} {change}" + (f"  [{row['type']}]" if row["type"] else "")
-            if "weight" in row:
-                effect = (
-                    "helpful" if row["change"] > 0 else "harmful" if row["change"] < 0 else "none"
-                )
-                line += f"  weight {row['weight']:.4f}, {effect}"
-            console.print(Text(line, style), soft_wrap=True)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().split("\n"))
+    group = parser.add_argument_group("input", "UTF-8 text, one sentence per line; .gz and - work")
+    group.add_argument("--src", type=str, help="the source sentences")
+    group.add_argument(
+        "--hyp",
+        nargs="+",
+        type=str,
+        help="corrections; the n-th file is annotator n-1 in the M2 file",
+    )
+    group.add_argument(
+        "--annotator",
+        type=str,
+        help="spaCy pipeline: en-ewt-sm, an installed package or a directory "
+        "(default: en_core_web_sm where it is installed, else en-ewt-sm)",
+    )
+    group.add_argument("--gold", type=str, help="an M2 file, for --apply")
+    group.add_argument("--apply", action="store_true", help="write the corrected text of --gold")
+    group.add_argument(
+        "--number",
+        type=int,
+        help="with --apply, whose edits (default: each sentence's first annotator)",
+    )
+    parser.add_argument("--out", type=str, default="-", help="write to this file; -: stdout")
+    add_runtime_arguments(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    if options.apply or options.gold:
+        if not (options.apply and options.gold) or options.src or options.hyp:
+            raise InputError(
+                "give either --src and --hyp, to write M2, or --gold with --apply, to write text."
+            )
+        write_lines(options.out, _corrected(options.gold, options.number))
+    else:
+        write_m2(options.out, _annotated(options))
+
+
+def _annotated(options: Namespace) -> list[AnnotatedSentence]:
+    """Return the sources with the edits of every file of corrections."""
+    from learnedgec.edits.annotator import default_annotator, describe_annotator, extract_edits
+
+    if not (options.src and options.hyp):
+        raise InputError("--src and --hyp name the sources and their corrections; give both.")
+    sources = read_lines(options.src)
+    corrections = [read_lines(path) for path in options.hyp]
+    for path, lines in zip(options.hyp, corrections, strict=True):
+        check_lengths((options.src, sources), (path, lines))
+    annotator = options.annotator or default_annotator()
+    pairs = [(s, text) for lines in corrections for s, text in zip(sources, lines, strict=True)]
+    edits = extract_edits(pairs, annotator, runtime=read_runtime(options))
+    size = len(sources)
+    if not options.quiet:
+        versions = describe_annotator(annotator)
+        notice("|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]))
+    return [
+        AnnotatedSentence(
+            source, {number: edits[number * size + row] for number in range(len(corrections))}
+        )
+        for row, source in enumerate(sources)
+    ]
+
+
+def _corrected(path: str, number: int | None) -> list[str]:
+    """Return the text of an M2 file as one annotator corrects it."""
+    texts = []
+    for row, references in enumerate(References.from_annotated(read_m2(path)), 1):
+        found = [r.text for r in references if number in (None, r.annotator)]
+        if not found:
+            known = ", ".join(str(reference.annotator) for reference in references)
+            raise InputError(
+                f"sentence {row} of {path} has no annotator {number}, but {known}; choose by --number."
+            )
+        texts.append(found[0])
+    return texts

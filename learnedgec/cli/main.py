@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "meta": ("learnedgec.cli.meta", "compare metrics with people's judgements"),
     "train": ("learnedgec.cli.train", "fine-tune an evaluator from a configuration"),
     "tune": ("learnedgec.cli.tune", "tune a metric's parameters on human judgements"),
+    "edits": ("learnedgec.cli.edits", "find the edits between texts, or apply those of an M2 file"),
     "data": ("learnedgec.cli.data", "list, download and verify the public datasets"),
     "metrics": ("learnedgec.cli.metrics", "list the metrics, or explain one"),
     "evaluators": ("learnedgec.cli.evaluators", "list the trained evaluators, or explain one"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jsonargparse import ArgumentParser
@@ -17,7 +18,9 @@ from learnedgec.cli.inputs import (
     read_runtime,
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric, Score
+from learnedgec.metrics.edit_overlap import TIERS, EditOverlap, Errant, Tier
 
 
 def build_parser() -> ArgumentParser:
@@ -31,6 +34,11 @@ def build_parser() -> ArgumentParser:
         default="corpus",
         help="sentence: also print the score of every sentence",
     )
+    parser.add_argument(
+        "--by",
+        choices=TIERS,
+        help="instead, counts by error type: R:VERB:SVA (type), VERB:SVA (category) or R (operation)",
+    )
     add_runtime_arguments(parser)
     add_output_arguments(parser)
     return parser
@@ -40,6 +48,8 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
     metrics = read_metrics(options)
+    if options.by:
+        metrics = [_typed(metric) for metric in metrics]
     runtime = read_runtime(options)
     inputs = read_inputs(options)
     scores = {
@@ -49,19 +59,43 @@ def main(arguments: Sequence[str]) -> None:
         for metric in metrics
     }
     by_sentence = options.level == "sentence"
-    emit(
-        _long_rows(scores, by_sentence),
-        format=options.format,
-        payload={"scores": _payload(scores, by_sentence)},
-        out=options.out,
-        table_rows=_wide_rows(scores, by_sentence),
-    )
+    if options.by:
+        rows = _type_rows(scores, options.by)
+        emit(rows, format=options.format, payload={"types": rows}, out=options.out)
+    else:
+        emit(
+            _long_rows(scores, by_sentence),
+            format=options.format,
+            payload={"scores": _payload(scores, by_sentence)},
+            out=options.out,
+            table_rows=_wide_rows(scores, by_sentence),
+        )
     if options.format in ("table", "latex") and not options.quiet:
         for metric in metrics:
             notice(next(iter(scores[metric].values())).signature)
 
 
 Scores = Mapping[Metric, Mapping[str, Score]]
+
+
+def _typed(metric: Metric) -> EditOverlap:
+    """Return the metric with types for the edits of systems, where it can find them."""
+    if not isinstance(metric, EditOverlap):
+        raise InputError(
+            f"{metric.label} does not compare edits; --by works for errant, m2 and their kind."
+        )
+    return replace(metric, types=True) if isinstance(metric, Errant) else metric
+
+
+def _type_rows(scores: Scores, tier: Tier) -> list[dict[str, Any]]:
+    """Return one row per metric, system and error type."""
+    return [
+        {"system": system, "metric": metric.label, tier: kind, **counts}
+        for metric, systems in scores.items()
+        if isinstance(metric, EditOverlap)
+        for system, score in systems.items()
+        for kind, counts in metric.by_type(score.statistics, tier).items()
+    ]
 
 
 def _payload(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from learnedgec.cli.edits import edit_rows, show_edits
+from learnedgec.cli.show import edit_rows, show_edits
 from learnedgec.errors import InputError
 from learnedgec.m2 import AnnotatedSentence, Edit
 from learnedgec.metrics.base import Score

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import Sample
 
-from learnedgec.cli.edits import edit_rows
+from learnedgec.cli.show import edit_rows
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
 from learnedgec.m2 import AnnotatedSentence, Edit, apply_edits
