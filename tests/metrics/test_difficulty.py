@@ -224,13 +224,15 @@ def test_order_of_the_published_scores(mirror: Path) -> None:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 12 and (seeda / f"outputs/all/{cells[0]}.txt").exists():
             published[cells[0]] = float(cells[7])
-    # A part of the sentences, for time's sake; the tool that made the table used one reference.
+    # A part of the sentences, for time's sake; the tool that made the table takes ERRANT's edits and one
+    # reference. On all sentences the correlations are .999 and .993.
     part = slice(None, None, 4)
     systems = {name: read_lines(seeda / f"outputs/all/{name}.txt")[part] for name in published}
     references = References.from_texts(read_lines(conll / "reference/ref0")[part])
-    scores = GotoScorer().score_systems(read_lines(conll / "source")[part], systems, references)
+    metric = GotoScorer(annotator="en-ewt-sm")
+    scores = metric.score_systems(read_lines(conll / "source")[part], systems, references)
     assert len(published) == 15
     ours = [scores[name].value for name in published]
-    assert spearmanr(ours, list(published.values()))[0] > 0.85
+    assert spearmanr(ours, list(published.values()))[0] > 0.9
     assert scores["INPUT"].value == 0
     assert np.isfinite(ours).all()
