@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -500,19 +500,44 @@ class Errant(EditOverlap):
             pairs += [(source, reference.text) for reference in row if reference.edits is None]
         edits = extract_edits(pairs, self.annotator, types=self._typed, runtime=runtime)
         found = dict(zip(pairs, edits, strict=True))
+        annotated = References(
+            tuple(
+                tuple(
+                    reference
+                    if reference.edits is not None
+                    else replace(reference, edits=found[source, reference.text])
+                    for reference in row
+                )
+                for source, row in zip(sources, references, strict=True)
+            )
+        )
+        return self.compare(sources, edits[: len(hypotheses)], annotated)
+
+    def compare(
+        self, sources: Sequence[str], edits: Sequence[Sequence[Edit]], references: References
+    ) -> Statistics:
+        """Return the statistics of edits that are already there, such as those of an M2 file.
+
+        Args:
+            sources: N sentences.
+            edits: of a system, in each.
+            references: with edits.
+
+        Raises:
+            InputError: a reference has no edits.
+        """
         counts: list[list[tuple[float, float, float]]] = []
         records: list[list[Mapping[str, Any]]] = []
-        for source, hypothesis, choices in zip(sources, hypotheses, references, strict=True):
+        for source, made, row in zip(sources, edits, references, strict=True):
             counts.append([])
             records.append([])
-            proposed = self._evaluated(found[source, hypothesis])
-            for reference in choices:
-                gold = reference.edits
-                if gold is None:
-                    gold = found[source, reference.text]
-                comparison = _Comparison(proposed, self._evaluated(gold), self.mode)
+            proposed = self._evaluated(made)
+            for reference in row:
+                if reference.edits is None:
+                    raise InputError("a reference without edits was given; give an M2 file's.")
+                comparison = _Comparison(proposed, self._evaluated(reference.edits), self.mode)
                 by_type = comparison.by_type
-                tp, fp, fn = (sum(row[i] for row in by_type.values()) for i in range(3))
+                tp, fp, fn = (sum(each[column] for each in by_type.values()) for column in range(3))
                 counts[-1].append((tp, tp + fp, tp + fn))
                 records[-1].append(
                     {
