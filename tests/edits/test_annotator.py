@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Sample
+
+from learnedgec.edits.annotator import (
+    default_annotator,
+    describe_annotator,
+    extract_edits,
+    find_annotator,
+)
+from learnedgec.errors import ModelError, UnknownNameError
+from learnedgec.m2 import apply_edits
+from learnedgec.runtime import Runtime
+from learnedgec.text import read_lines
+
+NAME = "en-ewt-sm"
+Found = list[tuple[int, int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def official() -> Any:
+    """Return ERRANT's own annotator with the same pipeline."""
+    import errant
+    import spacy
+
+    return errant.load("en", spacy.load(find_annotator(NAME)))
+
+
+def official_edits(annotator: Any, pairs: Sequence[tuple[str, str]]) -> list[Found]:
+    parsed = {text: annotator.parse(text) for pair in pairs for text in pair}
+    return [
+        [
+            (edit.o_start, edit.o_end, edit.c_str, edit.type)
+            for edit in annotator.annotate(parsed[source], parsed[target])
+        ]
+        for source, target in pairs
+    ]
+
+
+def our_edits(pairs: Sequence[tuple[str, str]], *, types: bool = True) -> list[Found]:
+    return [
+        [(edit.start, edit.end, edit.correction, edit.type) for edit in row]
+        for row in extract_edits(pairs, NAME, types=types)
+    ]
+
+
+def untyped(rows: Sequence[Found]) -> list[list[tuple[int, int, str]]]:
+    return [[edit[:3] for edit in row] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def pairs(sample: Sample) -> list[tuple[str, str]]:
+    return [
+        (source, hypothesis)
+        for hypotheses in sample.systems.values()
+        for source, hypothesis in zip(sample.sources, hypotheses, strict=True)
+    ]
+
+
+def test_edits_are_those_of_errant(official: Any, pairs: Sequence[tuple[str, str]]) -> None:
+    expected = official_edits(official, pairs)
+    assert our_edits(pairs) == expected
+    assert untyped(our_edits(pairs, types=False)) == untyped(expected)
+
+
+def test_scrambled_sentences_too(official: Any, sample: Sample) -> None:
+    """Words moved, doubled, dropped and in other case, where alignments tie and words change places."""
+    draw = random.Random(5)
+    pairs = []
+    for source in sample.sources[:60]:
+        words = source.split()
+        for _ in range(draw.randint(1, 4)):
+            place = draw.randrange(len(words))
+            change = draw.randrange(5)
+            if change == 0:
+                words.insert(place, draw.choice(words))
+            elif change == 1 and len(words) > 2:
+                del words[place]
+            elif change == 2:
+                words[place] = words[place].swapcase()
+            else:
+                end = min(place + draw.randint(2, 4), len(words))
+                words[place:end] = draw.sample(words[place:end], end - place)
+        pairs.append((source, " ".join(words)))
+    assert our_edits(pairs) == official_edits(official, pairs)
+
+
+def test_edits_make_the_target(pairs: Sequence[tuple[str, str]]) -> None:
+    for (source, target), edits in zip(pairs, extract_edits(pairs, NAME), strict=True):
+        assert apply_edits(source, edits) == " ".join(target.split())
+
+
+def test_types() -> None:
+    pairs = [
+        ("She go to school .", "She goes to school ."),
+        ("I seen teh dog", "I have seen the dog"),
+    ]
+    assert our_edits(pairs) == [
+        [(1, 2, "goes", "R:VERB:SVA")],
+        [(1, 1, "have", "M:VERB:TENSE"), (2, 3, "the", "R:SPELL")],
+    ]
+
+
+def test_empty_and_blank_sentences() -> None:
+    assert our_edits(
+        [("", ""), (" ", "  "), ("", "A"), ("A b", ""), ("a  b", "a b")], types=False
+    ) == [
+        [],
+        [],
+        [(0, 0, "A", "")],
+        [(0, 2, "", "")],
+        [],
+    ]
+    assert extract_edits([], NAME) == []
+
+
+def test_processes_change_nothing(pairs: Sequence[tuple[str, str]]) -> None:
+    several = [*pairs, *((source, "Also " + target) for source, target in pairs)]
+    assert extract_edits(several, NAME, runtime=Runtime(jobs=2)) == extract_edits(several, NAME)
+
+
+def test_pipelines_are_found_by_name_and_by_directory(tmp_path: Path) -> None:
+    path = find_annotator(NAME)
+    assert find_annotator(str(path)) == path
+    assert describe_annotator(str(path.resolve())) == describe_annotator(NAME)
+    assert describe_annotator(NAME)["annotator-version"].startswith("0.1.0 (sha256 ")
+    with pytest.raises(UnknownNameError, match="no annotator is named 'en-ewt-md'; did you mean"):
+        find_annotator("en-ewt-md")
+    for name in ("config.cfg", "meta.json"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        extract_edits([("a", "b")], str(tmp_path))
+
+
+def test_packages_are_found_without_importing_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "en_core_web_sm" / "en_core_web_sm-3.8.0"
+    inner.mkdir(parents=True)
+    (inner.parent / "__init__.py").write_text("raise RuntimeError")
+    for name in ("config.cfg", "meta.json"):
+        (inner / name).write_text("{}")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert find_annotator("en_core_web_sm") == inner
+    assert default_annotator() == "en_core_web_sm"
+    assert "en_core_web_sm" not in sys.modules
+
+
+def test_default_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("learnedgec.edits.annotator.USUAL", "no_such_package")
+    with pytest.warns(UserWarning, match="no_such_package is not installed"):
+        assert default_annotator() == NAME
+
+
+@pytest.mark.realdata
+def test_edits_of_conll14_are_those_of_errant(official: Any, mirror: Path) -> None:
+    folder = next((mirror / "pygongnlp" / "PT-M2").iterdir()) / "data"
+    sources = read_lines(folder / "source")
+    references = read_lines(folder / "reference" / "ref0")
+    pairs = list(zip(sources, references, strict=True))[200:280]
+    assert our_edits(pairs) == official_edits(official, pairs)
