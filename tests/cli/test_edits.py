@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from learnedgec.cli.main import main
+
+CHOICE = ["--annotator", "en-ewt-sm"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    texts = {
+        "s": "She go to school .\nFine .\n\n",
+        "a": "She goes to school .\nFine .\nNew .\n",
+        "b": "She went to the school .\nFine !\n\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    return tmp_path
+
+
+def test_text_to_m2_and_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(folder / f"{name}.txt") for name in "sab"]
+    out = str(folder / "x.m2")
+    assert main(["edits", "--src", files[0], "--hyp", *files[1:], "--out", out, *CHOICE]) == 0
+    assert "en-ewt-sm|annotator-version:0.1.0" in capsys.readouterr().err
+    assert Path(out).read_text().split("\n\n")[0] == (
+        "S She go to school .\n"
+        "A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n"
+        "A 1 2|||R:VERB:TENSE|||went|||REQUIRED|||-NONE-|||1\n"
+        "A 3 3|||M:DET|||the|||REQUIRED|||-NONE-|||1"
+    )
+    for number, path in enumerate(files[1:]):
+        assert main(["edits", "--gold", out, "--apply", "--number", str(number)]) == 0
+        assert capsys.readouterr().out == Path(path).read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--src", "{s}"], "give both"),
+        (["--gold", "x.m2"], "either --src and --hyp"),
+        (["--src", "{s}", "--hyp", "{a}", "--apply"], "either --src and --hyp"),
+        (["--src", "{s}", "--hyp", "{a}", "--annotator", "en"], "no annotator is named 'en'"),
+        (["--gold", "{g}", "--apply", "--number", "3"], "has no annotator 3, but 0;"),
+    ],
+)
+def test_unusable_arguments(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "g.m2").write_text("S a\nA 0 1|||X|||b|||REQUIRED|||-NONE-|||0\n\n")
+    names = {path.name[0]: str(path) for path in folder.iterdir()}
+    assert main(["edits", *(argument.format(**names) for argument in arguments)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_scores_by_type(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inputs = ["--src", str(folder / "s.txt"), "--hyp", str(folder / "a.txt")]
+    inputs += ["--ref", str(folder / "b.txt"), "--by", "operation", "--format", "json"]
+    metric = "errant(annotator='en-ewt-sm', mode='span-detection')"
+    assert main(["score", "--metric", metric, *inputs]) == 0
+    rows = json.loads(capsys.readouterr().out)["types"]
+    assert [(row["operation"], row["tp"], row["fp"], row["fn"]) for row in rows] == [
+        ("R", 1, 0, 1),
+        ("M", 0, 1, 1),
+    ]
+    assert main(["score", "--metric", "gleu", *inputs]) == 2
+    assert "gleu does not compare edits" in capsys.readouterr().err

@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.errors import InputError, ParameterError
+from learnedgec.m2 import AnnotatedSentence, Edit, format_m2
+from learnedgec.metrics.base import Score
+from learnedgec.metrics.edit_overlap import TIERS, Errant, overlap_statistics
+from learnedgec.metrics.names import load_metric, parse_metric
+from learnedgec.references import Reference, References
+
+NAME = "en-ewt-sm"
+SOURCE = "a b c d e f"
+
+
+def scored(edits: Sequence[Edit], *gold: Sequence[Edit], **parameters: Any) -> Score:
+    """Return the score of one sentence's edits against those of some annotators."""
+    block = AnnotatedSentence(SOURCE, {n: tuple(each) for n, each in enumerate(gold)})
+    metric = Errant(annotator=NAME, **parameters)
+    references = References.from_annotated([block])
+    return metric.score_of(metric.compare([SOURCE], [edits], references))
+
+
+def counts(score: Score) -> tuple[float, ...]:
+    return tuple(score.details[name] for name in ("tp", "proposed", "gold"))
+
+
+MADE = (Edit(0, 1, "A", "R:NOUN"), Edit(2, 2, "x", "M:DET"), Edit(3, 5, "D", "R:VERB"))
+GOLD = (Edit(0, 1, "A", "R:ORTH"), Edit(2, 2, "y", "M:DET"), Edit(4, 5, "", "U:PREP"))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({}, (1, 3, 3)),
+        ({"mode": "type-correction"}, (0, 3, 3)),
+        ({"mode": "span-detection"}, (2, 3, 3)),
+        ({"mode": "token-detection"}, (3, 4, 3)),
+        ({"tokens": "single"}, (1, 2, 3)),
+        ({"tokens": "multi"}, (0, 1, 0)),
+        ({"ignore": ("M:DET",)}, (1, 2, 2)),
+        ({"ignore": ("R:ORTH",)}, (0, 3, 2)),
+    ],
+)
+def test_what_counts(parameters: Mapping[str, Any], expected: tuple[float, ...]) -> None:
+    assert counts(scored(MADE, GOLD, **parameters)) == expected
+
+
+def test_found_but_not_corrected_counts_in_detection_only() -> None:
+    edit = Edit(1, 2, "b", "UNK")
+    assert counts(scored([edit], [edit])) == (0, 0, 0)
+    assert counts(scored([edit], [edit], mode="span-detection")) == (1, 1, 1)
+
+
+def test_each_correction_of_a_gold_edit_is_right() -> None:
+    gold = [Edit(0, 1, "A", "R", ("B",))]
+    assert counts(scored([Edit(0, 1, "B")], gold)) == (1, 1, 1)
+    assert counts(scored([Edit(0, 1, "C")], gold)) == (0, 1, 1)
+
+
+def test_repeated_edits() -> None:
+    comma = Edit(2, 2, ",", "M:PUNCT")
+    # No more is right than was made.
+    assert counts(scored([comma], [comma, comma])) == (1, 1, 2)
+    # As in the official tool, what is right is seen once.
+    repeated = scored([comma, comma], [comma])
+    assert counts(repeated) == (1, 1, 1)
+    assert len(repeated.statistics.records[0][0]["edits"]) == 1
+
+
+def test_records_agree_with_counts() -> None:
+    record = scored(MADE, GOLD).statistics.records[0][0]
+    assert [edit["matched"] for edit in record["edits"]] == [True, False, False]
+    assert [edit["matched"] for edit in record["gold"]] == [True, False, False]
+    assert [edit["original"] for edit in record["edits"]] == ["a", "", "d e"]
+    assert record["edits"][0]["type"] == "R:NOUN"
+
+
+# -- against errant_compare, run as it is ------------------------------------------------------------
+
+MODES: Mapping[str, Mapping[str, bool]] = {
+    "span-correction": {},
+    "span-detection": {"ds": True},
+    "token-detection": {"dt": True},
+    "type-correction": {"cse": True},
+}
+FILTERS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    "none": ({}, {}),
+    "single": ({"single": True}, {"tokens": "single"}),
+    "multi": ({"multi": True}, {"tokens": "multi"}),
+    "types": ({"filt": ["M:DET", "R:PREP"]}, {"ignore": ("M:DET", "R:PREP")}),
+}
+
+
+def official(system: Sequence[str], gold: Sequence[str], arguments: Namespace) -> Any:
+    """Return what `errant_compare` counts, in all and by type."""
+    compare = pytest.importorskip("errant.commands.compare_m2")
+    best: Counter[str] = Counter({"tp": 0, "fp": 0, "fn": 0})
+    categories: dict[str, list[int]] = {}
+    for number, pair in enumerate(zip(system, gold, strict=True)):
+        ours, theirs = (
+            compare.process_edits(compare.simplify_edits(block), arguments) for block in pair
+        )
+        found, kinds = compare.evaluate_edits(ours, theirs, best, number, "", arguments)
+        best += Counter(found)
+        categories = compare.merge_dict(categories, kinds)
+    return best, categories, compare
+
+
+def blocks(annotated: Sequence[AnnotatedSentence]) -> list[str]:
+    return "\n".join(format_m2(annotated)).strip().split("\n\n")
+
+
+@pytest.fixture(scope="module")
+def annotated(sample: Sample) -> dict[str, list[tuple[Edit, ...]]]:
+    """Return the typed edits of all systems, and of the first and last reference."""
+    texts = {
+        **sample.systems,
+        "first": [row[0].text for row in sample.references],
+        "last": [row[-1].text for row in sample.references],
+    }
+    pairs = [(s, t) for lines in texts.values() for s, t in zip(sample.sources, lines, strict=True)]
+    edits = extract_edits(pairs, NAME)
+    size = len(sample.sources)
+    return {name: edits[n * size : (n + 1) * size] for n, name in enumerate(texts)}
+
+
+@pytest.mark.parametrize("filters", FILTERS)
+@pytest.mark.parametrize("mode", MODES)
+def test_equals_errant_compare(
+    mode: str, filters: str, sample: Sample, annotated: Mapping[str, list[tuple[Edit, ...]]]
+) -> None:
+    flags, parameters = FILTERS[filters]
+    switches = {"dt": False, "ds": False, "cse": False, "single": False, "multi": False}
+    arguments = Namespace(
+        **{**switches, "filt": [], "beta": 0.5, "verbose": False, **MODES[mode], **flags}
+    )
+    metric = load_metric("errant", mode=mode, annotator=NAME, types=True, **parameters)
+    assert isinstance(metric, Errant)
+    gold = [
+        AnnotatedSentence(source, {0: first, 1: last})
+        for source, first, last in zip(
+            sample.sources, annotated["first"], annotated["last"], strict=True
+        )
+    ]
+    references = References.from_annotated(gold)
+    for system in sample.systems:
+        edits = annotated[system]
+        score = metric.score_of(metric.compare(sample.sources, edits, references))
+        made = [AnnotatedSentence(s, {0: e}) for s, e in zip(sample.sources, edits, strict=True)]
+        best, categories, compare = official(blocks(made), blocks(gold), arguments)
+        tp, proposed, wanted = counts(score)
+        assert (tp, proposed - tp, wanted - tp) == (best["tp"], best["fp"], best["fn"])
+        f = compare.computeFScore(best["tp"], best["fp"], best["fn"], 0.5)[2]
+        assert round(score.value, 4) == f
+        for tier, setting in zip(TIERS, (3, 2, 1), strict=True):
+            table = metric.by_type(score.statistics, tier)
+            assert {
+                kind: [row["tp"], row["fp"], row["fn"]] for kind, row in table.items()
+            } == compare.processCategories(categories, setting)
+
+
+def test_texts_score_as_their_edits(
+    sample: Sample, annotated: Mapping[str, list[tuple[Edit, ...]]]
+) -> None:
+    metric = Errant(annotator=NAME)
+    texts = References.from_texts([row[0].text for row in sample.references])
+    gold = References(
+        tuple(
+            (Reference(row[0].text, edits),)
+            for row, edits in zip(texts, annotated["first"], strict=True)
+        )
+    )
+    for system in ("strong", "weak"):
+        statistics = metric.statistics(sample.sources, sample.systems[system], texts)
+        expected = metric.compare(sample.sources, annotated[system], gold)
+        for name, array in expected.arrays.items():
+            np.testing.assert_array_equal(statistics[name], array)
+
+
+count = st.integers(0, 300)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.tuples(count, count, count), min_size=1, max_size=3), min_size=1, max_size=6
+    ),
+    st.sampled_from([0.5, 1.0, 2.0]),
+)
+def test_choice_is_by_rounded_f_then_counts(
+    rows: list[list[tuple[int, int, int]]], beta: float
+) -> None:
+    """Rows of (tp, fp, fn), large enough that rounding hides differences."""
+    sums = (0, 0, 0)
+    expected = []
+    for row in rows:
+        keys = []
+        for tp, fp, fn in row:
+            all_tp, all_fp, all_fn = sums[0] + tp, sums[1] + fp, sums[2] + fn
+            p = all_tp / (all_tp + all_fp) if all_fp else 1.0
+            r = all_tp / (all_tp + all_fn) if all_fn else 1.0
+            f = (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
+            keys.append((round(f, 4), tp, -fp, -fn))
+        best = keys.index(max(keys))
+        expected.append(best)
+        sums = tuple(a + b for a, b in zip(sums, row[best], strict=True))  # type: ignore[assignment]
+    references = References(
+        tuple(tuple(Reference("", (), annotator=n) for n, _ in enumerate(row)) for row in rows)
+    )
+    statistics = overlap_statistics(
+        [[(tp, tp + fp, tp + fn) for tp, fp, fn in row] for row in rows], references
+    )
+    metric = Errant(beta=beta, annotator=NAME)
+    np.testing.assert_array_equal(metric.chosen(statistics), expected)
+
+
+# -- types, names, signature ---------------------------------------------------------------------------
+
+
+def test_tables_by_type() -> None:
+    metric = Errant(annotator=NAME, types=True)
+    statistics = scored(MADE, GOLD, types=True).statistics
+    assert metric.by_type(statistics, "operation") == {
+        "R": {
+            "tp": 1,
+            "fp": 1,
+            "fn": 0,
+            "precision": 0.5,
+            "recall": 1.0,
+            "f0.5": pytest.approx(5 / 9),
+        },
+        "M": {"tp": 0, "fp": 1, "fn": 1, "precision": 0.0, "recall": 0.0, "f0.5": 0.0},
+        "U": {"tp": 0, "fp": 0, "fn": 1, "precision": 1.0, "recall": 0.0, "f0.5": 0.0},
+    }
+    assert list(metric.by_type(statistics, "category")) == ["DET", "ORTH", "PREP", "VERB"]
+    assert list(metric.by_type(statistics)) == ["M:DET", "R:ORTH", "U:PREP", "R:VERB"]
+    with pytest.raises(InputError, match=r"score with errant\(types=True\)"):
+        Errant(annotator=NAME).by_type(statistics)
+
+
+def test_the_default_annotator_is_decided_when_the_metric_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("learnedgec.edits.annotator.USUAL", "no_such_package")
+    with pytest.warns(UserWarning, match="edits are made by annotator='en-ewt-sm'"):
+        metric = parse_metric("senterrant")
+    assert metric.label == "errant(level='sentence', annotator='en-ewt-sm')"
+    assert parse_metric(metric.label) == metric
+
+
+def test_signature_names_the_annotator() -> None:
+    references = References.from_texts(["a c"])
+    signature = Errant(annotator=NAME).signature(references)
+    for part in (
+        "annotator='en-ewt-sm'",
+        "|annotator-version:0.1.0 (sha256 ",
+        "|errant:",
+        "|spacy:",
+    ):
+        assert part in signature
+    assert signature.endswith("|gold:aligned")
+
+
+def test_unusable_parameters() -> None:
+    with pytest.raises(ParameterError, match="'span-correction' or 'span-detection'"):
+        parse_metric("errant(mode='spans', annotator='en-ewt-sm')")
+    with pytest.raises(InputError, match="reference without edits"):
+        Errant(annotator=NAME).compare(["a"], [()], References.from_texts(["b"]))
