@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli.inputs import (
+    Inputs,
     add_input_arguments,
     add_metric_argument,
     add_runtime_arguments,
@@ -18,9 +20,16 @@ from learnedgec.cli.inputs import (
     read_runtime,
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.cli.show import edit_rows, show_edits
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric, Score
+from learnedgec.metrics.base import Metric, Score, score_metrics
+from learnedgec.metrics.difficulty import GotoScorer
 from learnedgec.metrics.edit_overlap import TIERS, EditOverlap, Errant, Tier
+from learnedgec.metrics.llm import LlmS
+from learnedgec.runtime import Runtime
+from learnedgec.text import write_text
+
+Scores = Mapping[Metric, Mapping[str, Score]]
 
 
 def build_parser() -> ArgumentParser:
@@ -39,6 +48,23 @@ def build_parser() -> ArgumentParser:
         choices=TIERS,
         help="instead, counts by error type: R:VERB:SVA (type), VERB:SVA (category) or R (operation)",
     )
+    parser.add_argument(
+        "--show",
+        choices=("edits",),
+        help="instead, every edit beside the gold edits (m2, errant, …)",
+    )
+    group = parser.add_argument_group("metrics of their own kind")
+    group.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="llm-s, llm-e: print one prompt and count the requests",
+    )
+    group.add_argument("--weights", type=str, help="gotoscorer: difficulty weights from this file")
+    group.add_argument(
+        "--save-weights",
+        type=str,
+        help="gotoscorer: learn weights from these systems into this file",
+    )
     add_runtime_arguments(parser)
     add_output_arguments(parser)
     return parser
@@ -47,19 +73,48 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
+    if options.by and options.show:
+        raise InputError("--by and --show were both given; each replaces the table of scores.")
     metrics = read_metrics(options)
     if options.by:
         metrics = [_typed(metric) for metric in metrics]
+    if options.weights:
+        metrics = [_weighted(metric, options.weights) for metric in metrics]
     runtime = read_runtime(options)
     inputs = read_inputs(options)
-    scores = {
-        metric: metric.score_systems(
-            inputs.sources, inputs.systems, inputs.references, runtime=runtime
-        )
-        for metric in metrics
-    }
+    if options.dry_run:
+        write_text(options.out, "".join(_plan(metric, inputs, runtime) for metric in metrics))
+        return
+    if options.save_weights:
+        _save_weights(metrics, inputs, options.save_weights, runtime)
+    scores = score_metrics(
+        metrics, inputs.sources, inputs.systems, inputs.references, runtime=runtime
+    )
+    _print(scores, inputs, options)
+    if options.format in ("table", "latex") and not options.quiet:
+        for metric in metrics:
+            notice(next(iter(scores[metric].values())).signature)
+
+
+def _print(scores: Scores, inputs: Inputs, options: Namespace) -> None:
+    """Print the scores, the counts by type or the edits, as the options say."""
     by_sentence = options.level == "sentence"
-    if options.by:
+    if options.show and options.format == "table":
+        colour = options.out == "-" and sys.stdout.isatty()
+        shown = [
+            show_edits(metric, systems, inputs.sources, inputs.systems, colour=colour)
+            for metric, systems in scores.items()
+        ]
+        write_text(options.out, "\n".join(shown))
+    elif options.show:
+        rows = [
+            {"system": system, "metric": metric.label, **row}
+            for metric, systems in scores.items()
+            for system, score in systems.items()
+            for row in edit_rows(metric, score.statistics)
+        ]
+        emit(rows, format=options.format, payload={"edits": rows}, out=options.out)
+    elif options.by:
         rows = _type_rows(scores, options.by)
         emit(rows, format=options.format, payload={"types": rows}, out=options.out)
     else:
@@ -70,12 +125,36 @@ def main(arguments: Sequence[str]) -> None:
             out=options.out,
             table_rows=_wide_rows(scores, by_sentence),
         )
-    if options.format in ("table", "latex") and not options.quiet:
-        for metric in metrics:
-            notice(next(iter(scores[metric].values())).signature)
 
 
-Scores = Mapping[Metric, Mapping[str, Score]]
+def _weighted(metric: Metric, path: str) -> Metric:
+    """Return gotoscorer with the weights of a file; other metrics as they are."""
+    return replace(metric, weights=path) if isinstance(metric, GotoScorer) else metric
+
+
+def _save_weights(metrics: Sequence[Metric], inputs: Inputs, path: str, runtime: Runtime) -> None:
+    """Learn gotoscorer's weights from the systems and write them."""
+    for metric in metrics:
+        if isinstance(metric, GotoScorer) and inputs.references is not None:
+            found = metric.learn(inputs.sources, inputs.systems, inputs.references, runtime=runtime)
+            found.save(path)
+            return
+    raise InputError(
+        "--save-weights needs gotoscorer among the metrics, and references (--ref or --gold)."
+    )
+
+
+def _plan(metric: Metric, inputs: Inputs, runtime: Runtime) -> str:
+    """Return what a language model would be asked: one prompt, and how many there are."""
+    if not isinstance(metric, LlmS):
+        raise InputError(
+            f"{metric.label} asks no language model; --dry-run is for llm-s and llm-e."
+        )
+    plan = metric.plan(inputs.sources, inputs.systems, runtime=runtime)
+    return (
+        f"{metric.label}: {plan.requests} requests, {plan.kept} of them answered already, "
+        f"{plan.characters} characters of prompts in all. The first prompt:\n\n{plan.prompt}\n"
+    )
 
 
 def _typed(metric: Metric) -> EditOverlap:

@@ -38,7 +38,7 @@ from learnedgec.references import References
 from learnedgec.runtime import Runtime
 from learnedgec.text import check_lengths
 
-__all__ = ["Floats", "Metric", "Score", "Statistics"]
+__all__ = ["Floats", "Metric", "Score", "Statistics", "score_metrics"]
 
 Floats = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -371,3 +371,29 @@ class Metric(ABC):
                     f"sentence {number} has no reference and {self.name} needs one; "
                     "add a reference or leave the sentence out."
                 )
+
+
+def score_metrics(
+    metrics: Sequence[Metric],
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    references: References | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> dict[Metric, dict[str, Score]]:
+    """Score several systems with several metrics; metrics with equal statistics share them.
+
+    `m2` and `sentm2` differ in the aggregate alone, so the edits are extracted once.
+    """
+    kept: dict[Metric, dict[str, Statistics]] = {}
+    scores: dict[Metric, dict[str, Score]] = {}
+    for metric in metrics:
+        key = metric.for_statistics
+        if key not in kept:
+            kept[key] = metric.statistics_of_systems(sources, systems, references, runtime=runtime)
+        signature = metric.signature(references, runtime=runtime)
+        scores[metric] = {
+            system: metric.score_of(statistics, signature=signature)
+            for system, statistics in kept[key].items()
+        }
+    return scores

@@ -221,3 +221,63 @@ def test_the_sample_is_ranked_as_it_should_be(
     gleu = {record["system"]: record["score"] for record in scores if record["metric"] == "gleu"}
     assert sorted(gleu, key=gleu.__getitem__) == ["weak", "eager", "careful", "strong"]
     assert len(scores) == 8
+
+
+def test_edits_are_shown_plain_in_a_pipe(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "gold.m2").write_text(
+        "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\nS Fine .\n"
+    )
+    words = ["score", "--gold", str(files / "gold.m2"), "--hyp", str(files / "bad.txt"), "--quiet"]
+    assert main([*words, "--metric", "m2", "--show", "edits"]) == 0
+    out = capsys.readouterr().out
+    assert "  - 1:2     go → goes  [R:VERB:SVA]\n" in out
+    assert "\x1b" not in out
+    assert main([*words, "--metric", "m2", "--show", "edits", "--format", "json"]) == 0
+    edits = json.loads(capsys.readouterr().out)["edits"]
+    assert [(edit["sentence"], edit["edit"]) for edit in edits] == [(1, "missed"), (2, "unmatched")]
+    assert main([*words, "--metric", "gleu", "--show", "edits"]) == 2
+    assert "gleu does not compare edits" in capsys.readouterr().err
+
+
+def test_a_dry_run_asks_nothing(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
+    arguments = ("--hyp", str(files / "good.txt"), "--dry-run")
+    code, out, _ = score(*arguments, metric="llm-s")
+    assert code == 0
+    assert out.startswith("llm-s: 2 requests, 0 of them answered already")
+    assert "He goes home ." in out
+    assert "asks no language model" in score(*arguments, metric="gleu")[2]
+
+
+def test_difficulty_weights_are_saved_and_used(
+    score: Callable[..., tuple[int, str, str]], files: Path
+) -> None:
+    both = ("--hyp", str(files / "good.txt"), str(files / "bad.txt"))
+    weights = str(files / "weights.json")
+    learned = score(*both, "--format", "json", "--save-weights", weights, metric="gotoscorer")
+    used = score(*both[:2], "--format", "json", "--weights", weights, metric="gotoscorer")
+    first, again = (json.loads(printed[1])["scores"][0] for printed in (learned, used))
+    assert first["system"] == again["system"] == "good"
+    assert again["score"] == pytest.approx(first["score"])
+    assert again["details"] == pytest.approx(first["details"])
+    code, _, err = score(*both, "--save-weights", weights)
+    assert code == 2
+    assert "--save-weights needs gotoscorer" in err
+
+
+def test_metrics_with_equal_statistics_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from learnedgec.metrics.base import score_metrics
+    from learnedgec.metrics.edit_overlap import M2
+    from learnedgec.metrics.names import parse_metric
+    from learnedgec.references import References
+
+    calls = []
+    compute = M2.compute
+    monkeypatch.setattr(M2, "compute", lambda *args: calls.append(1) or compute(*args))
+    metrics = [parse_metric("m2"), parse_metric("sentm2"), parse_metric("m2(beta=1.0)")]
+    sources, references = ["He go .", "Fine ."], References.from_texts(["He goes .", "Fine ."])
+    shared = score_metrics(metrics, sources, {"a": ["He goes .", ""]}, references)
+    assert len(calls) == 1
+    for metric in metrics:
+        alone = metric.score(sources, ["He goes .", ""], references)
+        assert shared[metric]["a"].value == alone.value
+        assert shared[metric]["a"].signature == alone.signature
