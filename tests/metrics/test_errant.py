@@ -3,6 +3,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from learnedgec.metrics.base import Score
 from learnedgec.metrics.edit_overlap import TIERS, Errant, overlap_statistics
 from learnedgec.metrics.names import load_metric, parse_metric
 from learnedgec.references import Reference, References
+from learnedgec.text import read_lines
 
 NAME = "en-ewt-sm"
 SOURCE = "a b c d e f"
@@ -277,3 +279,16 @@ def test_unusable_parameters() -> None:
         parse_metric("errant(mode='spans', annotator='en-ewt-sm')")
     with pytest.raises(InputError, match="reference without edits"):
         Errant(annotator=NAME).compare(["a"], [()], References.from_texts(["b"]))
+
+
+@pytest.mark.realdata
+def test_published_score_of_a_system(mirror: Path) -> None:
+    """SEEDA's README gives GECToR-ens 61.43, with another English pipeline."""
+    data = next((mirror / "pygongnlp" / "PT-M2").iterdir()) / "data"
+    outputs = next((mirror / "tmu-nlp" / "SEEDA").iterdir()) / "outputs" / "all"
+    score = Errant(annotator=NAME).score(
+        read_lines(data / "source"),
+        read_lines(outputs / "GECToR-ens.txt"),
+        References.from_files(*(data / "reference" / name for name in ("ref0", "ref1"))),
+    )
+    assert 100 * score.value == pytest.approx(61.43, abs=0.5)
