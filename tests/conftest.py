@@ -1,16 +1,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from learnedgec.references import References
-from learnedgec.text import read_lines
-
-SAMPLE_FOLDER = Path(__file__).parent.parent / "data" / "sample"
+from embedded import Sample, read_sample
 
 
 @pytest.fixture
@@ -22,25 +16,9 @@ def mirror() -> Path:
     return Path(root)
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The embedded sample, read."""
-
-    folder: Path
-    sources: Sequence[str]
-    systems: dict[str, list[str]]
-    references: References
-
-
 @pytest.fixture(scope="session")
 def sample() -> Sample:
-    sources = read_lines(SAMPLE_FOLDER / "source.txt")
-    return Sample(
-        SAMPLE_FOLDER,
-        sources,
-        {path.stem: read_lines(path) for path in sorted((SAMPLE_FOLDER / "systems").glob("*.txt"))},
-        References.from_m2(SAMPLE_FOLDER / "gold.m2", sources),
-    )
+    return read_sample()
 
 
 @pytest.fixture(scope="session")

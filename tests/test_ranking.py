@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import Sample
+from embedded import Sample
 
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric, Statistics

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE_FOLDER
+from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
 

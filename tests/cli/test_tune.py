@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE_FOLDER
+from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
 from learnedgec.errors import FormatError, UnknownNameError

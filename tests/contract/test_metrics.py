@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Sample
+from embedded import Sample
 
 from learnedgec.errors import InputError, LengthError, ParameterError
 from learnedgec.metrics.base import Metric

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Sample
+from embedded import Sample
 
 from learnedgec.edits.annotator import (
     default_annotator,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Sample
+from embedded import Sample
 
 from learnedgec.benchmarks.names import load_benchmark
 from learnedgec.errors import MissingDependencyError, OutputError

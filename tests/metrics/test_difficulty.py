@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Sample
+from embedded import Sample
 
 from learnedgec.errors import FormatError, InputError, ParameterError
 from learnedgec.m2 import AnnotatedSentence, Edit

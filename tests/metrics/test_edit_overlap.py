@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Sample
+from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from max_match_oracle import oracle_choice

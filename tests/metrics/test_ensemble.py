@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import Sample
+from embedded import Sample
 
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric

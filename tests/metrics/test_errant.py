@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Sample
+from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import Sample
+from embedded import Sample
 from scipy.stats import spearmanr
 from tiny_causal import save_causal
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chat_server import Call, ChatServer, body, fail, say
-from conftest import Sample
+from embedded import Sample
 from tiny_causal import save_causal
 
 from learnedgec.chat import Endpoint

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import Sample
+from embedded import Sample
 from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from learnedgec import encoding

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Sample
+from embedded import Sample
 
 from learnedgec.cli.show import edit_rows
 from learnedgec.edits.annotator import extract_edits

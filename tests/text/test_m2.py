@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE_FOLDER
+from embedded import SAMPLE_FOLDER
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import SAMPLE_FOLDER
+from embedded import SAMPLE_FOLDER
 
 from learnedgec.catalog.ratings import Rating, load_ratings
 from learnedgec.errors import ConfigError, LearnedgecError
