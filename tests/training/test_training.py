@@ -118,10 +118,11 @@ def test_unknown_key_is_named_before_any_work(tmp_path: Path, tiny_encoder: Path
 
     with pytest.raises(ArgumentError, match=r"(?s)data.*bach_size"):
         train(options(tmp_path, tiny_encoder, "x", "--data.bach_size", "3"), progress=False)
-    config = tmp_path / "wrong.yaml"
-    config.write_text("modle: {}\n")
+    arguments = options(tmp_path, tiny_encoder, "x")
+    config = tmp_path / "config.yaml"
+    config.write_text(config.read_text() + "modle: {}\n")
     with pytest.raises(ArgumentError, match="modle"):
-        train(["--config", str(config), "--name", "x"], progress=False)
+        train(arguments, progress=False)
 
 
 def test_head_without_ratings_is_refused(tmp_path: Path, tiny_encoder: Path) -> None:
