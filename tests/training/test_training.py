@@ -120,7 +120,7 @@ def test_unknown_key_is_named_before_any_work(tmp_path: Path, tiny_encoder: Path
         train(options(tmp_path, tiny_encoder, "x", "--data.bach_size", "3"), progress=False)
     arguments = options(tmp_path, tiny_encoder, "x")
     config = tmp_path / "config.yaml"
-    config.write_text(config.read_text() + "modle: {}\n")
+    config.write_text(config.read_text() + "modle: {dropout: 0.2}\n")
     with pytest.raises(ArgumentError, match="modle"):
         train(arguments, progress=False)
 
