@@ -13,6 +13,8 @@ def main(arguments: Sequence[str]) -> None:
 
     words = [word for word in arguments if word != "--quiet"]
     result = train(words, progress=len(words) == len(arguments))
+    if result is None:
+        return
     emit(
         [
             {"part": part, "head": head, **found}

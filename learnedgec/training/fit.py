@@ -88,12 +88,15 @@ _TRAINER_DEFAULTS = {
 }
 
 
-def train(arguments: Sequence[str], *, progress: bool = True) -> Result:
+def train(arguments: Sequence[str], *, progress: bool = True) -> Result | None:
     """Run `learnedgec train`: returns when the package is written.
 
     Args:
         arguments: as on the command line: `["--config", "configs/some-mini.yaml", …]`.
         progress: show progress bars on stderr.
+
+    Returns:
+        The package and its correlations; `None` on every process of several but the first.
 
     Raises:
         ConfigError: an unknown key or an unusable value; the message names the key path.
@@ -115,7 +118,7 @@ def train(arguments: Sequence[str], *, progress: bool = True) -> Result:
         return _fit(parsed)
 
 
-def _fit(parsed: LightningCLI) -> Result:
+def _fit(parsed: LightningCLI) -> Result | None:
     """Fit, choose the best checkpoint, evaluate on dev and test, and write the package."""
     config: Any = parsed.config
     module: EvaluatorModule = parsed.model
@@ -145,6 +148,8 @@ def _fit(parsed: LightningCLI) -> Result:
     )
     if trainer.interrupted:
         raise KeyboardInterrupt
+    if not trainer.is_global_zero:
+        return None
     state = torch.load(folder / "best.ckpt", map_location="cpu", weights_only=False)
     module.load_state_dict(state["state_dict"])
     model = float16_round_trip(module.model).eval()
@@ -155,17 +160,16 @@ def _fit(parsed: LightningCLI) -> Result:
         part: correlations(evaluator, data.load()[part], runtime=runtime)
         for part in ("dev", "test")
     }
-    if trainer.is_global_zero:
-        write_package(
-            package,
-            model.cpu(),
-            module.tokenizer,
-            configuration=configuration,
-            data=data.fingerprint(),
-            results=results,
-            seed=config.seed_everything,
-            encoder=module.encoder_name,
-        )
+    write_package(
+        package,
+        model.cpu(),
+        module.tokenizer,
+        configuration=configuration,
+        data=data.fingerprint(),
+        results=results,
+        seed=config.seed_everything,
+        encoder=module.encoder_name,
+    )
     return Result(package, results)
 
 

@@ -130,9 +130,10 @@ class EvaluatorModule(lightning.LightningModule):
         """Log each head's Pearson correlation on the dev part, and their mean."""
         found = self.correlations.compute()
         self.correlations.reset()
-        self.log_dict(found)
+        # Computed over all processes already; the mean of equal numbers keeps the loggers content.
+        self.log_dict(found, sync_dist=True)
         mean = torch.stack(list(found.values())).nan_to_num().mean()
-        self.log("dev/pearson", mean, prog_bar=True)
+        self.log("dev/pearson", mean, prog_bar=True, sync_dist=True)
 
     def configure_optimizers(self) -> Any:
         """Return AdamW with linear warm-up and decay."""

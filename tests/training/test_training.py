@@ -48,8 +48,15 @@ def options(tmp_path: Path, encoder: Path, name: str, *extra: str) -> list[str]:
     return ["--config", str(config), "--name", name, *places, *extra]
 
 
+def package_of(arguments: list[str]) -> Path:
+    result = train(arguments, progress=False)
+    assert result is not None
+    return result.package
+
+
 def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None:
     result = train(options(tmp_path, tiny_encoder, "tiny"), progress=False)
+    assert result is not None
     ratings = load_ratings(str(SAMPLE_FOLDER))
     evaluator = Evaluator.load(str(result.package))
     predicted = evaluator.predict([r.source for r in ratings], [r.hypothesis for r in ratings])
@@ -89,7 +96,7 @@ def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None
 def test_resume_gives_the_same_weights_as_no_interruption(
     tmp_path: Path, tiny_encoder: Path
 ) -> None:
-    whole = train(options(tmp_path, tiny_encoder, "whole"), progress=False).package
+    whole = package_of(options(tmp_path, tiny_encoder, "whole"))
     # 18 steps an epoch: step 40 lies inside the third epoch, and every fifth step is kept.
     program = (
         "import os, sys; from learnedgec.training import fit, module;"
@@ -104,7 +111,7 @@ def test_resume_gives_the_same_weights_as_no_interruption(
     assert not (tmp_path / "checkpoints" / "killed").exists()
     last = torch.load(tmp_path / "runs" / "killed" / "last.ckpt", weights_only=False)
     assert last["global_step"] == 40
-    resumed = train([*arguments, "--resume"], progress=False).package
+    resumed = package_of([*arguments, "--resume"])
     from safetensors.torch import load_file
 
     first, second = (load_file(folder / "model.safetensors") for folder in (whole, resumed))
