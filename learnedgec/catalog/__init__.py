@@ -1,6 +1,6 @@
 """Public datasets: where they come from (`files`) and how each kind is read; one module per kind."""
 
-from learnedgec.catalog.cases import Case, Pair, load_cases, read_cases
+from learnedgec.catalog.cases import Case, Pair, load_cases, read_cases, write_cases
 from learnedgec.catalog.files import DATASETS, Dataset, File, Status, dataset, fetch, path, verify
 from learnedgec.catalog.judgements import Ranking, read_appraise, read_pairs
 from learnedgec.catalog.leakage import check_leakage, overlapping
@@ -36,4 +36,5 @@ __all__ = [
     "read_ratings",
     "sample_folder",
     "verify",
+    "write_cases",
 ]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 
 from learnedgec.catalog.files import path
-from learnedgec.errors import FormatError, UnknownNameError
-from learnedgec.text import PathLike, read_lines
+from learnedgec.errors import FormatError, InputError, UnknownNameError
+from learnedgec.text import PathLike, read_jsonl, read_lines, write_lines
 
-__all__ = ["CASES", "Case", "Pair", "load_cases", "read_cases"]
+__all__ = ["CASES", "Case", "Pair", "load_cases", "read_cases", "write_cases"]
 
-CASES = ("robustgec:bea19", "robustgec:conll14", "robustgec:tem8")
-VARIANTS = 5
-_LABELS = tuple(f"{prefix}-{side}" for prefix in ("O", *(f"A{n + 1}" for n in range(VARIANTS))) for side in "ST")  # fmt: skip
+CASES = ("robustgec:conll14", "robustgec:bea19", "robustgec:tem8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An original sentence and five variants whose context alone was changed, each with its target."""
+    """An original sentence and variants whose context alone was changed, each with its target.
+
+    RobustGEC has five variants of each sentence; cases of one's own may have any number.
+    """
 
     original: Pair
     variants: tuple[Pair, ...]
@@ -53,12 +56,17 @@ def load_cases(name: str) -> list[Case]:
 
 
 def read_cases(path: PathLike) -> list[Case]:
-    r"""Read cases in RobustGEC's format: blocks of `O-S`, `O-T`, `A1-S`, `A1-T`, …, `A5-T` lines.
+    r"""Read cases in RobustGEC's format, or from JSON Lines.
 
-    Each line is a label, a space and a sentence; a blank line ends a block.
+    RobustGEC's are blocks of `O-S`, `O-T`, `A1-S`, `A1-T`, …, `A5-T` lines, each a label, a space and a
+    sentence. A block ends at a blank line or the next `O-S`, and has as many variants as the first one.
+
+    A file named `.jsonl` (or `.jsonl.gz`) has an object a line, with any number of variants from one on:
+
+        {"source": "…", "target": "…", "variants": [{"source": "…", "target": "…"}, …]}
 
     Raises:
-        FormatError: a line is not the one that comes next in a block.
+        FormatError: a line is not the one that comes next in a block, or not such an object.
 
     Example:
         >>> import pathlib, tempfile
@@ -68,23 +76,94 @@ def read_cases(path: PathLike) -> list[Case]:
         >>> read_cases(path)[0].variants[0]
         Pair(source='A1 go .', target='A1 goes .')
     """
+    return _read_objects(path) if _is_jsonl(path) else _read_blocks(path)
+
+
+def write_cases(path: PathLike, cases: Iterable[Case]) -> None:
+    """Write cases as JSON Lines if the file is named so, else as blocks; `read_cases` reads both.
+
+    Raises:
+        InputError: blocks, and a case has not as many variants as the first.
+    """
+    if _is_jsonl(path):
+        objects = (
+            {**asdict(c.original), "variants": [asdict(v) for v in c.variants]} for c in cases
+        )
+        write_lines(path, (json.dumps(each, ensure_ascii=False) for each in objects))
+        return
+    lines: list[str] = []
+    size = 0
+    for case in cases:
+        size = size or len(case.pairs)
+        if len(case.pairs) != size:
+            raise InputError(
+                f"{path}: cases with {size - 1} and {len(case.pairs) - 1} variants cannot be written as "
+                "blocks; name the file .jsonl."
+            )
+        sentences = [text for pair in case.pairs for text in (pair.source, pair.target)]
+        lines += [f"{_label(place)} {text}" for place, text in enumerate(sentences)]
+        lines.append("")
+    write_lines(path, lines)
+
+
+def _is_jsonl(path: PathLike) -> bool:
+    return os.fspath(path).removesuffix(".gz").endswith(".jsonl")
+
+
+def _label(place: int) -> str:
+    """Return how the line at a place of a block starts: `O-S`, `O-T`, `A1-S` and so on."""
+    variant, target = divmod(place, 2)
+    return f"{f'A{variant}' if variant else 'O'}-{'T' if target else 'S'}"
+
+
+def _read_blocks(path: PathLike) -> list[Case]:
     cases: list[Case] = []
     block: list[str] = []
-    for number, line in enumerate(read_lines(path), 1):
-        if not line and not block:
-            continue
+    size = 0
+    # The blank line at the end ends the last block.
+    for number, line in enumerate([*read_lines(path), ""], 1):
         label, _, sentence = line.partition(" ")
-        if label != _LABELS[len(block)]:
-            raise FormatError(
-                f"{path}:{number}: a line starting with {_LABELS[len(block)]!r} was expected, not "
-                f"{line[:60]!r}."
-            )
-        block.append(sentence)
-        if len(block) == len(_LABELS):
+        begins = label == _label(0)
+        if block and (not line or begins):
+            size = size or len(block)
+            if len(block) < max(size, 4) or len(block) % 2:
+                raise FormatError(
+                    f"{path}:{number}: the block before this line ends before its "
+                    f"{_label(len(block))!r} line."
+                )
             cases.append(_case(block))
             block = []
-    if block:
-        raise FormatError(f"{path}: the last block ends before its {_LABELS[len(block)]!r} line.")
+        if not line:
+            continue
+        expected = _label(0 if size and len(block) == size else len(block))
+        if label != expected:
+            raise FormatError(
+                f"{path}:{number}: a line starting with {expected!r} was expected, not {line[:60]!r}."
+            )
+        block.append(sentence)
+    if not cases:
+        raise FormatError(f"{path}: there is no case; blocks of 'O-S', 'O-T', … were expected.")
+    return cases
+
+
+def _read_objects(path: PathLike) -> list[Case]:
+    cases = []
+    for number, record in enumerate(read_jsonl(path, ("source", "target", "variants")), 1):
+        variants = record["variants"]
+        if not isinstance(variants, list) or not variants:
+            raise FormatError(f"{path}:{number}: 'variants' must be a list with a variant or more.")
+        for each in (record, *variants):
+            if not isinstance(each, dict) or not all(
+                isinstance(each.get(key), str) and "\n" not in each[key]
+                for key in ("source", "target")
+            ):
+                raise FormatError(
+                    f"{path}:{number}: 'source' and 'target' must be texts on one line, of the original "
+                    "and of every variant."
+                )
+        cases.append(
+            _case([each[key] for each in (record, *variants) for key in ("source", "target")])
+        )
     return cases
 
 

@@ -16,8 +16,9 @@ from learnedgec.catalog import (
     read_appraise,
     read_cases,
     read_pairs,
+    write_cases,
 )
-from learnedgec.errors import FormatError, LengthError, UnknownNameError
+from learnedgec.errors import FormatError, InputError, LengthError, UnknownNameError
 
 PutDataset = Callable[[str, dict[str, str]], None]
 
@@ -90,15 +91,57 @@ def test_cases(tmp_path: Path) -> None:
     file = write(tmp_path / "para.txt", f"{BLOCK}\n{BLOCK}\n")
     case = Case(Pair("O go .", ""), tuple(Pair(f"A{n} go .", "") for n in range(1, 6)))
     assert read_cases(file) == [case, case]
+    assert read_cases(write(tmp_path / "joined.txt", BLOCK + BLOCK)) == [case, case]
     assert [pair.source for pair in case.pairs] == ["O go .", *(f"A{n} go ." for n in range(1, 6))]
+
+
+@pytest.mark.parametrize("name", ["para.txt", "cases.jsonl", "cases.jsonl.gz"])
+def test_cases_with_another_number_of_variants_are_written_and_read(
+    tmp_path: Path, name: str
+) -> None:
+    pair = Pair("He go “ home ” .", "He goes “ home ” .")
+    cases = [Case(pair, (Pair("", "She goes ."), pair)), Case(pair, (pair, pair))]
+    write_cases(tmp_path / name, cases)
+    assert read_cases(tmp_path / name) == cases
+
+
+def test_cases_with_different_numbers_of_variants_are_no_blocks(tmp_path: Path) -> None:
+    pair = Pair("a", "b")
+    cases = [Case(pair, (pair,)), Case(pair, (pair, pair))]
+    write_cases(tmp_path / "cases.jsonl", cases)
+    assert read_cases(tmp_path / "cases.jsonl") == cases
+    with pytest.raises(InputError, match="cases with 1 and 2 variants"):
+        write_cases(tmp_path / "para.txt", cases)
+    assert not (tmp_path / "para.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"source": "a", "target": "b"}', "1: the key 'variants' is missing"),
+        ('{"source": "a", "target": "b", "variants": []}', "with a variant or more"),
+        ('{"source": "a", "target": "b", "variants": ["a"]}', "texts on one line"),
+        ('{"source": "a", "target": 1, "variants": [{"source": "a", "target": "b"}]}', "texts on"),
+        (
+            r'{"source": "a\n", "target": "b", "variants": [{"source": "a", "target": "b"}]}',
+            "texts on",
+        ),
+    ],
+)
+def test_bad_objects_name_the_line(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        read_cases(write(tmp_path / "cases.jsonl", line + "\n"))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (BLOCK.replace("A2-S", "A3-S"), r"para\.txt:5: a line starting with 'A2-S'"),
-        (BLOCK.replace("A5-T\n", ""), "the last block ends before its 'A5-T' line"),
-        (BLOCK.replace("A1-T\n", "A1-T\n\n"), r"para\.txt:5: a line starting with 'A2-S'"),
+        (BLOCK.replace("A5-T\n", ""), "the block before this line ends before its 'A5-T' line"),
+        (BLOCK.replace("A1-T\n", "A1-T\n\n"), r"para\.txt:6: a line starting with 'O-S'"),
+        (BLOCK + BLOCK[: BLOCK.index("A4")], r"para\.txt:21: the block .* before its 'A4-S' line"),
+        (BLOCK[: BLOCK.index("A1-S")], "ends before its 'A1-S' line"),
+        ("\n", "there is no case"),
     ],
 )
 def test_bad_cases_name_the_line(tmp_path: Path, text: str, message: str) -> None:
