@@ -39,6 +39,7 @@ __all__ = [
     "autocast",
     "batches",
     "checkpoint_digest",
+    "cosines",
     "group_by_length",
     "load_model",
     "load_pretrained",
@@ -46,6 +47,7 @@ __all__ = [
     "locate",
     "padded_batches",
     "run",
+    "sentence_vectors",
     "token_states",
     "tokenise",
     "torch_device",
@@ -511,6 +513,48 @@ def mean_pool(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Return the mean over real tokens: (B, T, H) and (B, T) to (B, H)."""
     weights = mask.unsqueeze(-1).to(states.dtype)
     return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def sentence_vectors(
+    name: str,
+    texts: Sequence[str],
+    runtime: Runtime,
+    *,
+    max_length: int | None = None,
+    description: str = "encoding",
+) -> npt.NDArray[np.float64]:
+    """Return each text's mean over all tokens of a pretrained encoder's last states.
+
+    Args:
+        name: of the encoder; it is used as it is, not fine-tuned.
+        texts: N texts; each distinct one is encoded once. [CLS] and [SEP] are in the mean.
+        runtime: device, precision, batches, progress.
+        max_length: longest text in tokens; longer ones are cut.
+        description: what the progress bar says.
+
+    Returns:
+        float64 (N, H).
+    """
+    model = load_model(name, runtime)
+    return run(
+        lambda batch: mean_pool(
+            model(**model_inputs(batch, model)).last_hidden_state, batch["attention_mask"]
+        ),
+        load_tokenizer(name),
+        list(texts),
+        runtime,
+        max_length=max_length,
+        description=description,
+    ).astype(np.float64)
+
+
+def cosines(
+    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the cosine of each row of one matrix with that of another: (N, H) twice to (N,)."""
+    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    found: npt.NDArray[np.float64] = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
+    return found
 
 
 def model_inputs(batch: Mapping[str, torch.Tensor], model: Any) -> Batch:

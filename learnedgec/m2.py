@@ -26,6 +26,7 @@ __all__ = [
     "format_m2",
     "parse_m2",
     "read_m2",
+    "without_overlaps",
     "write_m2",
 ]
 
@@ -93,6 +94,20 @@ def apply_edits(source: str, edits: Iterable[Edit]) -> str:
         output += edit.correction.split()
         position = edit.end
     return " ".join(output + tokens[position:])
+
+
+def without_overlaps(edits: Iterable[Edit]) -> list[Edit]:
+    """Return the edits by position, leaving out those that overlap an earlier one.
+
+    Some gold edits of one annotator overlap (CoNLL-13 and -14 have such) and cannot be applied together.
+    """
+    kept: list[Edit] = []
+    end = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.start >= end:
+            kept.append(edit)
+            end = edit.end
+    return kept
 
 
 def _parse_annotation(line: str, place: str, length: int) -> tuple[int, Edit | None]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from learnedgec.errors import InputError
-from learnedgec.m2 import AnnotatedSentence, Edit, apply_edits, read_m2
+from learnedgec.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, without_overlaps
 from learnedgec.text import PathLike, check_lengths, read_lines
 
 __all__ = ["Reference", "References"]
@@ -81,7 +81,7 @@ class References(Sequence[tuple[Reference, ...]]):
         return cls(
             tuple(
                 tuple(
-                    Reference(_apply_gold(block.source, edits), edits, annotator)
+                    Reference(apply_edits(block.source, without_overlaps(edits)), edits, annotator)
                     for annotator, edits in block.annotations.items()
                 )
                 for block in blocks
@@ -129,14 +129,3 @@ class References(Sequence[tuple[Reference, ...]]):
     def texts(self) -> list[list[str]]:
         """Return the reference texts of each sentence."""
         return [[reference.text for reference in row] for row in self.rows]
-
-
-def _apply_gold(source: str, edits: Sequence[Edit]) -> str:
-    """Apply gold edits, leaving out those that overlap an earlier one (CoNLL-13 and -14 have some)."""
-    kept: list[Edit] = []
-    end = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        if edit.start >= end:
-            kept.append(edit)
-            end = edit.end
-    return apply_edits(source, kept)

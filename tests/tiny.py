@@ -89,13 +89,14 @@ def save_evaluator(folder: Path, seed: int = 0) -> Path:
     model = EvaluatorModel.from_encoder(BertModel(configuration(len(made))), heads, max_tokens=256)
     for head in model.heads.values():
         torch.nn.init.normal_(head.weight, std=1.0)
-    part = {"ratings": 1, "sha256": ""}
+    part = {"ratings": 1, "pairs": 0, "cases": 0, "sha256": ""}
     write_package(
         folder,
         float16_round_trip(model),
         made,
         configuration="name: tiny\n",
-        data={"ratings": ["none"], "auxiliary": [], "split": "by-source", "split_seed": 0}
+        data={"datasets": ["none"], "ratings": ["none"], "auxiliary": [], "pairs": {}, "cases": {}}
+        | {"split": "by-source", "split_seed": 0}
         | dict.fromkeys(("train", "dev", "test"), part),
         results={},
         seed=seed,

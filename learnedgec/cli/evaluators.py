@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
                 "evaluator": name,
                 "heads": " ".join(manifest["heads"]),
                 "encoder": manifest["encoder"],
-                "trained on": " ".join(manifest["data"]["ratings"]),
+                "trained on": " ".join(manifest["data"]["datasets"]),
                 "where": str(folder),
             }
         )

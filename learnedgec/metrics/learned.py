@@ -5,27 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.special import expit
 
 from learnedgec.encoding import (
     Item,
     checkpoint_digest,
+    cosines,
     load_model,
     load_tokenizer,
     locate,
     model_inputs,
     run,
+    sentence_vectors,
 )
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluator import Evaluator
 from learnedgec.metrics.base import Array, Floats, Metric, Statistics
-from learnedgec.packages import is_package, list_evaluators
+from learnedgec.packages import check_package, find_evaluator, is_package, list_evaluators
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
 
-__all__ = ["Some"]
+__all__ = ["Impara", "Some"]
 
 DIMENSIONS = ("grammaticality", "fluency", "meaning")
 _MAX_LENGTH = 128
@@ -124,6 +127,106 @@ class Some(Metric):
         return {"sha256": ",".join(dict.fromkeys(digests)), "dtype": runtime.dtype}
 
 
+@dataclass(frozen=True)
+class Impara(Metric):
+    """IMPARA: the estimated quality of the hypothesis, if it is similar enough to the source, else 0.
+
+    `activation(quality(hypothesis))` where cos(v(source), v(hypothesis)) > θ, else 0; v is the mean over all
+    tokens of a pretrained encoder's last states. The quality estimator has learned from pairs of partly
+    corrected sentences which side has more of the impact (`learnedgec.training.impact`). The system score
+    is the mean over sentences.
+
+    Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
+    2022). The scores in SEEDA's tables are those of the bare output, `activation='none'`. With it a
+    rejected hypothesis still gets 0, as in the authors' code, which is no longer the lowest score.
+
+    Attributes:
+        quality: an evaluator package with the head `quality`, or a directory or hub id with a sequence
+            classifier of one label (the layout of `gotutiyan/IMPARA-QE`), read at up to 128 tokens.
+        similarity: the encoder for the similarity, not fine-tuned; by default the one that the package was
+            trained from, and `bert-base-cased`, the paper's, beside a sequence classifier.
+        threshold: θ, the paper's 0.9; −1 lets everything pass.
+        activation: `sigmoid`, so that scores lie between 0 and 1, or `none`.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> parse_metric("impara(threshold=0.8)").label
+        'impara(threshold=0.8)'
+    """
+
+    name: ClassVar[str] = "impara"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
+    quality: str = "impara-mini"
+    similarity: str | None = None
+    threshold: float = 0.9
+    activation: Literal["sigmoid", "none"] = "sigmoid"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `quality`, the bare output, and `similarity`, both float64 (N,)."""
+        if _package(self.quality):
+            rated = _package_ratings(self.quality, ["quality"], sources, hypotheses, runtime)
+            quality = rated["quality"]
+        else:
+            quality = _classifier_ratings(self.quality, "quality", sources, hypotheses, runtime)
+        vectors = sentence_vectors(
+            self._encoder(),
+            [*sources, *hypotheses],
+            runtime,
+            max_length=_MAX_LENGTH,
+            description="similarity",
+        )
+        similarity = cosines(vectors[: len(sources)], vectors[len(sources) :])
+        return Statistics({"quality": quality, "similarity": similarity})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the activated quality, 0 where the similarity is at most the threshold."""
+        quality = statistics["quality"]
+        if self.activation == "sigmoid":
+            quality = expit(quality)
+        scores: Floats = np.where(statistics["similarity"] > self.threshold, quality, 0.0)
+        return scores
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the mean similarity and the share of hypotheses that were rejected."""
+        similarity = statistics["similarity"]
+        return {
+            "similarity": float(similarity.mean()),
+            "rejected": float(np.mean(similarity <= self.threshold)),
+        }
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return the bare quality and the similarity."""
+        return {name: statistics[name] for name in ("quality", "similarity")}
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the SHA-256 of both models' weights, which encoder it is, and the precision."""
+        encoder = self._encoder()
+        packaged = _package(self.quality)
+        return {
+            "sha256": Evaluator.load(self.quality, runtime=runtime).digest
+            if packaged
+            else checkpoint_digest(self.quality),
+            "encoder": encoder,
+            "encoder-sha256": checkpoint_digest(encoder),
+            "dtype": runtime.dtype,
+        }
+
+    def _encoder(self) -> str:
+        """Return the name of the encoder that measures similarity."""
+        if self.similarity is not None:
+            return self.similarity
+        if _package(self.quality):
+            return str(check_package(find_evaluator(self.quality))["encoder"])
+        return "bert-base-cased"
+
+
 def _package(name: str) -> bool:
     """Return whether a model's name means an evaluator package rather than a bare classifier."""
     return is_package(Path(name).expanduser()) or name in list_evaluators()
@@ -141,8 +244,8 @@ def _package_ratings(
     absent = [dimension for dimension in dimensions if dimension not in evaluator.heads]
     if absent:
         raise ModelError(
-            f"the evaluator {name} has the heads {', '.join(evaluator.heads)} but not {absent[0]}; "
-            "some needs grammaticality, fluency and meaning."
+            f"the evaluator {name} has the heads {', '.join(evaluator.heads)} but not {absent[0]}, "
+            "which this metric reads; name an evaluator that has it."
         )
     return evaluator.predict(sources, hypotheses, dimensions, runtime=runtime)
 

@@ -80,6 +80,10 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.learned:Some",
         "learned grammaticality, fluency and meaning, without references",
     ),
+    "impara": Entry(
+        "learnedgec.metrics.learned:Impara",
+        "learned quality of the hypothesis where it is similar to the source, without references",
+    ),
     "ensemble": Entry(
         "learnedgec.metrics.ensemble:Ensemble",
         "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)",

@@ -1,212 +1,160 @@
-"""Examples for training: human ratings, split honestly, batched by length, resumable in mid-epoch."""
+"""The LightningDataModule: ratings, ranked pairs and cases from their names to padded batches."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-import random
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as lightning
 import torch
 from datasets import Dataset
-from torch.utils.data import DataLoader, Sampler
 
+from learnedgec.catalog.cases import load_cases
 from learnedgec.catalog.leakage import check_leakage
-from learnedgec.catalog.ratings import Rating, load_ratings
+from learnedgec.catalog.ratings import load_ratings
 from learnedgec.encoding import Batch, pad
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError
+from learnedgec.runtime import Runtime
+from learnedgec.training.examples import (
+    PARTS,
+    Example,
+    Split,
+    case_examples,
+    pair_examples,
+    rating_examples,
+    split_examples,
+)
+from learnedgec.training.loading import LengthBatchSampler, ResumableLoader
+from learnedgec.training.pairs import PairSource, RankedPair
 
-__all__ = ["LengthBatchSampler", "RatingsData", "ResumableLoader", "Split", "split_ratings"]
-
-Split = Literal["by-source", "paper-random"]
-PARTS = ("train", "dev", "test")
-_BUCKET_BATCHES = 50
-
-
-def split_ratings(
-    ratings: Sequence[Rating], split: Split, seed: int = 0
-) -> dict[str, list[Rating]]:
-    """Divide ratings into train, dev and test, 8:1:1.
-
-    Args:
-        ratings: at least ten groups.
-        split: `by-source` keeps ratings of one source on one side, the honest default; `paper-random`
-            deals single ratings out at random as Yoshimura et al. (2020) did (3,376, 422 and 423 of
-            TMU-GFM's 4,221), so that outputs for one source fall on both sides. For comparison only.
-        seed: of the shuffle; the same seed gives the same split.
-    """
-    shuffle = random.Random(seed).shuffle
-    units: list[list[Rating]]
-    if split == "paper-random":
-        units = [[rating] for rating in ratings]
-    else:
-        groups: dict[str, list[Rating]] = {}
-        for rating in ratings:
-            groups.setdefault(rating.group, []).append(rating)
-        units = list(groups.values())
-    shuffle(units)
-    if len(units) < len(PARTS):
-        raise InputError(
-            f"{len(units)} groups of ratings cannot be split into train, dev and test."
-        )
-    train = max(min(int(0.8 * len(units)), len(units) - 2), 1)
-    dev = train + max((len(units) - train) // 2, 1)
-    pieces = (units[:train], units[train:dev], units[dev:])
-    return {
-        part: [rating for unit in piece for rating in unit]
-        for part, piece in zip(PARTS, pieces, strict=True)
-    }
+__all__ = ["TrainingData"]
 
 
-class LengthBatchSampler(Sampler[list[int]]):
-    """Batches of examples of similar length, in an order that depends on seed and epoch alone.
-
-    Examples are shuffled, sorted by length within chunks of 50 batches, cut into batches, and the
-    batches shuffled: little padding, and still random. With several processes, each takes every
-    `world`-th batch; the last ones are repeated so that all have equally many.
-    """
-
-    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int = 0) -> None:
-        self.lengths = np.asarray(lengths)
-        self.batch_size = batch_size
-        self.seed = seed
-        self.epoch = 0
-
-    @property
-    def sampler(self) -> LengthBatchSampler:
-        """Return itself: the Trainer looks for `set_epoch` on a batch sampler's sampler."""
-        return self
-
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch whose order comes next; the Trainer calls this."""
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        _, world = _rank()
-        return math.ceil(math.ceil(len(self.lengths) / self.batch_size) / world)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        generator = np.random.default_rng((self.seed, self.epoch))
-        order = generator.permutation(len(self.lengths))
-        size = self.batch_size * _BUCKET_BATCHES
-        found: list[list[int]] = []
-        for start in range(0, len(order), size):
-            chunk = order[start : start + size]
-            chunk = chunk[np.argsort(self.lengths[chunk], kind="stable")]
-            found += [
-                chunk[i : i + self.batch_size].tolist()
-                for i in range(0, len(chunk), self.batch_size)
-            ]
-        batches = [found[i] for i in generator.permutation(len(found))]
-        rank, world = _rank()
-        missing = -len(batches) % world
-        yield from (batches + batches[:missing])[rank::world]
-
-
-def _rank() -> tuple[int, int]:
-    """Return this process's number and how many there are."""
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return 0, 1
-
-
-class ResumableLoader(DataLoader[Any]):
-    """A loader that continues an epoch at the very batch after a checkpoint taken within it."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.served = 0
-        self._skip = 0
-
-    def __iter__(self) -> Any:
-        skip, self._skip = self._skip, 0
-        self.served = skip
-        sampler = self.batch_sampler
-        assert sampler is not None
-        # Batches already trained on are skipped in the sampler, so they are not even collated.
-        for number, indices in enumerate(sampler):
-            if number >= skip:
-                # Counted before it is handed over: a checkpoint is written while it is in use.
-                self.served = number + 1
-                yield self.collate_fn(self.dataset.__getitems__(indices))  # type: ignore[attr-defined]
-        self.served = 0
-
-    def state_dict(self) -> dict[str, int]:
-        """Return how many batches of the unfinished epoch have been handed out."""
-        return {"served": self.served % len(self)}
-
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Continue after the batches that a state has counted."""
-        self._skip = state["served"]
-
-
-class RatingsData(lightning.LightningDataModule):
-    """Human ratings as training data.
+class TrainingData(lightning.LightningDataModule):
+    """Ratings, ranked pairs and cases as training data.
 
     Args:
-        ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), files or folders.
+        ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), files or folders; heads
+            learn the dimension that bears their name.
         auxiliary: further rated datasets that are trained on whole, never selected or tested on;
             sentences that the dev or test part holds are left out of them.
-        split: how to divide `ratings` into train, dev and test; see `split_ratings`.
+        pairs: head -> what makes the ranked pairs that it learns from; see `learnedgec.training.pairs`.
+        cases: head -> parts of RobustGEC, or files of that kind, on which the head's preference for the
+            correction shall not depend on the context (`model.consistency`).
+        split: how to divide the data into train, dev and test; see `split_examples`. Each rated dataset is
+            divided by itself; pairs and cases are divided together, so that a group is on one side.
         split_seed: seed of the division, apart from the training seed.
-        batch_size: ratings per step and device.
-        evaluation_batch_size: ratings per step in development.
+        batch_size: examples per step and device; a ranked pair is one example.
+        evaluation_batch_size: examples per step in development.
         check_leakage: refuse text that SEEDA, GJG15 or CoNLL-14 are evaluated on.
+        folder: for pairs that took long to make; set by the run.
+        jobs: processes that extract edits for pairs; 0 means one per core.
     """
 
     def __init__(
         self,
-        ratings: list[str],
+        ratings: list[str] | None = None,
         auxiliary: list[str] | None = None,
+        pairs: dict[str, list[PairSource]] | None = None,
+        cases: dict[str, list[str]] | None = None,
         split: Split = "by-source",
         split_seed: int = 0,
         batch_size: int = 16,
         evaluation_batch_size: int = 64,
         check_leakage: bool = True,
+        folder: str | None = None,
+        jobs: int = 1,
     ) -> None:
         super().__init__()
-        if not ratings:
-            raise ConfigError("data.ratings is empty; name at least one dataset or file.")
+        if not ratings and not pairs:
+            raise ConfigError("data: neither ratings nor pairs are named; name what to learn from.")
         if batch_size < 1 or evaluation_batch_size < 1:
             raise ConfigError("data.batch_size and data.evaluation_batch_size must be at least 1.")
-        self.names = list(ratings)
+        self.names = list(ratings or [])
         self.auxiliary = list(auxiliary or [])
+        self.pairs = dict(pairs or {})
+        self.cases = dict(cases or {})
         self.split: Split = split
         self.split_seed = split_seed
         self.batch_size = batch_size
         self.evaluation_batch_size = evaluation_batch_size
         self.check_leakage = check_leakage
-        self.parts: dict[str, list[Rating]] = {}
+        self.folder = folder
+        self.runtime = Runtime(jobs=jobs)
+        self.parts: dict[str, list[Example]] = {}
+        self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoded: dict[str, Dataset] = {}
         self._train_loader: ResumableLoader | None = None
         self._place: dict[str, Any] = {}
 
     # -- reading and splitting -----------------------------------------------------------------
 
-    def load(self) -> dict[str, list[Rating]]:
-        """Read and split the ratings once; raise `LeakageError` for forbidden text."""
+    def load(self) -> dict[str, list[Example]]:
+        """Read, make and split everything once; raise `LeakageError` for forbidden text."""
         if not self.parts:
-            parts: dict[str, list[Rating]] = {part: [] for part in PARTS}
-            for name in self.names:
-                found = split_ratings(self._read(name), self.split, self.split_seed)
-                for part, rows in found.items():
-                    parts[part] += rows
-            held_out = {r.hypothesis for part in ("dev", "test") for r in parts[part]}
+            parts: dict[str, list[Example]] = {part: [] for part in PARTS}
+            rated = [self._rated(name) for name in self.names]
+            for examples in (*rated, self._ranked_and_consistent()):
+                if examples:
+                    found = split_examples(examples, self.split, self.split_seed)
+                    for part, rows in found.items():
+                        parts[part] += rows
+            held_out = {
+                hypothesis
+                for part in ("dev", "test")
+                for example in parts[part]
+                for _, hypothesis in example.texts
+            }
             for name in self.auxiliary:
-                parts["train"] += [r for r in self._read(name) if r.hypothesis not in held_out]
+                parts["train"] += [
+                    example for example in self._rated(name) if example.texts[0][1] not in held_out
+                ]
             self.parts = parts
         return self.parts
 
-    def _read(self, name: str) -> list[Rating]:
-        """Return one dataset's ratings, or raise `LeakageError`."""
-        found = load_ratings(name)
+    def _rated(self, name: str) -> list[Example]:
+        return self._checked(rating_examples(load_ratings(name)), name)
+
+    def _ranked_and_consistent(self) -> list[Example]:
+        """Return ranked pairs and cases, making each pair source's pairs once."""
+        made: dict[str, tuple[list[RankedPair], dict[str, Any]]] = {}
+        with tempfile.TemporaryDirectory() as scratch:
+            for source in (source for sources in self.pairs.values() for source in sources):
+                place = source.place(Path(self.folder or scratch) / "pairs")
+                if place.name not in made:
+                    found = source.make(place, self.runtime)
+                    made[place.name] = found, source.summary(found)
+        pairs = {
+            head: [pair for source in sources for pair in made[source.place(Path()).name][0]]
+            for head, sources in self.pairs.items()
+        }
+        self.summaries = {
+            head: [
+                {"source": type(source).__name__, **source.describe()}
+                | made[source.place(Path()).name][1]
+                for source in sources
+            ]
+            for head, sources in self.pairs.items()
+        }
+        cases = {
+            head: [case for name in names for case in load_cases(name)]
+            for head, names in self.cases.items()
+        }
+        examples = self._checked(pair_examples(pairs), "data.pairs")
+        return examples + self._checked(case_examples(cases), "data.cases")
+
+    def _checked(self, examples: list[Example], name: str) -> list[Example]:
+        """Return the examples, or raise `LeakageError`."""
         if self.check_leakage:
-            check_leakage([text for r in found for text in (r.source, r.hypothesis) if text], name)
-        return found
+            texts = (text for example in examples for pair in example.texts for text in pair)
+            check_leakage([text for text in dict.fromkeys(texts) if text], name)
+        return examples
 
     def target_statistics(self, heads: Sequence[str]) -> dict[str, tuple[float, float]]:
         """Return the mean and standard deviation of each head's training ratings.
@@ -216,82 +164,145 @@ class RatingsData(lightning.LightningDataModule):
         """
         found = {}
         for head in heads:
-            values = [r.values[head] for r in self.load()["train"] if head in r.values]
+            values = [e.values[head] for e in self.load()["train"] if head in e.values]
             if len(values) < 2:
-                known = sorted({d for r in self.parts["train"] for d in r.values})
+                known = sorted({d for e in self.parts["train"] for d in e.values})
                 raise ConfigError(
-                    f"model.heads.{head}: the training data rates {', '.join(known)}, not {head!r}; "
-                    "name a rated dimension or add data for it."
+                    f"model.heads.{head}: the training data rates {', '.join(known) or 'nothing'}, not "
+                    f"{head!r}; name a rated dimension or add data for it."
                 )
             found[head] = (float(np.mean(values)), float(np.std(values)) or 1.0)
         return found
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a manifest says of the data: names, sizes, SHA-256 of each part."""
-        parts = self.load()
+        made_of = (
+            name for row in self.pairs.values() for source in row for name in source.datasets()
+        )
+        consistent = (name for names in self.cases.values() for name in names)
         return {
+            "datasets": list(dict.fromkeys([*self.names, *self.auxiliary, *made_of, *consistent])),
             "ratings": self.names,
             "auxiliary": self.auxiliary,
+            "cases": self.cases,
             "split": self.split,
             "split_seed": self.split_seed,
             **{
                 part: {
-                    "ratings": len(rows),
-                    "sha256": hashlib.sha256(
-                        json.dumps(
-                            [[r.source, r.hypothesis, dict(r.values)] for r in rows]
-                        ).encode()
-                    ).hexdigest(),
+                    "ratings": sum(bool(example.values) for example in rows),
+                    "pairs": sum(bool(example.ranked) for example in rows),
+                    "cases": sum(bool(example.consistent) for example in rows),
+                    "sha256": _digest(rows),
                 }
-                for part, rows in parts.items()
+                for part, rows in self.load().items()
             },
+            "pairs": self.summaries,
         }
 
     # -- tokenising and batching ---------------------------------------------------------------
+
+    def prepare_data(self) -> None:
+        """Make the pairs; with several processes the Trainer calls this on the first alone."""
+        self.load()
 
     def setup(self, stage: str | None = None) -> None:
         """Tokenise what the module's heads read; the Trainer calls this on every process."""
         assert self.trainer is not None
         module: Any = self.trainer.lightning_module
         self.tokenizer = module.tokenizer
-        self.heads: list[str] = list(module.model.config.heads)
-        self.inputs = sorted({module.model.config.head(name).input for name in self.heads})
+        self.inputs: dict[str, str] = {
+            name: module.model.config.head(name).input for name in module.model.config.heads
+        }
+        unknown = sorted({*self.pairs, *self.cases} - set(self.inputs))
+        if unknown:
+            raise ConfigError(
+                f"data.pairs or data.cases: {unknown[0]!r} is none of the heads "
+                f"{', '.join(self.inputs)}; name one of model.heads."
+            )
         if not self.encoded:
             limit = module.model.config.max_tokens
             for part in ("train", "dev"):
                 self.encoded[part] = self._encode(self.load()[part], limit)
 
-    def _encode(self, ratings: Sequence[Rating], max_tokens: int) -> Dataset:
-        """Tokenise ratings into a dataset with the columns `INPUT/KEY`, one per head, and `length`."""
+    def _encode(self, examples: Sequence[Example], max_tokens: int) -> Dataset:
+        """Tokenise examples into a dataset with the columns `INPUT/KEY`, `values/HEAD`, … and `length`.
+
+        `INPUT/KEY` holds a list for each text of an example, or none where no head reads it so.
+        """
         columns: dict[str, list[Any]] = {}
-        lengths = np.zeros(len(ratings), dtype=np.int64)
-        hypotheses = [rating.hypothesis for rating in ratings]
-        for kind in self.inputs:
-            texts = (
-                [hypotheses] if kind == "hypothesis" else [[r.source for r in ratings], hypotheses]
+        lengths = np.zeros(len(examples), dtype=np.int64)
+        for kind in dict.fromkeys(self.inputs.values()):
+            rows = [
+                number
+                for number, example in enumerate(examples)
+                if any(self.inputs.get(head) == kind for head in example.heads)
+            ]
+            texts = [text for number in rows for text in examples[number].texts]
+            hypotheses = [hypothesis for _, hypothesis in texts]
+            inputs = (
+                [hypotheses]
+                if kind == "hypothesis"
+                else [[source for source, _ in texts], hypotheses]
             )
-            encoded = self.tokenizer(*texts, truncation=True, max_length=max_tokens)
+            encoded = (
+                self.tokenizer(*inputs, truncation=True, max_length=max_tokens) if texts else {}
+            )
             for key in ("input_ids", "token_type_ids"):
-                if key in encoded:
-                    columns[f"{kind}/{key}"] = encoded[key]
-            lengths += [len(ids) for ids in encoded["input_ids"]]
-        for head in self.heads:
-            columns[head] = [rating.values.get(head, float("nan")) for rating in ratings]
+                if key not in encoded and texts:
+                    continue
+                column: list[list[list[int]]] = [[] for _ in examples]
+                taken = iter(encoded.get(key, []))
+                for number in rows:
+                    column[number] = [next(taken) for _ in examples[number].texts]
+                columns[f"{kind}/{key}"] = column
+                if key == "input_ids":
+                    lengths += [max(map(len, ids), default=0) for ids in column]
+        for head in self.inputs:
+            columns[f"values/{head}"] = [
+                example.values.get(head, float("nan")) for example in examples
+            ]
+        columns["ranked"] = [list(example.ranked) for example in examples]
+        columns["consistent"] = [list(example.consistent) for example in examples]
         return Dataset.from_dict({**columns, "length": lengths.tolist()})
 
     def collate(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return a batch: padded inputs by kind, and targets (B,) by head, NaN where unrated."""
+        """Return a batch of M texts for each input.
+
+        `inputs`: padded texts by input. By head: `targets` (M,), NaN where unrated; `ranked` (P, 2), where
+        the better and the worse text of each pair are; `consistent` (C, 4), likewise the texts of each
+        case.
+        """
         inputs: dict[str, Batch] = {}
-        for kind in self.inputs:
-            prefix = f"{kind}/"
-            encoded = {
-                key.removeprefix(prefix): [row[key] for row in rows]
-                for key in rows[0]
-                if key.startswith(prefix)
-            }
-            inputs[kind] = pad(self.tokenizer, encoded, range(len(rows)))
-        targets = {head: torch.tensor([row[head] for row in rows]) for head in self.heads}
-        return {"inputs": inputs, "targets": targets}
+        starts: dict[str, list[int]] = {}
+        sizes: dict[str, int] = {}
+        for kind in dict.fromkeys(self.inputs.values()):
+            counts = [len(row[f"{kind}/input_ids"]) for row in rows]
+            sizes[kind] = sum(counts)
+            starts[kind] = [0, *np.cumsum(counts).tolist()]
+            if sizes[kind]:
+                encoded = {
+                    key: [ids for row in rows for ids in row[f"{kind}/{key}"]]
+                    for key in ("input_ids", "token_type_ids")
+                    if f"{kind}/{key}" in rows[0]
+                }
+                inputs[kind] = pad(self.tokenizer, encoded, range(sizes[kind]))
+        batch: dict[str, Any] = {"inputs": inputs, "targets": {}, "ranked": {}, "consistent": {}}
+        for head, kind in self.inputs.items():
+            targets = torch.full((sizes[kind],), float("nan"))
+            places: dict[str, list[list[int]]] = {"ranked": [], "consistent": []}
+            for start, row in zip(starts[kind], rows, strict=False):
+                if row[f"{kind}/input_ids"]:
+                    targets[start] = row[f"values/{head}"]
+                if head in row["ranked"]:
+                    places["ranked"].append([start, start + 1])
+                if head in row["consistent"]:
+                    places["consistent"].append([start + offset for offset in range(4)])
+            batch["targets"][head] = targets
+            batch["ranked"][head] = torch.tensor(places["ranked"], dtype=torch.long).view(-1, 2)
+            batch["consistent"][head] = torch.tensor(places["consistent"], dtype=torch.long).view(
+                -1, 4
+            )
+        return batch
 
     def _loader(self, part: str, batch_size: int, *, seed: int) -> ResumableLoader:
         data = self.encoded[part]
@@ -320,3 +331,9 @@ class RatingsData(lightning.LightningDataModule):
     def val_dataloader(self) -> ResumableLoader:
         """Return the loader of the dev part."""
         return self._loader("dev", self.evaluation_batch_size, seed=0)
+
+
+def _digest(examples: Sequence[Example]) -> str:
+    """Return the SHA-256 of examples."""
+    content = json.dumps([asdict(example) for example in examples])
+    return hashlib.sha256(content.encode()).hexdigest()

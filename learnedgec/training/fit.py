@@ -19,9 +19,10 @@ from learnedgec.errors import ConfigError
 from learnedgec.evaluator import Evaluator
 from learnedgec.runtime import Runtime
 from learnedgec.text import check_writable
-from learnedgec.training.data import RatingsData
+from learnedgec.training.data import TrainingData
+from learnedgec.training.evaluate import evaluate
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.package import correlations, float16_round_trip, write_package
+from learnedgec.training.package import float16_round_trip, write_package
 
 __all__ = ["Result", "train"]
 
@@ -55,7 +56,7 @@ class _Parser(LightningCLI):
         parser.add_lightning_class_args(ModelCheckpoint, "best")
         parser.add_lightning_class_args(ModelCheckpoint, "last")
         parser.add_lightning_class_args(EarlyStopping, "early_stopping")
-        choice = {"monitor": "dev/pearson", "mode": "max"}
+        choice = {"monitor": "dev/score", "mode": "max"}
         defaults: dict[str, dict[str, Any]] = {
             "best": {**choice, "filename": "best", "enable_version_counter": False},
             "last": {
@@ -67,6 +68,7 @@ class _Parser(LightningCLI):
         }
         for group, values in defaults.items():
             parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
+        parser.link_arguments(("runs", "name"), "data.folder", compute_fn=_run_folder)
         for group in ("best", "last"):
             parser.link_arguments(("runs", "name"), f"{group}.dirpath", compute_fn=_run_folder)
 
@@ -106,7 +108,7 @@ def train(arguments: Sequence[str], *, progress: bool = True) -> Result | None:
         _silence_advice()
         parsed = _Parser(
             EvaluatorModule,
-            RatingsData,
+            TrainingData,
             save_config_callback=None,
             trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
             seed_everything_default=1,
@@ -122,7 +124,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
     """Fit, choose the best checkpoint, evaluate on dev and test, and write the package."""
     config: Any = parsed.config
     module: EvaluatorModule = parsed.model
-    data: RatingsData = parsed.datamodule
+    data: TrainingData = parsed.datamodule
     trainer: lightning.Trainer = parsed.trainer
     folder = Path(_run_folder(config.runs, config.name))
     package = Path(config.output) / config.name
@@ -136,6 +138,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
         # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
         for old in folder.glob("*.ckpt"):
             old.unlink()
+    _check_precision(trainer)
     loggers: list[Any] = [CSVLogger(folder, name="log")]
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
@@ -157,8 +160,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
     evaluator = Evaluator(model.to(device), module.tokenizer)
     runtime = Runtime(device=str(device))
     results = {
-        part: correlations(evaluator, data.load()[part], runtime=runtime)
-        for part in ("dev", "test")
+        part: evaluate(evaluator, data.load()[part], runtime=runtime) for part in ("dev", "test")
     }
     write_package(
         package,
@@ -171,6 +173,22 @@ def _fit(parsed: LightningCLI) -> Result | None:
         encoder=module.encoder_name,
     )
     return Result(package, results)
+
+
+def _check_precision(trainer: lightning.Trainer) -> None:
+    """Warn where bfloat16 was asked for and the processor has to imitate it."""
+    on_cpu = trainer.strategy.root_device.type == "cpu"
+    if on_cpu and str(trainer.precision).startswith("bf16") and not _has_bfloat16():
+        warnings.warn(
+            f"this processor has no instructions for bfloat16, so trainer.precision={trainer.precision} "
+            "is many times slower than 32-true here; pass --trainer.precision 32-true.",
+            stacklevel=2,
+        )
+
+
+def _has_bfloat16() -> bool:
+    """Return whether the processor multiplies in bfloat16 itself."""
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _tensorboard(folder: Path) -> Any:

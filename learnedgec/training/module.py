@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytorch_lightning as lightning
 import torch
-from torchmetrics import MetricCollection, PearsonCorrCoef
+from torch.nn.functional import softplus
+from torchmetrics import MeanMetric, PearsonCorrCoef
 
 from learnedgec.encoding import load_pretrained, load_tokenizer
 from learnedgec.errors import ConfigError
@@ -17,29 +19,54 @@ from learnedgec.evaluator import EvaluatorModel, Head, Pooling
 __all__ = ["EvaluatorModule", "HeadOptions"]
 
 
+Objective = Literal["regression", "sigmoid", "logistic"]
+
+
 @dataclass
 class HeadOptions:
     """How one head is trained.
 
     Attributes:
         input: what it reads: the `hypothesis` alone or the `pair` (source, hypothesis).
+        objective: `regression` on ratings, or ranking: `sigmoid` (IMPARA's loss) or `logistic`.
+        margin: by how much the better text of a ranked pair shall be ahead, in the head's units.
         weight: of its loss in the sum.
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"
+    objective: Objective = "regression"
+    margin: float = 0.0
     weight: float = 1.0
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it learns from ranked pairs."""
+        return self.objective != "regression"
 
 
 class EvaluatorModule(lightning.LightningModule):
-    """Fine-tune an encoder with one or more regression heads.
+    """Fine-tune an encoder with heads that learn from ratings or from ranked pairs.
 
-    The loss of a head is the mean squared error on standardised ratings, over the ratings that the
-    batch has for it; the total is the weighted sum over heads. Heads that read the same input share
-    one pass through the encoder. `dev/pearson`, the mean over heads of the Pearson correlation on the
-    dev part, selects the checkpoint.
+    The loss of a head, over what the batch has for it, is
+
+    - `regression`: the mean squared error on standardised ratings;
+    - `sigmoid`: the mean of σ(low − high + margin), where high and low are the values of the better and
+      the worse text of a ranked pair (Maeda et al. 2022, equation 2, with margin 0);
+    - `logistic`: the mean of log(1 + exp(low − high + margin)), which is cross entropy: the
+      likelihood of the Bradley-Terry model.
+
+    The total is the weighted sum over heads. Heads that read the same input share one pass through the
+    encoder. Where `data.cases` gives a head cases, `consistency` times this is added: the mean of
+    ½·(KL(p ‖ q) + KL(q ‖ p)), where p = σ(value(correction) − value(source)) is the preference in the
+    original context and q that in a perturbed one. It is the regularisation of Zhang et al. (RobustGEC,
+    EMNLP 2023, equations 1 to 3), there per token, here per pair; a regression head's values are
+    standardised first.
+
+    `dev/score`, the mean over heads of the Pearson correlation (regression) or of the share of pairs in
+    the right order (ranking) on the dev part, selects the checkpoint.
 
     Args:
-        heads: name of each rated dimension -> how its head is trained.
+        heads: name of each head, for regression that of a rated dimension -> how it is trained.
         encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder.
         pooling: what a head reads of the encoder's states: their `mean`, the first one (`cls`), or
             BERT's pretrained `pooler` on top of it (what `BertForSequenceClassification` does).
@@ -48,6 +75,7 @@ class EvaluatorModule(lightning.LightningModule):
         learning_rate: peak, reached after warm-up, then falling linearly to 0.
         weight_decay: of AdamW, not on biases and normalisation.
         warmup: share of all steps.
+        consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
     """
 
@@ -61,11 +89,12 @@ class EvaluatorModule(lightning.LightningModule):
         learning_rate: float = 2e-5,
         weight_decay: float = 0.01,
         warmup: float = 0.1,
+        consistency: float = 1.0,
         allow_pickle: bool = False,
     ) -> None:
         super().__init__()
         if not heads:
-            raise ConfigError("model.heads is empty; name at least one rated dimension.")
+            raise ConfigError("model.heads is empty; name at least one head.")
         if not 0 <= warmup < 1:
             raise ConfigError(f"model.warmup is {warmup}; a share from 0 up to 1 was expected.")
         self.head_options = heads
@@ -73,6 +102,7 @@ class EvaluatorModule(lightning.LightningModule):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.warmup = warmup
+        self.consistency = consistency
         self.tokenizer = load_tokenizer(encoder)
         self.model = EvaluatorModel.from_encoder(
             load_pretrained(encoder, allow_pickle=allow_pickle),
@@ -82,20 +112,35 @@ class EvaluatorModule(lightning.LightningModule):
             max_tokens=max_tokens,
         )
         self.model.train()
-        self.correlations = MetricCollection(
-            {name: PearsonCorrCoef() for name in heads}, prefix="dev/", postfix="/pearson"
+        self.figures = torch.nn.ModuleDict(
+            {
+                name: MeanMetric() if options.ranks else PearsonCorrCoef()
+                for name, options in heads.items()
+            }
         )
         self._generators: Mapping[str, Any] | None = None
 
     def setup(self, stage: str) -> None:
-        """Give each head the mean and spread of its ratings, so that it learns standardised targets."""
-        if stage == "fit":
-            data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
-            for name, (mean, deviation) in data.target_statistics(list(self.head_options)).items():
-                self.model.config.heads[name] |= {"offset": mean, "scale": deviation}
+        """Give each regression head the mean and spread of its ratings, so that targets are standardised.
+
+        Raises:
+            ConfigError: a head has nothing to learn from.
+        """
+        if stage != "fit":
+            return
+        data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
+        rated = [name for name, options in self.head_options.items() if not options.ranks]
+        for name, (mean, deviation) in data.target_statistics(rated).items():
+            self.model.config.heads[name] |= {"offset": mean, "scale": deviation}
+        for name in set(self.head_options) - set(rated):
+            if not data.pairs.get(name):
+                raise ConfigError(
+                    f"model.heads.{name}: its objective is {self.head_options[name].objective!r}, but "
+                    f"data.pairs has no pairs for it; add data.pairs.{name}."
+                )
 
     def _outputs(self, batch: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """Return each head's values, (B,)."""
+        """Return the values of each head for the texts of its input, (M,)."""
         outputs: dict[str, torch.Tensor] = {}
         for kind, inputs in batch["inputs"].items():
             names = [name for name, head in self.head_options.items() if head.input == kind]
@@ -105,35 +150,65 @@ class EvaluatorModule(lightning.LightningModule):
     def training_step(self, batch: Mapping[str, Any], index: int) -> torch.Tensor:
         """Return the weighted sum of the heads' losses."""
         outputs = self._outputs(batch)
-        size = len(next(iter(outputs.values())))
+        size = sum(len(inputs["input_ids"]) for inputs in batch["inputs"].values())
         total = torch.zeros((), device=self.device)
-        for name, options in self.head_options.items():
-            target = batch["targets"][name]
-            error = (outputs[name] - target.nan_to_num()) / self.model.config.head(name).scale
-            rated = ~target.isnan()
-            loss = (error.square() * rated).sum() / rated.sum().clamp(min=1)
+        for name, values in outputs.items():
+            loss = self._loss(name, values, batch)
             self.log(f"train/{name}/loss", loss, batch_size=size)
-            total = total + options.weight * loss
+            total = total + self.head_options[name].weight * loss
+            if self.consistency and len(cases := batch["consistent"][name]):
+                scale = self.model.config.head(name).scale
+                loss = consistency_loss(values[cases] / scale)
+                self.log(f"train/{name}/consistency", loss, batch_size=size)
+                total = total + self.consistency * loss
         self.log("train/loss", total, batch_size=size, prog_bar=True)
         return total
 
+    def _loss(self, name: str, values: torch.Tensor, batch: Mapping[str, Any]) -> torch.Tensor:
+        """Return one head's own loss: the mean over what the batch has for it, 0 over nothing."""
+        options = self.head_options[name]
+        if options.ranks:
+            high, low = values[batch["ranked"][name]].float().unbind(dim=1)
+            behind = low - high + options.margin
+            terms = behind.sigmoid() if options.objective == "sigmoid" else softplus(behind)
+        else:
+            target = batch["targets"][name]
+            rated = ~target.isnan()
+            error = (values[rated] - target[rated]) / self.model.config.head(name).scale
+            terms = error.square()
+        # The sum of nothing is 0 and keeps the graph; the mean would not be a number.
+        mean: torch.Tensor = terms.sum() / max(len(terms), 1)
+        return mean
+
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
-        """Collect predictions for the correlations."""
-        outputs = self._outputs(batch)
-        for name, metric in self.correlations.items(keep_base=True):
+        """Collect predictions for each head's figure."""
+        for name, values in self._outputs(batch).items():
+            figure: Any = self.figures[name]
+            if self.head_options[name].ranks:
+                high, low = values[batch["ranked"][name]].unbind(dim=1)
+                if len(high):
+                    figure.update((high > low).float())
+                continue
             target = batch["targets"][name]
             rated = ~target.isnan()
             if rated.any():
-                metric.update(outputs[name][rated].float(), target[rated])
+                figure.update(values[rated].float(), target[rated])
 
     def on_validation_epoch_end(self) -> None:
-        """Log each head's Pearson correlation on the dev part, and their mean."""
-        found = self.correlations.compute()
-        self.correlations.reset()
+        """Log each head's correlation or accuracy on the dev part, and their mean."""
+        found = {}
+        for name, options in self.head_options.items():
+            figure: Any = self.figures[name]
+            with warnings.catch_warnings():
+                # A small dev part may hold nothing for a head; its figure is then 0.
+                warnings.simplefilter("ignore", UserWarning)
+                value = figure.compute().nan_to_num()
+            figure.reset()
+            found[f"dev/{name}/{'accuracy' if options.ranks else 'pearson'}"] = value
         # Computed over all processes already; the mean of equal numbers keeps the loggers content.
         self.log_dict(found, sync_dist=True)
-        mean = torch.stack(list(found.values())).nan_to_num().mean()
-        self.log("dev/pearson", mean, prog_bar=True, sync_dist=True)
+        mean = torch.stack(list(found.values())).mean()
+        self.log("dev/score", mean, prog_bar=True, sync_dist=True)
 
     def configure_optimizers(self) -> Any:
         """Return AdamW with linear warm-up and decay."""
@@ -176,3 +251,18 @@ class EvaluatorModule(lightning.LightningModule):
             if self._generators["cuda"]:
                 torch.cuda.set_rng_state_all([s.cpu() for s in self._generators["cuda"]])
             self._generators = None
+
+
+def consistency_loss(values: torch.Tensor) -> torch.Tensor:
+    """Return the mean of ½·(KL(p ‖ q) + KL(q ‖ p)) of the preferences in two contexts.
+
+    Args:
+        values: (C, 4): of the correction and the source of the original, then of the variant.
+
+    Example:
+        >>> consistency_loss(torch.tensor([[2.0, 1.0, 5.0, 4.0]]))
+        tensor(0.)
+    """
+    original, variant = (values[:, ::2] - values[:, 1::2]).float().unbind(dim=1)
+    # For Bernoulli distributions the two divergences sum to (p − q)·(logit p − logit q).
+    return 0.5 * ((original.sigmoid() - variant.sigmoid()) * (original - variant)).mean()

@@ -6,59 +6,22 @@ import hashlib
 import importlib.metadata
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from learnedgec._version import __version__
 from learnedgec.catalog.files import DATASETS
-from learnedgec.catalog.ratings import Rating
 from learnedgec.encoding import quiet_transformers
-from learnedgec.evaluator import Evaluator, EvaluatorModel
+from learnedgec.evaluator import EvaluatorModel
 from learnedgec.packages import MANIFEST
-from learnedgec.runtime import Runtime
 from learnedgec.text import atomic_path
 
-__all__ = ["correlations", "write_package"]
+__all__ = ["float16_round_trip", "write_package"]
 
 _VERSIONED = ("torch", "transformers", "pytorch-lightning", "tokenizers", "numpy", "datasets")
-
-
-def correlations(
-    evaluator: Evaluator, ratings: Sequence[Rating], *, runtime: Runtime = Runtime()
-) -> dict[str, dict[str, float | int | None]]:
-    """Return Pearson, Spearman, the 95 % interval of Pearson and n for each head on rated sentences.
-
-    The interval is Fisher's. A head with fewer than four ratings, or constant predictions, has none.
-    """
-    from scipy import stats
-
-    predictions = evaluator.predict(
-        [rating.source for rating in ratings],
-        [rating.hypothesis for rating in ratings],
-        runtime=runtime,
-    )
-    found: dict[str, dict[str, float | int | None]] = {}
-    for head, values in predictions.items():
-        rows = [row for row, rating in enumerate(ratings) if head in rating.values]
-        target = np.array([ratings[row].values[head] for row in rows])
-        predicted = values[rows]
-        if len(rows) < 4 or np.ptp(target) == 0 or np.ptp(predicted) == 0:
-            found[head] = {"pearson": None, "spearman": None, "n": len(rows)}
-            continue
-        pearson = stats.pearsonr(predicted, target)
-        low, high = pearson.confidence_interval()
-        found[head] = {
-            "pearson": float(pearson.statistic),
-            "pearson_low": float(low),
-            "pearson_high": float(high),
-            "spearman": float(stats.spearmanr(predicted, target).statistic),
-            "n": len(rows),
-        }
-    return found
 
 
 def write_package(
@@ -79,8 +42,8 @@ def write_package(
         model: the trained model; stored as float16.
         tokenizer: its tokenizer.
         configuration: the resolved training configuration, YAML.
-        data: what was trained on (`RatingsData.fingerprint`).
-        results: part -> head -> correlations.
+        data: what was trained on (`TrainingData.fingerprint`).
+        results: part -> head -> figures (`training.evaluate`).
         seed: of the training run.
         encoder: name of the pretrained encoder it started from.
     """
@@ -154,41 +117,33 @@ def _revision() -> str | None:
 def _card(manifest: Mapping[str, Any]) -> str:
     """Return the model card."""
     data, heads = manifest["data"], manifest["heads"]
-    datasets = [*data["ratings"], *data["auxiliary"]]
-    names = dict.fromkeys(name.partition(":")[0] for name in datasets)
+    names = dict.fromkeys(name.partition(":")[0] for name in data["datasets"])
     licences = [
         f"- `{name}`: {DATASETS[name].licence}"
         if name in DATASETS
         else f"- `{name}`: your own data"
         for name in names
     ]
-    rows = [
-        f"| {part} | {head} | {_number(found['pearson'])} | {_interval(found)} "
-        f"| {_number(found['spearman'])} | {found['n']} |"
-        for part, by_head in manifest["results"].items()
-        for head, found in by_head.items()
-    ]
     inputs = "\n".join(
         f"- `{name}` reads the {'hypothesis alone' if head['input'] == 'hypothesis' else 'source and the hypothesis'}"
         for name, head in heads.items()
     )
-    auxiliary = "".join(f"; `{name}` for training only" for name in data["auxiliary"])
     return f"""# {manifest["name"]}
 
 A learned evaluator for grammatical error correction, trained with learnedgec {__version__}.
 
-Heads, in the units of the ratings:
+Heads; those that learned from ratings speak in their units:
 
 {inputs}
 
-Use: `learnedgec score --src SOURCE --hyp OUTPUT --metric "some(model='{manifest["name"]}')"`, or
+Use: `learnedgec score --src SOURCE --hyp OUTPUT --metric "{_use(manifest)}"`, or
 `Evaluator.load("{manifest["name"]}")` in Python. It loads without the network and without its base
 model.
 
 ## Training
 
 - Encoder: `{manifest["encoder"]}`
-- Data: {", ".join(f"`{name}`" for name in data["ratings"])}; split `{data["split"]}` (seed {data["split_seed"]}): {data["train"]["ratings"]} train, {data["dev"]["ratings"]} dev, {data["test"]["ratings"]} test ratings{auxiliary}
+{chr(10).join(_data_lines(data))}
 - Seed: {manifest["seed"]}
 - Everything else: `training.yaml`, `manifest.json`
 
@@ -198,25 +153,89 @@ Licences of the data:
 
 ## Results
 
-| part | head | Pearson | 95 % interval | Spearman | n |
-| --- | --- | --- | --- | --- | --- |
-{chr(10).join(rows)}
+{chr(10).join(_result_lines(manifest["results"]))}
 
 The dev part selected the checkpoint.
 
 ## Intended use
 
 Compare corrections of English learner sentences, tokenised by spaces, and rank systems that produce
-them. It judges what its raters judged, on text like theirs; it is no measure of a writer, and its
-scores should not be a training reward without a check against people.
+them. It judges what its raters judged, or what its pairs rank, on text like theirs; it is no measure of a
+writer, and its scores should not be a training reward without a check against people.
 """
+
+
+def _use(manifest: Mapping[str, Any]) -> str:
+    """Return the name of a metric that the package serves."""
+    if "quality" in manifest["heads"]:
+        return f"impara(quality='{manifest['name']}')"
+    return f"some(model='{manifest['name']}')"
+
+
+def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the card says of the training data."""
+    if data["ratings"]:
+        yield f"- Ratings: {_names(data['ratings'])}"
+    if data["auxiliary"]:
+        yield f"- Ratings for training only: {_names(data['auxiliary'])}"
+    for head, sources in data["pairs"].items():
+        for source in sources:
+            settings = ", ".join(
+                f"{key} {_names(value) if isinstance(value, list) else value}"
+                for key, value in source.items()
+                if key not in ("source", "pairs", "impacts") and value is not None
+            )
+            yield f"- {source['pairs']} ranked pairs for `{head}` ({source['source']}): {settings}"
+            if "impacts" in source:
+                edges, counts = source["impacts"]["edges"], source["impacts"]["counts"]
+                bins = (f"below {edge:g}: {n}" for edge, n in zip(edges[1:], counts, strict=True))
+                yield f"  - Impacts: {', '.join(bins)}"
+    for head, names in data["cases"].items():
+        yield f"- Cases for consistency of `{head}`: {_names(names)}"
+    sizes = "; ".join(
+        f"{part} "
+        + ", ".join(
+            f"{data[part][kind]} {kind}"
+            for kind in ("ratings", "pairs", "cases")
+            if data[part][kind]
+        )
+        for part in ("train", "dev", "test")
+    )
+    yield f"- Split: `{data['split']}` (seed {data['split_seed']}): {sizes}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _result_lines(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:
+    """Yield the tables of correlations and of accuracies, those that there are."""
+    rows = [(part, head, found) for part, heads in results.items() for head, found in heads.items()]
+    if rated := [row for row in rows if "pearson" in row[2]]:
+        yield "| part | head | Pearson | 95 % interval | Spearman | n |"
+        yield "| --- | --- | --- | --- | --- | --- |"
+        for part, head, found in rated:
+            yield (
+                f"| {part} | {head} | {_number(found['pearson'])} | {_interval(found, 'pearson')} "
+                f"| {_number(found['spearman'])} | {found['n']} |"
+            )
+    if ranked := [row for row in rows if "accuracy" in row[2]]:
+        if rated:
+            yield ""
+        yield "| part | head | pairs in the right order | 95 % interval | n |"
+        yield "| --- | --- | --- | --- | --- |"
+        for part, head, found in ranked:
+            yield (
+                f"| {part} | {head} | {_number(found['accuracy'])} | {_interval(found, 'accuracy')} "
+                f"| {found['n']} |"
+            )
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _interval(found: Mapping[str, Any]) -> str:
-    if found.get("pearson_low") is None:
+def _interval(found: Mapping[str, Any], figure: str) -> str:
+    if found.get(f"{figure}_low") is None:
         return "–"
-    return f"{found['pearson_low']:.3f} to {found['pearson_high']:.3f}"
+    return f"{found[f'{figure}_low']:.3f} to {found[f'{figure}_high']:.3f}"

@@ -12,11 +12,12 @@ import pytest
 import torch
 from embedded import SAMPLE_FOLDER
 
-from learnedgec.catalog.ratings import Rating, load_ratings
+from learnedgec.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, LearnedgecError
 from learnedgec.evaluator import Evaluator
-from learnedgec.training.data import LengthBatchSampler, split_ratings
+from learnedgec.training.examples import Example, split_examples
 from learnedgec.training.fit import train
+from learnedgec.training.loading import LengthBatchSampler
 
 CONFIG = """
 seed_everything: 3
@@ -144,24 +145,24 @@ def test_unwritable_output_is_refused_before_training(tmp_path: Path, tiny_encod
         train(options(tmp_path, tiny_encoder, "x"), progress=False)
 
 
-def rating(number: int) -> Rating:
-    return Rating(f"s{number // 4}", f"h{number}", {"fluency": 1.0}, group=f"s{number // 4}")
+def example(number: int) -> Example:
+    return Example(((f"s{number // 4}", f"h{number}"),), {"fluency": 1.0}, group=f"s{number // 4}")
 
 
 def test_split_by_source_keeps_groups_together() -> None:
-    ratings = [rating(number) for number in range(400)]
-    parts = split_ratings(ratings, "by-source", seed=1)
+    examples = [example(number) for number in range(400)]
+    parts = split_examples(examples, "by-source", seed=1)
     groups = {part: {row.group for row in rows} for part, rows in parts.items()}
     assert not groups["train"] & groups["dev"]
     assert not groups["train"] & groups["test"]
     assert not groups["dev"] & groups["test"]
     assert [len(rows) for rows in parts.values()] == [320, 40, 40]
-    assert split_ratings(ratings, "by-source", seed=1) == parts
-    assert split_ratings(ratings, "by-source", seed=2) != parts
+    assert split_examples(examples, "by-source", seed=1) == parts
+    assert split_examples(examples, "by-source", seed=2) != parts
 
 
 def test_paper_split_has_the_papers_sizes() -> None:
-    parts = split_ratings([rating(number) for number in range(4221)], "paper-random")
+    parts = split_examples([example(number) for number in range(4221)], "paper-random")
     assert [len(rows) for rows in parts.values()] == [3376, 422, 423]
 
 

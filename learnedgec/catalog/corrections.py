@@ -1,0 +1,134 @@
+"""Sentences with one correction each, from any dataset or file that holds corrections."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from learnedgec.catalog.cases import CASES, load_cases
+from learnedgec.catalog.parallel import PARALLEL, load_parallel
+from learnedgec.catalog.sample import sample_folder
+from learnedgec.errors import FormatError, UnknownNameError
+from learnedgec.m2 import Edit, read_m2, without_overlaps
+from learnedgec.references import References
+from learnedgec.text import PathLike, read_jsonl, read_lines
+
+__all__ = ["Correction", "load_corrections", "read_corrections"]
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """One correction of one sentence.
+
+    Attributes:
+        source: the sentence.
+        target: its correction.
+        edits: the gold edits that lead from one to the other, none overlapping; `None` where only the
+            texts are known.
+        group: corrections of one group belong on one side of any split.
+    """
+
+    source: str
+    target: str
+    edits: tuple[Edit, ...] | None
+    group: str
+
+
+def load_corrections(name: str) -> list[Correction]:
+    """Return every correction of a catalog dataset, of the embedded sample, or of a file.
+
+    Args:
+        name: one of
+
+            - a dataset of `load_parallel` (`jfleg:dev`, `gmeg:fce`, …): each reference of each source;
+            - a part of RobustGEC (`robustgec:bea19`, …): the original and the variants of each case,
+              which form one group;
+            - `sample`: the embedded sample with its gold edits;
+            - a file as for `read_corrections`.
+
+    Raises:
+        UnknownNameError: neither a dataset nor an existing file.
+        DataError: the dataset cannot be had.
+
+    Example:
+        >>> load_corrections("sample")[0].source == load_corrections("sample")[1].source
+        True
+    """
+    if name in PARALLEL:
+        data = load_parallel(name)
+        return list(_corrections(data.sources, data.references))
+    if name in CASES:
+        return [
+            Correction(pair.source, pair.target, None, case.original.source)
+            for case in load_cases(name)
+            for pair in case.pairs
+        ]
+    if name == "sample":
+        return read_corrections(sample_folder() / "gold.m2")
+    if Path(name).exists() or name == "-":
+        return read_corrections(name)
+    raise UnknownNameError(
+        "dataset with corrections",
+        name,
+        [*PARALLEL, *CASES, "sample"],
+        hint="A path to an .m2, .jsonl or .tsv file is taken as well.",
+    )
+
+
+def read_corrections(path: PathLike) -> list[Correction]:
+    """Read corrections from a file.
+
+    An `.m2` file gives the gold edits of each annotator; a `.jsonl` file has `source` and `references`
+    (texts, `null` where an annotator has none) in each line; any other file has lines of a source and
+    its references, separated by tabs.
+
+    Raises:
+        FormatError: a line cannot be used; the message names it.
+    """
+    suffixes = [suffix for suffix in Path(path).suffixes if suffix != ".gz"]
+    if suffixes[-1:] == [".m2"]:
+        blocks = read_m2(path)
+        references = References.from_annotated(blocks)
+        return list(_corrections([block.source for block in blocks], references))
+    if suffixes[-1:] == [".jsonl"]:
+        return list(_read_jsonl(path))
+    return list(_read_table(path))
+
+
+def _corrections(
+    sources: tuple[str, ...] | list[str], references: References
+) -> Iterator[Correction]:
+    for source, row in zip(sources, references, strict=True):
+        for reference in row:
+            edits = None if reference.edits is None else tuple(without_overlaps(reference.edits))
+            yield Correction(source, reference.text, edits, source)
+
+
+def _read_jsonl(path: PathLike) -> Iterator[Correction]:
+    for number, record in enumerate(read_jsonl(path, required=("source", "references")), 1):
+        source, references = record["source"], record["references"]
+        if not isinstance(source, str) or not isinstance(references, list):
+            raise FormatError(
+                f"{os.fspath(path)}:{number}: a text as 'source' and a list of texts as 'references' "
+                "were expected."
+            )
+        for reference in references:
+            if reference is None:
+                continue
+            if not isinstance(reference, str):
+                raise FormatError(f"{os.fspath(path)}:{number}: {reference!r} is not a text.")
+            yield Correction(source, reference, None, source)
+
+
+def _read_table(path: PathLike) -> Iterator[Correction]:
+    for number, line in enumerate(read_lines(path), 1):
+        source, *references = line.split("\t")
+        if not references:
+            raise FormatError(
+                f"{os.fspath(path)}:{number}: a source and its references, separated by tabs, were "
+                f"expected, not {line[:60]!r}."
+            )
+        for reference in references:
+            yield Correction(source, reference, None, source)

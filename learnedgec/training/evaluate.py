@@ -1,0 +1,77 @@
+"""How well a trained evaluator does on a part of its data: correlations, and pairs in the right order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from learnedgec.evaluator import Evaluator
+from learnedgec.metrics.base import Floats
+from learnedgec.runtime import Runtime
+from learnedgec.training.examples import Example
+
+__all__ = ["evaluate"]
+
+Figures = dict[str, float | int | None]
+
+
+def evaluate(
+    evaluator: Evaluator, examples: Sequence[Example], *, runtime: Runtime = Runtime()
+) -> dict[str, Figures]:
+    """Return what each head reaches on some examples.
+
+    A head that is rated gets `pearson` with its 95 % interval (Fisher's), `spearman` and `n`; fewer than
+    four ratings, or constant predictions, have none. A head that ranks gets `accuracy`, the share of
+    pairs whose better text it values higher, with its 95 % interval (Wilson's) and `n`.
+    """
+    ranked = {head for example in examples for head in example.ranked}
+    found: dict[str, Figures] = {}
+    for head in evaluator.heads:
+        if head in ranked:
+            rows = [example for example in examples if head in example.ranked]
+            texts = [text for example in rows for text in example.texts[:2]]
+            high, low = _predict(evaluator, texts, head, runtime).reshape(-1, 2).T
+            found[head] = _accuracy(int((high > low).sum()), len(rows))
+        else:
+            rows = [example for example in examples if head in example.values]
+            values = _predict(evaluator, [example.texts[0] for example in rows], head, runtime)
+            found[head] = _correlations(values, np.array([e.values[head] for e in rows]))
+    return found
+
+
+def _predict(
+    evaluator: Evaluator, texts: Sequence[tuple[str, str]], head: str, runtime: Runtime
+) -> Floats:
+    if not texts:
+        return np.empty(0)
+    sources, hypotheses = zip(*texts, strict=True)
+    return evaluator.predict(sources, hypotheses, [head], runtime=runtime)[head]
+
+
+def _correlations(predicted: Floats, target: Floats) -> Figures:
+    from scipy import stats
+
+    if len(target) < 4 or np.ptp(target) == 0 or np.ptp(predicted) == 0:
+        return {"pearson": None, "spearman": None, "n": len(target)}
+    pearson = stats.pearsonr(predicted, target)
+    low, high = pearson.confidence_interval()
+    return {
+        "pearson": float(pearson.statistic),
+        "pearson_low": float(low),
+        "pearson_high": float(high),
+        "spearman": float(stats.spearmanr(predicted, target).statistic),
+        "n": len(target),
+    }
+
+
+def _accuracy(right: int, count: int) -> Figures:
+    from scipy import stats
+
+    interval = stats.binomtest(right, count).proportion_ci(method="wilson")
+    return {
+        "accuracy": right / count,
+        "accuracy_low": float(interval.low),
+        "accuracy_high": float(interval.high),
+        "n": count,
+    }

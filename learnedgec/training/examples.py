@@ -1,0 +1,139 @@
+"""What an evaluator learns from: rated sentences, ranked pairs and cases, in one form, and their split."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from learnedgec.catalog.cases import Case
+from learnedgec.catalog.ratings import Rating
+from learnedgec.errors import InputError
+from learnedgec.training.pairs import RankedPair
+
+__all__ = [
+    "PARTS",
+    "Example",
+    "Split",
+    "case_examples",
+    "pair_examples",
+    "rating_examples",
+    "split_examples",
+]
+
+Split = Literal["by-source", "paper-random"]
+PARTS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Texts, and what is known about them.
+
+    Attributes:
+        texts: (source, hypothesis) of each. A rated sentence has one; a ranked pair two, the better one
+            first; a case four: the correction and the source of the original, then of a variant.
+        values: rating of text 0 by head.
+        ranked: heads that shall value text 0 above text 1.
+        consistent: heads whose preference between texts 0 and 1 shall be that between 2 and 3.
+        group: examples of one group belong on one side of a split.
+    """
+
+    texts: tuple[tuple[str, str], ...]
+    values: Mapping[str, float] = field(default_factory=dict)
+    ranked: tuple[str, ...] = ()
+    consistent: tuple[str, ...] = ()
+    group: str = ""
+
+    @property
+    def heads(self) -> set[str]:
+        """The heads that learn from this."""
+        return {*self.values, *self.ranked, *self.consistent}
+
+
+def rating_examples(ratings: Iterable[Rating]) -> list[Example]:
+    """Return rated sentences as examples."""
+    return [
+        Example(((rating.source, rating.hypothesis),), rating.values, group=rating.group)
+        for rating in ratings
+    ]
+
+
+def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
+    """Return the ranked pairs of each head as examples; a pair that several heads share is one.
+
+    Repeats of a pair within one head stay.
+    """
+    found: dict[tuple[RankedPair, int], list[str]] = {}
+    for head, rows in pairs.items():
+        repeats: dict[RankedPair, int] = {}
+        for pair in rows:
+            repeats[pair] = repeats.get(pair, -1) + 1
+            found.setdefault((pair, repeats[pair]), []).append(head)
+    return [
+        Example(
+            ((pair.source, pair.better), (pair.source, pair.worse)),
+            ranked=tuple(heads),
+            group=pair.group or pair.source,
+        )
+        for (pair, _), heads in found.items()
+    ]
+
+
+def case_examples(cases: Mapping[str, Iterable[Case]]) -> list[Example]:
+    """Return the original of each case beside each of its variants; heads that share a case share it."""
+    found: dict[Case, list[str]] = {}
+    for head, rows in cases.items():
+        for case in rows:
+            found.setdefault(case, []).append(head)
+    return [
+        Example(
+            (
+                (case.original.source, case.original.target),
+                (case.original.source, case.original.source),
+                (variant.source, variant.target),
+                (variant.source, variant.source),
+            ),
+            consistent=tuple(heads),
+            group=case.original.source,
+        )
+        for case, heads in found.items()
+        # Where nothing is to be corrected there is nothing to prefer.
+        if case.original.source.split() != case.original.target.split()
+        for variant in case.variants
+        if variant.source.split() != variant.target.split()
+    ]
+
+
+def split_examples(
+    examples: Sequence[Example], split: Split, seed: int = 0
+) -> dict[str, list[Example]]:
+    """Divide examples into train, dev and test, 8:1:1.
+
+    Args:
+        examples: of at least three groups.
+        split: `by-source` keeps a group on one side, the honest default; `paper-random` deals single
+            examples out at random as Yoshimura et al. (2020) did (3,376, 422 and 423 of TMU-GFM's
+            4,221), so that outputs for one source fall on both sides. For comparison only.
+        seed: of the shuffle; the same seed gives the same split.
+    """
+    units: list[list[Example]]
+    if split == "paper-random":
+        units = [[example] for example in examples]
+    else:
+        groups: dict[str, list[Example]] = {}
+        for example in examples:
+            groups.setdefault(example.group, []).append(example)
+        units = list(groups.values())
+    random.Random(seed).shuffle(units)
+    if len(units) < len(PARTS):
+        raise InputError(
+            f"{len(units)} groups of examples cannot be split into train, dev and test."
+        )
+    train = max(min(int(0.8 * len(units)), len(units) - 2), 1)
+    dev = train + max((len(units) - train) // 2, 1)
+    pieces = (units[:train], units[train:dev], units[dev:])
+    return {
+        part: [example for unit in piece for example in unit]
+        for part, piece in zip(PARTS, pieces, strict=True)
+    }

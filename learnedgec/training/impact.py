@@ -1,0 +1,283 @@
+"""IMPARA's training pairs: subsets of a correction's edits, ranked by the edits' impact on an encoder."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from learnedgec.catalog.corrections import Correction, load_corrections
+from learnedgec.edits.annotator import default_annotator, extract_edits
+from learnedgec.encoding import cosines, sentence_vectors
+from learnedgec.errors import ConfigError
+from learnedgec.m2 import Edit, apply_edits
+from learnedgec.runtime import Runtime
+from learnedgec.text import read_jsonl, write_jsonl
+from learnedgec.training.pairs import PairSource, RankedPair, positive
+
+__all__ = ["Candidate", "ImpactPairs", "Procedure", "impacts", "sample_subsets"]
+
+Procedure = Literal["maeda2022", "goto2022"]
+Subset = frozenset[int]
+# Candidates ranked together: what an interruption can cost, and enough to share encoder batches.
+_BLOCK = 4096
+
+
+def sample_subsets(
+    count: int, procedure: Procedure, generator: random.Random
+) -> list[tuple[Subset, Subset]]:
+    """Return pairs of subsets of a correction's edits, numbered from 0.
+
+    The first subset's size is uniform; the second flips each edit's membership with probability 1/n.
+    Pairs of equal subsets are left out.
+
+    Args:
+        count: n, how many edits the correction has.
+        procedure: `maeda2022` as the authors' code has it: sizes 0 to n and min(10, n(n−1)/2) tries, so
+            no pair from a correction with one edit; `goto2022` as in the common re-implementation: sizes 1
+            to n, 30 tries, and a pair only once.
+        generator: of random numbers.
+
+    Example:
+        >>> sample_subsets(1, "goto2022", random.Random(0))
+        [(frozenset({0}), frozenset())]
+    """
+    smallest, tries = (
+        (0, min(10, count * (count - 1) // 2)) if procedure == "maeda2022" else (1, 30)
+    )
+    found: list[tuple[Subset, Subset]] = []
+    if count == 0:
+        return found
+    for _ in range(tries):
+        size = generator.randint(smallest, count)
+        first = frozenset(generator.sample(range(count), size))
+        second = first ^ {edit for edit in range(count) if generator.random() < 1 / count}
+        if first != second:
+            found.append((first, second))
+    if procedure == "goto2022":
+        found = list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
+    return found
+
+
+def impacts(
+    requests: Sequence[tuple[str, tuple[Edit, ...], int]],
+    encoder: str,
+    runtime: Runtime = Runtime(),
+) -> list[float]:
+    """Return the impact of single edits: how much the sentence's vector turns if the edit is missing.
+
+    `1 − min(1, cos(v(T), v(T without e)))`, where T is the source with all edits of the correction
+    applied and v the mean over all tokens of the encoder's last states, [CLS] and [SEP] included. Each
+    distinct text is encoded once.
+
+    Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data"
+    (COLING 2022), equation 1.
+
+    Args:
+        requests: source, edits of the correction, and which of them is meant.
+        encoder: name of a pretrained encoder; see `learnedgec.encoding`.
+        runtime: device, precision, batches, progress.
+    """
+    texts = []
+    for source, edits, number in requests:
+        texts.append(apply_edits(source, edits))
+        texts.append(apply_edits(source, [*edits[:number], *edits[number + 1 :]]))
+    if not requests:
+        return []
+    vectors = sentence_vectors(encoder, texts, runtime, description="impacts")
+    found = 1 - np.minimum(1.0, cosines(vectors[::2], vectors[1::2]))
+    # Equal texts have equal vectors; their cosine is 1 but for rounding.
+    same = np.array([a == b for a, b in zip(texts[::2], texts[1::2], strict=True)])
+    return [float(value) for value in np.where(same, 0.0, found)]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Two subsets of one correction's edits, not ranked yet."""
+
+    correction: int
+    first: Subset
+    second: Subset
+
+
+class ImpactPairs(PairSource):
+    """Pairs of partly corrected sentences, of which the one with more impact is better.
+
+    Edits that both sides have add the same to both sums, so only the impacts of the others are
+    measured. Pairs whose sides are the same text or have equal impact are left out.
+
+    Source: Maeda et al. (2022), as for `impacts`.
+
+    Args:
+        corrections: datasets or files with corrections; see `load_corrections`.
+        procedure: how subsets are drawn; see `sample_subsets`.
+        number: how many pairs, drawn from all candidates; all by default. The paper has 4,096.
+        encoder: whose states measure impact, not fine-tuned.
+        edits: `errant` extracts them with the annotator; `m2` takes the dataset's gold edits.
+        annotator: spaCy pipeline for `errant`; by default as for the metric `errant`.
+        duplicates: keep a pair of texts as often as it is drawn; by default as the procedure does:
+            `maeda2022` keeps, `goto2022` drops.
+        seed: of all draws.
+    """
+
+    def __init__(
+        self,
+        corrections: list[str],
+        procedure: Procedure = "goto2022",
+        number: int | None = None,
+        encoder: str = "bert-base-cased",
+        edits: Literal["errant", "m2"] = "errant",
+        annotator: str | None = None,
+        duplicates: bool | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not corrections:
+            raise ConfigError("data.pairs: corrections is empty; name a dataset or a file.")
+        self.corrections = corrections
+        self.procedure: Procedure = procedure
+        self.number = positive(number, "number")
+        self.encoder = encoder
+        self.edits: Literal["errant", "m2"] = edits
+        self.annotator = annotator
+        self.duplicates = procedure == "maeda2022" if duplicates is None else duplicates
+        self.seed = seed
+        self._impacts: list[float] = []
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters."""
+        return {
+            "corrections": self.corrections,
+            "procedure": self.procedure,
+            "number": self.number,
+            "encoder": self.encoder,
+            "edits": self.edits,
+            "annotator": self.annotator,
+            "duplicates": self.duplicates,
+            "seed": self.seed,
+        }
+
+    def datasets(self) -> list[str]:
+        """Return the datasets with corrections."""
+        return self.corrections
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs; finished blocks of an interrupted run are read back from the folder."""
+        named = [(name, row) for name in self.corrections for row in load_corrections(name)]
+        rows = [row for _, row in named]
+        edits = self._edits(rows, runtime)
+        candidates = self._candidates(edits)
+        pairs: list[RankedPair] = []
+        seen: set[tuple[str, str]] = set()
+        self._impacts = []
+        for start in range(0, len(candidates), _BLOCK):
+            if self.number is not None and len(pairs) >= self.number:
+                break
+            block = candidates[start : start + _BLOCK]
+            kept = self._kept(
+                folder / f"block-{start // _BLOCK:05}.jsonl", rows, edits, block, runtime
+            )
+            for candidate, (better, worse, margin, measured) in zip(block, kept, strict=True):
+                self._impacts += measured
+                if margin == 0 or ((better, worse) in seen and not self.duplicates):
+                    continue
+                seen.add((better, worse))
+                name, row = named[candidate.correction]
+                pairs.append(RankedPair(row.source, better, worse, margin, row.group, name))
+        if self.number is not None and len(pairs) < self.number:
+            warnings.warn(
+                f"{', '.join(self.corrections)}: {len(pairs)} pairs were found, {self.number} asked for.",
+                stacklevel=2,
+            )
+        return pairs[: self.number]
+
+    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
+        """Return the number of pairs and a histogram of the impacts that were measured."""
+        counts, edges = np.histogram(
+            self._impacts, bins=[0, 1e-6, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 2]
+        )
+        return {
+            "pairs": len(pairs),
+            "impacts": {"edges": edges.tolist(), "counts": counts.tolist()},
+        }
+
+    def _edits(self, rows: Sequence[Correction], runtime: Runtime) -> list[tuple[Edit, ...]]:
+        """Return each correction's edits."""
+        if self.edits == "errant":
+            texts = [(row.source, row.target) for row in rows]
+            annotator = self.annotator or default_annotator()
+            return extract_edits(texts, annotator, types=False, runtime=runtime)
+        if any(row.edits is None for row in rows):
+            raise ConfigError(
+                f"data.pairs: not all of {', '.join(self.corrections)} have gold edits; use edits: errant."
+            )
+        return [row.edits or () for row in rows]
+
+    def _candidates(self, edits: Sequence[tuple[Edit, ...]]) -> list[Candidate]:
+        """Return the candidates of all corrections in random order."""
+        found = [
+            Candidate(number, first, second)
+            for number, row in enumerate(edits)
+            for first, second in sample_subsets(
+                len(row), self.procedure, random.Random(f"{self.seed} {number}")
+            )
+        ]
+        random.Random(self.seed).shuffle(found)
+        return found
+
+    def _kept(
+        self,
+        path: Path,
+        rows: Sequence[Correction],
+        edits: Sequence[tuple[Edit, ...]],
+        block: Sequence[Candidate],
+        runtime: Runtime,
+    ) -> list[tuple[str, str, float, list[float]]]:
+        """Rank a block, or read it back if a run before this one ranked it."""
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            keys = ("better", "worse", "margin", "impacts")
+            ranked = self._rank(rows, edits, block, runtime)
+            write_jsonl(path, (dict(zip(keys, row, strict=True)) for row in ranked))
+        return [
+            (record["better"], record["worse"], record["margin"], record["impacts"])
+            for record in read_jsonl(path)
+        ]
+
+    def _rank(
+        self,
+        rows: Sequence[Correction],
+        edits: Sequence[tuple[Edit, ...]],
+        block: Sequence[Candidate],
+        runtime: Runtime,
+    ) -> Iterator[tuple[str, str, float, list[float]]]:
+        """Yield each candidate's texts, better one first, the difference in impact, and the impacts."""
+        wanted = {
+            (candidate.correction, edit): None
+            for candidate in block
+            for edit in sorted(candidate.first ^ candidate.second)
+        }
+        requests = [(rows[number].source, edits[number], edit) for number, edit in wanted]
+        measured = dict(zip(wanted, impacts(requests, self.encoder, runtime), strict=True))
+        for candidate in block:
+            number = candidate.correction
+            texts = [
+                apply_edits(rows[number].source, [edits[number][edit] for edit in sorted(subset)])
+                for subset in (candidate.first, candidate.second)
+            ]
+            own = [
+                sum(measured[number, edit] for edit in sorted(subset))
+                for subset in (
+                    candidate.first - candidate.second,
+                    candidate.second - candidate.first,
+                )
+            ]
+            margin = own[0] - own[1] if texts[0] != texts[1] else 0.0
+            if margin < 0:
+                texts.reverse()
+            involved = sorted(candidate.first ^ candidate.second)
+            yield texts[0], texts[1], abs(margin), [measured[number, edit] for edit in involved]

@@ -1,0 +1,97 @@
+"""Batches of similar length in a reproducible order, and a loader that resumes within an epoch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Sampler
+
+__all__ = ["LengthBatchSampler", "ResumableLoader"]
+
+_BUCKET_BATCHES = 50
+
+
+class LengthBatchSampler(Sampler[list[int]]):
+    """Batches of examples of similar length, in an order that depends on seed and epoch alone.
+
+    Examples are shuffled, sorted by length within chunks of 50 batches, cut into batches, and the
+    batches shuffled: little padding, and still random. With several processes, each takes every
+    `world`-th batch; the last ones are repeated so that all have equally many.
+    """
+
+    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int = 0) -> None:
+        self.lengths = np.asarray(lengths)
+        self.batch_size = batch_size
+        self.seed = seed
+        self.epoch = 0
+
+    @property
+    def sampler(self) -> LengthBatchSampler:
+        """Return itself: the Trainer looks for `set_epoch` on a batch sampler's sampler."""
+        return self
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch whose order comes next; the Trainer calls this."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        _, world = _rank()
+        return math.ceil(math.ceil(len(self.lengths) / self.batch_size) / world)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = np.random.default_rng((self.seed, self.epoch))
+        order = generator.permutation(len(self.lengths))
+        size = self.batch_size * _BUCKET_BATCHES
+        found: list[list[int]] = []
+        for start in range(0, len(order), size):
+            chunk = order[start : start + size]
+            chunk = chunk[np.argsort(self.lengths[chunk], kind="stable")]
+            found += [
+                chunk[i : i + self.batch_size].tolist()
+                for i in range(0, len(chunk), self.batch_size)
+            ]
+        batches = [found[i] for i in generator.permutation(len(found))]
+        rank, world = _rank()
+        missing = -len(batches) % world
+        yield from (batches + batches[:missing])[rank::world]
+
+
+def _rank() -> tuple[int, int]:
+    """Return this process's number and how many there are."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return 0, 1
+
+
+class ResumableLoader(DataLoader[Any]):
+    """A loader that continues an epoch at the very batch after a checkpoint taken within it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.served = 0
+        self._skip = 0
+
+    def __iter__(self) -> Any:
+        skip, self._skip = self._skip, 0
+        self.served = skip
+        sampler = self.batch_sampler
+        assert sampler is not None
+        # Batches already trained on are skipped in the sampler, so they are not even collated.
+        for number, indices in enumerate(sampler):
+            if number >= skip:
+                # Counted before it is handed over: a checkpoint is written while it is in use.
+                self.served = number + 1
+                yield self.collate_fn(self.dataset.__getitems__(indices))  # type: ignore[attr-defined]
+        self.served = 0
+
+    def state_dict(self) -> dict[str, int]:
+        """Return how many batches of the unfinished epoch have been handed out."""
+        return {"served": self.served % len(self)}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Continue after the batches that a state has counted."""
+        self._skip = state["served"]

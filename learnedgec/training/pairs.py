@@ -1,0 +1,148 @@
+"""Ranked pairs: two corrections of one source, of which one is known to be better.
+
+Whatever makes ranked pairs is a `PairSource`; a configuration names its class and its parameters, and a
+class of one's own is named by its import path:
+
+    data:
+      pairs:
+        quality:
+          - class_path: learnedgec.training.pairs.PairFile
+            init_args: {path: pairs.jsonl}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from learnedgec.errors import ConfigError, FormatError
+from learnedgec.runtime import Runtime
+from learnedgec.text import PathLike, read_jsonl, write_jsonl
+
+__all__ = ["PairFile", "PairSource", "RankedPair", "read_ranked_pairs", "write_ranked_pairs"]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPair:
+    """Two corrections of one source, the better one first.
+
+    Attributes:
+        source: the sentence that both correct.
+        better: the better correction.
+        worse: the worse one.
+        margin: by how much, in the units of whatever made the pair.
+        group: pairs of one group belong on one side of any split.
+        origin: the dataset or file that the pair was made of.
+    """
+
+    source: str
+    better: str
+    worse: str
+    margin: float = 1.0
+    group: str = ""
+    origin: str = ""
+
+
+def write_ranked_pairs(path: PathLike, pairs: Iterable[RankedPair]) -> None:
+    """Write one JSON object per pair."""
+    write_jsonl(path, (asdict(pair) for pair in pairs))
+
+
+def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
+    """Read pairs from JSONL: `source`, `better`, `worse`, and optionally `margin`, `group`, `origin`.
+
+    Without a group, pairs with equal sources form one.
+
+    Raises:
+        FormatError: a line lacks a text or holds something else; the message names it.
+    """
+    pairs = []
+    for number, record in enumerate(read_jsonl(path, required=("source", "better", "worse")), 1):
+        place = f"{path}:{number}"
+        texts = {key: record.get(key) for key in ("source", "better", "worse", "group", "origin")}
+        for key in ("group", "origin"):
+            texts[key] = texts[key] or ""
+        for key, text in texts.items():
+            if not isinstance(text, str):
+                raise FormatError(f"{place}: {key!r} must be a text, not {text!r}.")
+        margin = record.get("margin", 1.0)
+        if not isinstance(margin, int | float) or not math.isfinite(margin) or margin < 0:
+            raise FormatError(f"{place}: 'margin' must be a number of at least 0, not {margin!r}.")
+        texts["group"] = texts["group"] or texts["source"]
+        pairs.append(RankedPair(margin=float(margin), **texts))  # type: ignore[arg-type]
+    return pairs
+
+
+class PairSource(ABC):
+    """Something that makes ranked pairs, the same ones each time."""
+
+    @abstractmethod
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs.
+
+        Args:
+            folder: for what is worth keeping if the work is interrupted; used by nothing else.
+            runtime: device, processes and progress.
+        """
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return what the pairs depend on, for the manifest: plain JSON values."""
+
+    @abstractmethod
+    def datasets(self) -> list[str]:
+        """Return the names of the datasets and files that the pairs are made of."""
+
+    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
+        """Return what is worth saying about pairs that were made, for the manifest."""
+        return {"pairs": len(pairs)}
+
+    def place(self, folder: Path) -> Path:
+        """Return the subfolder that belongs to this very source."""
+        text = json.dumps([type(self).__qualname__, self.describe()], sort_keys=True)
+        return folder / hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class PairFile(PairSource):
+    """Ranked pairs from a JSONL file; see `read_ranked_pairs`.
+
+    Args:
+        path: the file.
+        number: how many of them, drawn at random; all by default.
+        seed: of the draw.
+    """
+
+    def __init__(self, path: str, number: int | None = None, seed: int = 0) -> None:
+        self.path = path
+        self.number = positive(number, "number")
+        self.seed = seed
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs of the file."""
+        import random
+
+        pairs = read_ranked_pairs(self.path)
+        if self.number is None or self.number >= len(pairs):
+            return pairs
+        return random.Random(self.seed).sample(pairs, self.number)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters."""
+        return {"path": self.path, "number": self.number, "seed": self.seed}
+
+    def datasets(self) -> list[str]:
+        """Return the file."""
+        return [self.path]
+
+
+def positive(number: int | None, key: str) -> int | None:
+    """Return the number, or raise `ConfigError` if it is not positive."""
+    if number is not None and number < 1:
+        raise ConfigError(f"data.pairs: {key} is {number}; a number of at least 1 was expected.")
+    return number
