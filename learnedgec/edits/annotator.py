@@ -41,6 +41,7 @@ __all__ = [
     "describe_annotator",
     "extract_edits",
     "find_annotator",
+    "tag_sentences",
 ]
 
 USUAL = "en_core_web_sm"
@@ -240,6 +241,20 @@ def _parse(pipeline: Any, texts: Iterable[str]) -> dict[str, Sentence]:
                 token.head.dependents.append(token)
         parsed[text] = sentence
     return parsed
+
+
+def tag_sentences(texts: Iterable[str], annotator: str) -> dict[str, tuple[str, ...]]:
+    """Return the Penn Treebank tags of the tokens of each distinct text.
+
+    Raises:
+        UnknownNameError, ModelError: the annotator is not there or cannot be loaded.
+
+    Example:
+        >>> tag_sentences(["She sleeps well ."], "en-ewt-sm")["She sleeps well ."]
+        ('PRP', 'VBZ', 'RB', '.')
+    """
+    parsed = _parse(_load(find_annotator(annotator).resolve(), False), texts)
+    return {text: tuple(token.tag_ for token in sentence) for text, sentence in parsed.items()}
 
 
 # -- edits ----------------------------------------------------------------------------------------

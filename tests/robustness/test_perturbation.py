@@ -1,0 +1,138 @@
+"""Variants made by `perturb`: one word of the context, the same in source and target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+from embedded import Sample
+from transformers import BertForMaskedLM
+
+from learnedgec.catalog import Case
+from learnedgec.edits.max_match import reference_edits
+from learnedgec.errors import InputError, LengthError, ModelError
+from learnedgec.robustness.perturbation import ACTIONS, Action, perturb
+from learnedgec.text import read_lines
+
+
+@pytest.fixture(scope="module")
+def targets(sample: Sample) -> list[str]:
+    return read_lines(sample.folder / "ref0.txt")
+
+
+@pytest.fixture(scope="module")
+def cases(sample: Sample, targets: list[str]) -> list[Case]:
+    return perturb(sample.sources, targets, variants=4)
+
+
+@pytest.fixture(scope="module")
+def masked_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a two-layer masked language model with random weights."""
+    folder = tmp_path_factory.mktemp("models") / "masked"
+    torch.manual_seed(0)
+    tokenizer = tiny.tokenizer()
+    BertForMaskedLM(tiny.configuration(len(tokenizer))).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def made_by(case: Case, variant: int) -> Action:
+    """Check one variant against its original, and return what was done."""
+    original, changed = case.original, case.variants[variant]
+    source, target = original.source.split(), original.target.split()
+    (edit,) = reference_edits(original.source, changed.source)
+    (other,) = reference_edits(original.target, changed.target)
+    assert edit.correction == other.correction
+    assert source[edit.start : edit.end] == target[other.start : other.end]
+    assert edit.end - edit.start <= 1
+    assert len(edit.correction.split()) <= 1
+    for error in reference_edits(original.source, original.target):
+        touched = range(error.start - 1, error.end + 1)
+        assert not set(range(edit.start, edit.end)) & set(touched)
+        if edit.start == edit.end:
+            assert not {edit.start - 1, edit.start} <= set(touched)
+            assert not error.start < edit.start < error.end
+    # What there was to correct, and how, is what it was.
+    before = [
+        (source[e.start : e.end], e.correction)
+        for e in reference_edits(original.source, original.target)
+    ]
+    words = changed.source.split()
+    after = [
+        (words[e.start : e.end], e.correction)
+        for e in reference_edits(changed.source, changed.target)
+    ]
+    assert before == after
+    if edit.start == edit.end:
+        return "insert"
+    return "substitute" if edit.correction else "delete"
+
+
+def check(cases: Sequence[Case]) -> set[Action]:
+    return {made_by(case, number) for case in cases for number in range(len(case.variants))}
+
+
+def test_one_word_of_the_context_changes_alike_on_both_sides(cases: list[Case]) -> None:
+    assert check(cases) == set(ACTIONS)
+    assert sum(len(case.variants) for case in cases) > 200
+
+
+def test_a_case_for_every_sentence_with_distinct_variants(
+    cases: list[Case], sample: Sample, targets: list[str]
+) -> None:
+    assert [case.original.source for case in cases] == list(sample.sources)
+    assert [case.original.target for case in cases] == targets
+    for case in cases:
+        assert len({case.original, *case.variants}) == 1 + len(case.variants) <= 5
+
+
+def test_seed_decides(sample: Sample, targets: list[str], cases: list[Case]) -> None:
+    assert perturb(sample.sources, targets, variants=4) == cases
+    assert perturb(sample.sources, targets, variants=4, seed=1) != cases
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_only_the_actions_asked_for(sample: Sample, targets: list[str], action: Action) -> None:
+    made = perturb(sample.sources[:40], targets[:40], variants=2, actions=[action])
+    assert check(made) == {action}
+
+
+def test_an_stays_before_a_vowel() -> None:
+    texts = [
+        "We saw an old dog .",
+        "We saw a young dog .",
+        "We saw an awful dog .",
+        "We saw a big dog .",
+    ]
+    made = perturb(texts, texts, actions=["substitute"], variants=5)
+    words = {v.target.split()[3] for case in made[::2] for v in case.variants}
+    assert words == {"old", "awful"}
+    deleted = perturb(["We saw an old dog .", "We saw an old animal ."] * 2, ["We saw an old dog .", "We saw an old animal ."] * 2, actions=["delete"])  # fmt: skip
+    assert [len(case.variants) for case in deleted] == [0, 1, 0, 1]
+
+
+def test_short_and_empty_sentences_have_no_variants() -> None:
+    assert [case.variants for case in perturb(["", "Yes .", "a"], ["", "Yes .", ""])] == [()] * 3
+
+
+def test_masked_language_model(sample: Sample, targets: list[str], masked_model: Path) -> None:
+    name = str(masked_model)
+    made = perturb(sample.sources[:20], targets[:20], variants=3, language_model=name)
+    assert check(made) >= {"substitute", "insert"}
+    again = perturb(sample.sources[:20], targets[:20], variants=3, language_model=name)
+    assert made == again
+    assert made != perturb(sample.sources[:20], targets[:20], variants=3)
+
+
+def test_what_cannot_be(tiny_causal: Path) -> None:
+    with pytest.raises(LengthError, match="sources has 2 sentences but targets has 1"):
+        perturb(["a", "b"], ["a"])
+    with pytest.raises(InputError, match="0 variants by substitute, insert, delete"):
+        perturb(["a"], ["a"], variants=0)
+    with pytest.raises(InputError, match="1 variants by shuffle"):
+        perturb(["a"], ["a"], variants=1, actions=["shuffle"])  # type: ignore[list-item]
+    with pytest.raises(ModelError, match="no mask token"):
+        perturb(["a"], ["a"], language_model=str(tiny_causal))
