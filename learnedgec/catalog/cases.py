@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from learnedgec.catalog.files import path
 from learnedgec.errors import FormatError, InputError, UnknownNameError
@@ -41,17 +42,22 @@ class Case:
 
 
 def load_cases(name: str) -> list[Case]:
-    """Return the cases of a part of RobustGEC (Zhang et al. 2023).
+    """Return the cases of a part of RobustGEC (Zhang et al. 2023) or of a file.
 
     Args:
-        name: `robustgec:bea19` (2,503 cases), `robustgec:conll14` (1,312) or `robustgec:tem8` (1,181).
+        name: `robustgec:bea19` (2,503 cases), `robustgec:conll14` (1,312), `robustgec:tem8` (1,181), or a
+            file as for `read_cases`.
 
     Raises:
-        UnknownNameError: no such part.
+        UnknownNameError: neither a part nor an existing file.
         DataError: the dataset cannot be had.
     """
     if name not in CASES:
-        raise UnknownNameError("set of robustness cases", name, CASES)
+        if name == "-" or Path(name).exists():
+            return read_cases(name)
+        raise UnknownNameError(
+            "set of robustness cases", name, CASES, hint="A path to a file is taken as well."
+        )
     return read_cases(path("robustgec", f"benchmark/{name.partition(':')[2]}/para.txt"))
 
 

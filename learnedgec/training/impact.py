@@ -51,16 +51,17 @@ def sample_subsets(
         (0, min(10, count * (count - 1) // 2)) if procedure == "maeda2022" else (1, 30)
     )
     found: list[tuple[Subset, Subset]] = []
+    drawn: set[frozenset[Subset]] = set()
     if count == 0:
         return found
     for _ in range(tries):
         size = generator.randint(smallest, count)
         first = frozenset(generator.sample(range(count), size))
         second = first ^ {edit for edit in range(count) if generator.random() < 1 / count}
-        if first != second:
-            found.append((first, second))
-    if procedure == "goto2022":
-        found = list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
+        if first == second or (procedure == "goto2022" and {first, second} in drawn):
+            continue
+        drawn.add(frozenset((first, second)))
+        found.append((first, second))
     return found
 
 
