@@ -1,0 +1,156 @@
+"""Outputs that were made to fool a metric: how often does a metric prefer them to honest ones?
+
+An attack's output scores high and corrects little; a metric that can be trusted prefers a system's
+output for the same sentence. The catalog has outputs against SOME, IMPARA, Scribendi and LLM-S for
+CoNLL-2014 and the development set of BEA-2019. They are for reporting: CoNLL-2014 is never trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.catalog.outputs import load_outputs
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric, Score, score_metrics
+from learnedgec.references import References
+from learnedgec.robustness.estimates import Bootstrap, Estimate
+from learnedgec.runtime import Runtime
+
+__all__ = ["ALL", "AttackResult", "evaluate_attacks", "honest_outputs"]
+
+ALL = "all"
+# What the collection holds besides the outputs of systems.
+_NO_SYSTEMS = ("INPUT", "REF-F", "REF-M")
+
+
+@dataclass(frozen=True, slots=True)
+class AttackResult:
+    """One metric, one attack, and one honest system, or all of them.
+
+    Attributes:
+        metric: its label.
+        attack: the name of the attack.
+        honest: the name of the system, or `all`.
+        count: how many pairs of outputs.
+        preferred: the share of them in which the attack scores higher.
+        ties: the share in which both score alike, because they are the same text or otherwise.
+        attack_score: the attack's corpus score.
+        honest_score: the system's; of `all` the mean.
+        rank: of the attack among all honest systems and itself, by corpus score; equals rank alike.
+        signature: of the metric.
+    """
+
+    metric: str
+    attack: str
+    honest: str
+    count: int
+    preferred: Estimate
+    ties: Estimate
+    attack_score: float
+    honest_score: float
+    rank: int
+    signature: str
+
+
+def honest_outputs() -> dict[str, tuple[str, ...]]:
+    """Return the outputs of SEEDA's 12 systems for CoNLL-2014, and not its input and references.
+
+    Raises:
+        DataError: the dataset cannot be had.
+    """
+    outputs = load_outputs("seeda")
+    return {name: texts for name, texts in outputs.items() if name not in _NO_SYSTEMS}
+
+
+def evaluate_attacks(
+    sources: Sequence[str],
+    attacks: Mapping[str, Sequence[str]],
+    honest: Mapping[str, Sequence[str]],
+    metrics: Sequence[Metric],
+    references: References | None = None,
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    runtime: Runtime = Runtime(),
+) -> list[AttackResult]:
+    """Compare metrics' scores of attacks with those of honest systems, sentence by sentence.
+
+    Args:
+        sources: N sentences.
+        attacks: N outputs of each attack.
+        honest: N outputs of each honest system.
+        metrics: any.
+        references: of the N sentences, for metrics that need them.
+        resamples: bootstrap resamples of the sentences.
+        level: of the intervals.
+        seed: of the random generator.
+        runtime: how to run the metrics.
+
+    Returns:
+        For each metric and attack, `all` systems and then each one.
+
+    Raises:
+        LengthError: outputs or references differ in number from the sources.
+        InputError: there is no attack or no honest system, or both have one of the same name; or a metric
+            needs references.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> found = evaluate_attacks(["He go ."], {"long": ["He go there now ."]}, {"ours": ["He goes ."]},
+        ...                          [parse_metric("length")], resamples=10)
+        >>> found[0].preferred.value, found[0].rank
+        (1.0, 1)
+    """
+    if not attacks or not honest:
+        raise InputError("attacks are compared with honest systems; give one or more of both.")
+    both = sorted(set(attacks) & set(honest))
+    if both:
+        raise InputError(f"an attack and an honest system are both named {both[0]!r}; rename one.")
+    scores = score_metrics(metrics, sources, {**attacks, **honest}, references, runtime=runtime)
+    bootstrap = Bootstrap(len(sources), resamples, level, seed)
+    return [
+        result
+        for metric, by_system in scores.items()
+        for attack in attacks
+        for result in _compare(metric.label, attack, by_system, list(honest), bootstrap)
+    ]
+
+
+def _compare(
+    label: str,
+    attack: str,
+    scores: Mapping[str, Score],
+    honest: Sequence[str],
+    bootstrap: Bootstrap,
+) -> list[AttackResult]:
+    """Compare one attack with all systems and with each."""
+    own = scores[attack]
+    values = {name: scores[name].value for name in honest}
+    difference = np.stack([own.sentences - scores[name].sentences for name in honest])
+
+    def result(name: str, rows: npt.NDArray[np.float64], score: float) -> AttackResult:
+        return AttackResult(
+            metric=label,
+            attack=attack,
+            honest=name,
+            count=rows.size,
+            preferred=bootstrap.mean((rows > 0).mean(axis=0)),
+            ties=bootstrap.mean((rows == 0).mean(axis=0)),
+            attack_score=own.value,
+            honest_score=score,
+            rank=1 + sum(value > own.value for value in values.values()),
+            signature=own.signature,
+        )
+
+    return [
+        result(ALL, difference, float(np.mean(list(values.values())))),
+        *(
+            result(name, row[None], values[name])
+            for name, row in zip(honest, difference, strict=True)
+        ),
+    ]

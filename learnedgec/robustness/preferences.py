@@ -1,0 +1,212 @@
+"""How robust is a metric: does it keep preferring the correction when only unrelated context changes?
+
+Each sentence of a case has a margin, score(target) − score(source), and a preference, its sign. The
+preference is consistent if a variant's is that of the original; CRS is the share of cases all of whose variants
+are, P-CRS the mean over cases of the share of their variants that are. A metric that is always wrong is
+consistent too, so accuracy stands beside them.
+
+A metric with references has the target as its only one, which makes the target best by construction; what
+can be read off such a metric is how much its margin moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.catalog.cases import Case
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric, score_metrics
+from learnedgec.references import References
+from learnedgec.robustness.cases import CaseSet, arrange_cases
+from learnedgec.robustness.changes import Dimension
+from learnedgec.robustness.estimates import Bootstrap, Estimate
+from learnedgec.runtime import Runtime
+
+__all__ = ["PreferenceGroup", "PreferenceRobustness", "evaluate_preferences"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceGroup:
+    """What a metric prefers on the variants of one kind.
+
+    Attributes:
+        dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.changes`.
+        group: which of it.
+        count: how many variants.
+        consistent: the share of them whose preference is the original's.
+        accuracy: the share of them whose target is preferred.
+    """
+
+    dimension: Dimension
+    group: str
+    count: int
+    consistent: Estimate
+    accuracy: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceRobustness:
+    """What is known of one metric on one set of cases.
+
+    Attributes:
+        cases: the name of the set.
+        metric: its label.
+        count: how many cases.
+        left_out: how many more there are, with nothing to prefer: some target is its source.
+        accuracy: the share of sentences, originals and variants, whose target is preferred.
+        ties: the share of sentences whose target and source score alike; these count as wrong.
+        always: the share of cases in which the target is preferred in every sentence.
+        crs: the share of cases with the same preference in every sentence.
+        p_crs: the share of variants with the preference of the original.
+        margin: the mean margin, in the metric's units.
+        spread: the mean over cases of the standard deviation of the margin within a case.
+        within: the share of the margin's variance that lies within cases: 0 where context does not
+            matter, near 1 where it decides alone. Unlike the spread it has no units.
+        groups: the variants by kind.
+        signature: of the metric.
+    """
+
+    cases: str
+    metric: str
+    count: int
+    left_out: int
+    accuracy: Estimate
+    ties: Estimate
+    always: Estimate
+    crs: Estimate
+    p_crs: Estimate
+    margin: Estimate
+    spread: Estimate
+    within: Estimate
+    groups: tuple[PreferenceGroup, ...]
+    signature: str
+
+
+def evaluate_preferences(
+    parts: Mapping[str, Sequence[Case]],
+    metrics: Sequence[Metric],
+    *,
+    frequencies: Mapping[str, float] | None = None,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    runtime: Runtime = Runtime(),
+) -> list[PreferenceRobustness]:
+    """Evaluate the robustness of metrics' preferences.
+
+    Args:
+        parts: sets of cases by name; with several, their total is evaluated too. Cases in which some
+            target is its source are left out.
+        metrics: any.
+        frequencies: of words, per million tokens: see `arrange_cases`.
+        resamples: bootstrap resamples of the cases.
+        level: of the intervals.
+        seed: of the random generator.
+        runtime: how to run the metrics.
+
+    Returns:
+        For each set and the total, in order, every metric's robustness.
+
+    Raises:
+        InputError: there is no case with something to prefer, or one without variants.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> from learnedgec.catalog import Pair
+        >>> case = Case(Pair("He go .", "He goes ."), (Pair("She go .", "She goes so ."),))
+        >>> found, = evaluate_preferences({"mine": [case]}, [parse_metric("length")], resamples=10)
+        >>> found.accuracy.value, found.ties.value, found.p_crs.value
+        (0.5, 0.5, 0.0)
+    """
+    kept: dict[str, list[Case]] = {}
+    for name, cases in parts.items():
+        kept[name] = [case for case in cases if all(p.source != p.target for p in case.pairs)]
+        if cases and not kept[name]:
+            raise InputError(f"every case of {name} has a target that is its source; none is left.")
+    left_out = [len(cases) - len(kept[name]) for name, cases in parts.items()]
+    sets = arrange_cases(kept, frequencies)
+    pairs = [pair for cases in kept.values() for case in cases for pair in case.pairs]
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    scores = score_metrics(
+        metrics,
+        sources,
+        {"target": targets, "source": sources},
+        References.from_texts(targets),
+        runtime=runtime,
+    )
+    found = []
+    for each, out in zip(sets, [*left_out, sum(left_out)], strict=False):
+        bootstrap = Bootstrap(len(each.sizes), resamples, level, seed)
+        for metric, by_side in scores.items():
+            margins = by_side["target"].sentences - by_side["source"].sentences
+            signature = by_side["target"].signature
+            found.append(_evaluate(metric.label, signature, each, out, margins, bootstrap))
+    return found
+
+
+def _evaluate(
+    label: str,
+    signature: str,
+    cases: CaseSet,
+    left_out: int,
+    every_margin: Floats,
+    bootstrap: Bootstrap,
+) -> PreferenceRobustness:
+    """Evaluate one metric on one set of cases."""
+    margins, real, sizes = every_margin[cases.rows], cases.real, cases.sizes.astype(np.float64)
+    preferences = np.sign(margins)
+    same = (preferences == preferences[:, :1]) & real
+    right = (preferences > 0) & real
+
+    def over_sentences(values: npt.NDArray[np.bool_] | Floats) -> Estimate:
+        return bootstrap.ratio((values * real).sum(axis=1), sizes)
+
+    means = (margins * real).sum(axis=1) / sizes
+    variances = (((margins - means[:, None]) ** 2) * real).sum(axis=1) / sizes
+    return PreferenceRobustness(
+        cases=cases.name,
+        metric=label,
+        count=len(sizes),
+        left_out=left_out,
+        accuracy=over_sentences(right),
+        ties=over_sentences(preferences == 0),
+        always=bootstrap.mean((right.sum(axis=1) == sizes).astype(np.float64)),
+        crs=bootstrap.mean((same.sum(axis=1) == sizes).astype(np.float64)),
+        p_crs=bootstrap.mean((same.sum(axis=1) - 1) / (sizes - 1)),
+        margin=over_sentences(margins),
+        spread=bootstrap.mean(np.sqrt(variances)),
+        within=_within(sizes, means, variances, bootstrap),
+        groups=tuple(
+            PreferenceGroup(
+                *kind,
+                count=len(members),
+                consistent=bootstrap.share(same[numbers, places], numbers),
+                accuracy=bootstrap.share(right[numbers, places], numbers),
+            )
+            for kind, members in cases.groups.items()
+            for numbers, places in [np.array(members).T]
+        ),
+        signature=signature,
+    )
+
+
+def _within(sizes: Floats, means: Floats, variances: Floats, bootstrap: Bootstrap) -> Estimate:
+    """Return the variance within cases as a share of that of all margins, each sentence counting alike."""
+    # Around the overall mean, so that a large mean costs no digits.
+    centred = means - np.average(means, weights=sizes)
+    columns = [sizes, sizes * centred, sizes * centred**2, sizes * variances]
+
+    def share(count: Floats, first: Floats, second: Floats, inner: Floats) -> Floats:
+        whole = inner + second - first**2 / count
+        known = whole > 1e-12 * count
+        shares: Floats = np.divide(inner, whole, out=np.full(whole.shape, np.nan), where=known)
+        return shares
+
+    value = share(*(column.sum(keepdims=True) for column in columns))
+    return bootstrap.estimate(float(value[0]), share(*map(bootstrap.sums, columns)))

@@ -1,0 +1,347 @@
+"""How robust is a system: its corrections of sentences and of variants whose context alone differs.
+
+With `original` the score on the original sentences, the upper bound is the score if of each case (the
+original and its variants) the best were scored, the lower bound if the worst were. Best is what the
+metric prefers among references: the largest F so far, then the largest tp, and so on; worst the reverse.
+
+A variant is consistent with its original by one of two rules:
+
+    official   the score: both have the same sentence F, to four decimals. A case is robust if the upper
+               and the lower bound chose the same of its sentences.
+    edits      the paper's words, "consistent corrections": the system makes the same corrections (original
+               text → correction) in both. A case is robust if all of its variants are.
+
+CRS is the share of cases that are robust; P-CRS the mean over cases of the share of variants that are consistent.
+
+Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Subtle Context Perturbation"
+(EMNLP 2023). Equal to the official `errant_robustgec` with the same annotator on sentences tokenised alike
+(the official conversion tokenises everything with spaCy first).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import ClassVar, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.catalog.cases import Case
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Array, Floats, Metric, Statistics
+from learnedgec.metrics.edit_overlap import EditOverlap
+from learnedgec.references import References
+from learnedgec.robustness.cases import CaseSet, arrange_cases
+from learnedgec.robustness.changes import Dimension
+from learnedgec.robustness.estimates import Bootstrap, Estimate
+from learnedgec.runtime import Runtime
+from learnedgec.text import check_lengths
+
+__all__ = [
+    "CONSISTENCIES",
+    "Consistency",
+    "Performance",
+    "SystemRobustness",
+    "VariantGroup",
+    "evaluate_systems",
+]
+
+Consistency: TypeAlias = Literal["official", "edits"]
+CONSISTENCIES: tuple[Consistency, ...] = get_args(Consistency)
+
+_COUNTS = ("tp", "proposed", "gold")
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """Precision, recall and F, the latter with its interval."""
+
+    precision: float
+    recall: float
+    f: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class VariantGroup:
+    """What a system does on the variants of one kind.
+
+    Attributes:
+        dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.changes`.
+        group: which of it.
+        count: how many variants.
+        consistent: by rule, the share of them that is consistent with the original.
+        f: on the variants.
+        original_f: on their originals, each as often as it has such variants.
+    """
+
+    dimension: Dimension
+    group: str
+    count: int
+    consistent: Mapping[Consistency, Estimate]
+    f: float
+    original_f: float
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRobustness:
+    """What is known of one system on one set of cases.
+
+    Attributes:
+        cases: the name of the set.
+        system: the name of the system.
+        metric: its label.
+        count: how many cases.
+        variants: how many variants they have.
+        original: on the originals.
+        upper: on the best of each case.
+        lower: on the worst of each case.
+        delta: upper minus lower F.
+        crs: by rule, the share of robust cases; the official one's interval resamples what was chosen
+            in the order given.
+        p_crs: by rule, the share of consistent variants.
+        groups: the variants by kind.
+        signature: of the metric.
+    """
+
+    cases: str
+    system: str
+    metric: str
+    count: int
+    variants: int
+    original: Performance
+    upper: Performance
+    lower: Performance
+    delta: Estimate
+    crs: Mapping[Consistency, Estimate]
+    p_crs: Mapping[Consistency, Estimate]
+    groups: tuple[VariantGroup, ...]
+    signature: str
+
+
+@dataclass(frozen=True)
+class _Bound(EditOverlap):
+    """A metric whose references are the sentences of a case; of them the best or the worst is scored.
+
+    Attributes:
+        of: the metric that says which is better.
+        best: whether to choose the best, or the worst.
+    """
+
+    name: ClassVar[str] = "bound"
+    of: EditOverlap | None = None
+    best: bool = True
+
+    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+        """Return what the metric prefers, or its negative."""
+        assert self.of is not None
+        keys = self.of.preference(tp, proposed, gold)
+        return keys if self.best else tuple(-key for key in keys)
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return the metric's own statistics."""
+        assert self.of is not None
+        return self.of.compute(sources, hypotheses, references, runtime)
+
+
+def evaluate_systems(
+    parts: Mapping[str, Sequence[Case]],
+    systems: Mapping[str, Mapping[str, Sequence[str]]],
+    metric: Metric,
+    *,
+    frequencies: Mapping[str, float] | None = None,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    runtime: Runtime = Runtime(),
+) -> list[SystemRobustness]:
+    """Evaluate the robustness of systems.
+
+    Args:
+        parts: sets of cases by name; with several, their total is evaluated too.
+        systems: for each system and set, its hypotheses: for every case the original's and then
+            the variants', as `Case.pairs` has them.
+        metric: one that compares edits, such as `errant` or `m2`. A case's targets are its references.
+        frequencies: of words, per million tokens: see `arrange_cases`.
+        resamples: bootstrap resamples of the cases.
+        level: of the intervals.
+        seed: of the random generator.
+        runtime: how to run the metric. Each distinct sentence is annotated once for all systems.
+
+    Returns:
+        For each set and the total, in order, every system's robustness.
+
+    Raises:
+        InputError: the metric does not compare edits, or there is no case, or one without variants.
+        LengthError: a system has not as many hypotheses as there are sentences.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> from learnedgec.catalog import Case, Pair
+        >>> case = Case(Pair("He go .", "He goes ."), (Pair("She go .", "She goes ."),))
+        >>> found, = evaluate_systems({"mine": [case]}, {"ours": {"mine": ["He goes .", "She go ."]}},
+        ...                           parse_metric("errant(annotator='en-ewt-sm')"), resamples=10)
+        >>> found.original.f.value, found.lower.f.value, found.p_crs["edits"].value
+        (1.0, 0.0, 0.0)
+    """
+    if not isinstance(metric, EditOverlap):
+        raise InputError(
+            f"{metric.label} does not compare edits; the robustness of systems is measured with errant, m2 "
+            "or their kind."
+        )
+    sets = arrange_cases(parts, frequencies)
+    pairs = {name: [pair for case in cases for pair in case.pairs] for name, cases in parts.items()}
+    for system, outputs in systems.items():
+        for name, expected in pairs.items():
+            sources = [pair.source for pair in expected]
+            check_lengths((name, sources), (f"{system} on {name}", outputs[name]))
+    every = list(chain.from_iterable(pairs.values()))
+    references = References.from_texts([pair.target for pair in every])
+    statistics = metric.statistics_of_systems(
+        [pair.source for pair in every],
+        {
+            system: [text for name in parts for text in outputs[name]]
+            for system, outputs in systems.items()
+        },
+        references,
+        runtime=runtime,
+    )
+    signature = metric.signature(references, runtime=runtime)
+    tables = {system: _Table(metric, each) for system, each in statistics.items()}
+    found = []
+    for cases in sets:
+        bootstrap = Bootstrap(len(cases.sizes), resamples, level, seed)
+        found += [
+            _evaluate(system, metric, signature, cases, table, bootstrap)
+            for system, table in tables.items()
+        ]
+    return found
+
+
+def _evaluate(
+    system: str,
+    metric: EditOverlap,
+    signature: str,
+    cases: CaseSet,
+    table: _Table,
+    bootstrap: Bootstrap,
+) -> SystemRobustness:
+    """Evaluate one system on one set of cases."""
+    upper, lower = (_Bound(metric.beta, metric.level, metric, best) for best in (True, False))
+    everything = table.statistics(cases.rows, cases.sizes)
+    originals = table.statistics(cases.rows[:, :1])
+    bounds = [bound.aggregate_many(everything, bootstrap.samples) for bound in (upper, lower)]
+    highest, lowest = (
+        _performance(bound, everything, values, bootstrap)
+        for bound, values in zip((upper, lower), bounds, strict=True)
+    )
+    chosen_alike = upper.chosen(everything) == lower.chosen(everything)
+    consistent = {rule: table.consistent(rule, cases) for rule in CONSISTENCIES}
+    shares = {rule: each.sum(axis=1) / (cases.sizes - 1) for rule, each in consistent.items()}
+    return SystemRobustness(
+        cases=cases.name,
+        system=system,
+        metric=metric.label,
+        count=len(cases.sizes),
+        variants=int((cases.sizes - 1).sum()),
+        original=_performance(
+            upper, originals, upper.aggregate_many(originals, bootstrap.samples), bootstrap
+        ),
+        upper=highest,
+        lower=lowest,
+        delta=bootstrap.estimate(highest.f.value - lowest.f.value, bounds[0] - bounds[1]),
+        crs={
+            "official": bootstrap.mean(chosen_alike.astype(np.float64)),
+            "edits": bootstrap.mean((shares["edits"] == 1).astype(np.float64)),
+        },
+        p_crs={rule: bootstrap.mean(share) for rule, share in shares.items()},
+        groups=tuple(
+            _group(kind, members, cases, table, upper, consistent, bootstrap)
+            for kind, members in cases.groups.items()
+        ),
+        signature=signature,
+    )
+
+
+def _performance(
+    bound: _Bound, statistics: Statistics, of_resamples: Floats, bootstrap: Bootstrap
+) -> Performance:
+    details = bound.details(statistics)
+    f = bootstrap.estimate(bound.aggregate(statistics), of_resamples)
+    return Performance(details["precision"], details["recall"], f)
+
+
+def _group(
+    kind: tuple[Dimension, str],
+    members: Sequence[tuple[int, int]],
+    cases: CaseSet,
+    table: _Table,
+    bound: _Bound,
+    consistent: Mapping[Consistency, npt.NDArray[np.bool_]],
+    bootstrap: Bootstrap,
+) -> VariantGroup:
+    """Return what a system does on some variants."""
+    numbers, places = np.array(members).T
+    f, original_f = (
+        bound.aggregate(table.statistics(cases.rows[numbers, each][:, None]))
+        for each in (places, np.zeros_like(places))
+    )
+    return VariantGroup(
+        *kind,
+        count=len(members),
+        consistent={
+            rule: bootstrap.share(each[numbers, places - 1], numbers)
+            for rule, each in consistent.items()
+        },
+        f=f,
+        original_f=original_f,
+    )
+
+
+class _Table:
+    """What a metric says of each sentence of all sets of cases."""
+
+    def __init__(self, metric: EditOverlap, statistics: Statistics) -> None:
+        details = metric.sentence_details(statistics)
+        self._counts = {name: details[name] for name in _COUNTS}
+        self._f = np.round(metric.sentence_scores(statistics), 4)
+        self._corrections = [_corrections(record[0]["edits"]) for record in statistics.records]
+
+    def statistics(
+        self, rows: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp] | None = None
+    ) -> Statistics:
+        """Return statistics in which the sentences in a row, (N, R), stand where references do."""
+        return Statistics(
+            {
+                **{name: values[rows] for name, values in self._counts.items()},
+                "annotator": np.zeros(rows.shape, dtype=np.int64),
+                "references": np.ones(len(rows), dtype=np.int64) if sizes is None else sizes,
+            }
+        )
+
+    def consistent(self, rule: Consistency, cases: CaseSet) -> npt.NDArray[np.bool_]:
+        """Return which variants are consistent with their original, bool (C, V); padding is not."""
+        if rule == "official":
+            same = self._f[cases.rows[:, 1:]] == self._f[cases.rows[:, :1]]
+        else:
+            same = np.array(
+                [
+                    [self._corrections[row] == self._corrections[first] for row in rest]
+                    for first, *rest in cases.rows.tolist()
+                ]
+            )
+        found: npt.NDArray[np.bool_] = same & cases.real[:, 1:]
+        return found
+
+
+def _corrections(edits: Iterable[Mapping[str, str]]) -> Counter[tuple[str, str]]:
+    """Return what is corrected to what, wherever it stands."""
+    return Counter((edit["original"], edit["correction"]) for edit in edits)
