@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("learnedgec.cli.score", "score system outputs with any metric"),
     "rank": ("learnedgec.cli.rank", "rank systems, with intervals and significance"),
     "meta": ("learnedgec.cli.meta", "compare metrics with people's judgements"),
+    "robust": ("learnedgec.cli.robust", "see what holds when only unrelated context changes"),
     "train": ("learnedgec.cli.train", "fine-tune an evaluator from a configuration"),
     "tune": ("learnedgec.cli.tune", "tune a metric's parameters on human judgements"),
     "edits": ("learnedgec.cli.edits", "find the edits between texts, or apply those of an M2 file"),

@@ -1,0 +1,264 @@
+"""Robustness of systems: values worked out by hand, and the official command's rule as a slow oracle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from embedded import SAMPLE_FOLDER
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from learnedgec import References, Runtime, Statistics, parse_metric, read_lines
+from learnedgec.catalog import Case, Pair, load_cases, read_cases
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.errors import InputError, LengthError
+from learnedgec.m2 import apply_edits
+from learnedgec.metrics.edit_overlap import Errant, overlap_statistics
+from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
+
+ERRANT = "errant(annotator='en-ewt-sm')"
+Counts = tuple[int, int, int]
+
+
+@pytest.fixture(scope="module")
+def sample_cases() -> list[Case]:
+    return read_cases(SAMPLE_FOLDER / "robust" / "para.txt")
+
+
+@pytest.fixture(scope="module")
+def found(sample_cases: list[Case]) -> dict[str, SystemRobustness]:
+    pairs = [pair for case in sample_cases for pair in case.pairs]
+    outputs = {
+        "system": read_lines(SAMPLE_FOLDER / "robust" / "system.txt"),
+        "nothing": [pair.source for pair in pairs],
+        "perfect": [pair.target for pair in pairs],
+    }
+    systems = {name: {"sample": texts} for name, texts in outputs.items()}
+    results = evaluate_systems(
+        {"sample": sample_cases}, systems, parse_metric(ERRANT), resamples=40
+    )
+    return {result.system: result for result in results}
+
+
+def test_six_cases_worked_out_by_hand(found: dict[str, SystemRobustness]) -> None:
+    # What `system` does in each case, as (tp, fp, fn), and what the bounds choose:
+    #
+    #   case  original   variants                                best       worst      official  edits
+    #   1     (1, 0, 0)  all the same                            original   original   5/5       5/5
+    #   2     (1, 0, 0)  A3 corrects nothing: (0, 0, 1)          original   A3         4/5       4/5
+    #   3     (0, 0, 1)  all the same                            original   original   5/5       5/5
+    #   4     (1, 0, 0)  A2 inserts another word: (0, 1, 1)      original   A2         4/5       4/5
+    #   5     (0, 0, 0)  A4 changes what is right: (0, 1, 0)     original   A4         4/5       4/5
+    #   6     (1, 0, 1)  A5 corrects the other of two errors:    original   original   5/5       4/5
+    #                    (1, 0, 1) too, so the score is the same
+    #
+    #   original and upper: tp 4, fp 0, fn 2;  P 1    R 2/3  F 1.25·(2/3)/(1/4 + 2/3) = 10/11
+    #   lower:              tp 2, fp 2, fn 4;  P 1/2  R 1/3  F 1.25·(1/6)/(1/8 + 1/3) = 5/11
+    #   CRS   official 3/6 (1, 3, 6), edits 2/6 (1, 3)
+    #   P-CRS official 27/30, edits 26/30
+    system = found["system"]
+    assert (system.cases, system.count, system.variants) == ("sample", 6, 30)
+    for part, precision, recall, f in (
+        (system.original, 1, 2 / 3, 10 / 11),
+        (system.upper, 1, 2 / 3, 10 / 11),
+        (system.lower, 1 / 2, 1 / 3, 5 / 11),
+    ):
+        assert (part.precision, part.recall) == pytest.approx((precision, recall))
+        assert part.f.value == pytest.approx(f)
+        assert part.f.low <= part.f.value <= part.f.high
+    assert system.delta.value == pytest.approx(5 / 11)
+    assert system.crs["official"].value == pytest.approx(3 / 6)
+    assert system.crs["edits"].value == pytest.approx(2 / 6)
+    assert system.p_crs["official"].value == pytest.approx(27 / 30)
+    assert system.p_crs["edits"].value == pytest.approx(26 / 30)
+    assert system.signature.startswith("errant(")
+
+
+def test_kinds_of_variants_worked_out_by_hand(found: dict[str, SystemRobustness]) -> None:
+    # The four variants with a difference are substitutions: 3 of 17 change the score, 4 the corrections.
+    groups = {(group.dimension, group.group): group for group in found["system"].groups}
+    counts = {kind[1]: group.count for kind, group in groups.items() if kind[0] == "action"}
+    assert counts == {"substitute": 17, "insert": 7, "delete": 6}
+    substituted = groups["action", "substitute"]
+    assert substituted.consistent["official"].value == pytest.approx(14 / 17)
+    assert substituted.consistent["edits"].value == pytest.approx(13 / 17)
+    assert groups["action", "insert"].consistent["edits"].value == 1
+    distances = sum(group.count for kind, group in groups.items() if kind[0] == "distance")
+    assert distances == 25  # case 5 has no error
+    assert sum(group.count for kind, group in groups.items() if kind[0] == "frequency") == 17
+    assert groups["distance", "0-1"].f < groups["distance", "0-1"].original_f
+
+
+def test_doing_nothing_is_robust_and_perfection_perfect(found: dict[str, SystemRobustness]) -> None:
+    for name, f in (("nothing", 0), ("perfect", 1)):
+        result = found[name]
+        values = [*result.crs.values(), *result.p_crs.values()]
+        assert [(v.value, v.low, v.high) for v in values] == [(1, 1, 1)] * 4
+        for part in (result.original, result.upper, result.lower):
+            assert part.f.value == f
+        assert result.delta.value == 0
+
+
+# -- the official rule --------------------------------------------------------------------------
+
+
+def f_score(tp: int, fp: int, fn: int) -> float:
+    precision = tp / (tp + fp) if fp else 1.0
+    recall = tp / (tp + fn) if fn else 1.0
+    if not precision + recall:
+        return 0.0
+    return round(1.25 * precision * recall / (0.25 * precision + recall), 4)
+
+
+def official(cases: Sequence[Sequence[Counts]]) -> dict[str, float]:
+    """Do what the official command does, step by step, with counts of each case's sentences."""
+    sums = {"original": [0, 0, 0], "upper": [0, 0, 0], "lower": [0, 0, 0]}
+    robust, pairs = 0, 0.0
+    for sentences in cases:
+        chosen = {"upper": 0, "lower": 0}
+        for number, (tp, fp, fn) in enumerate(sentences):
+            for bound, sign in (("upper", 1), ("lower", -1)):
+                total, old = sums[bound], sentences[chosen[bound]]
+                new_f = f_score(total[0] + tp, total[1] + fp, total[2] + fn)
+                old_f = f_score(total[0] + old[0], total[1] + old[1], total[2] + old[2])
+                new_key = [sign * value for value in (new_f, tp, -fp, -fn)]
+                old_key = [sign * value for value in (old_f, old[0], -old[1], -old[2])]
+                if new_key > old_key:
+                    chosen[bound] = number
+        for bound in chosen:
+            sums[bound] = [a + b for a, b in zip(sums[bound], sentences[chosen[bound]], strict=True)]  # fmt: skip
+        sums["original"] = [a + b for a, b in zip(sums["original"], sentences[0], strict=True)]
+        robust += chosen["upper"] == chosen["lower"]
+        same = [f_score(*variant) == f_score(*sentences[0]) for variant in sentences[1:]]
+        pairs += sum(same) / len(same)
+    found = {name: f_score(*(int(n) for n in each)) for name, each in sums.items()}
+    return {**found, "crs": robust / len(cases), "p_crs": pairs / len(cases)}
+
+
+def assert_official(result: SystemRobustness, expected: dict[str, float]) -> None:
+    for name in ("original", "upper", "lower"):
+        assert getattr(result, name).f.value == pytest.approx(expected[name], abs=5.1e-5)
+    assert result.crs["official"].value == pytest.approx(expected["crs"])
+    assert result.p_crs["official"].value == pytest.approx(expected["p_crs"])
+
+
+@dataclass(frozen=True)
+class Told(Errant):
+    """ERRANT that is told the counts: a hypothesis is its tp, fp and fn."""
+
+    name: ClassVar[str] = "told"
+    annotator: str = "en-ewt-sm"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        assert references is not None
+        counts = [[int(word) for word in text.split()] for text in hypotheses]
+        return overlap_statistics(
+            [[(tp, tp + fp, tp + fn)] for tp, fp, fn in counts],
+            references,
+            [[{"edits": []}] for _ in counts],
+        )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=2, max_size=4), min_size=1, max_size=6))  # fmt: skip
+def test_any_counts_as_the_official_rule(counts: list[list[Counts]]) -> None:
+    cases = [
+        Case(Pair(f"{n}", "a"), tuple(Pair(f"{n} {k}", "a") for k in range(len(case) - 1)))
+        for n, case in enumerate(counts)
+    ]
+    outputs = [f"{tp} {fp} {fn}" for case in counts for tp, fp, fn in case]
+    (result,) = evaluate_systems(
+        {"drawn": cases}, {"told": {"drawn": outputs}}, Told(), resamples=3
+    )
+    assert_official(result, official(counts))
+    assert result.variants == sum(len(case) - 1 for case in counts)
+
+
+@pytest.mark.realdata
+def test_200_cases_of_bea19_as_the_official_rule(mirror: Path) -> None:
+    cases = load_cases("robustgec:bea19")[:200]
+    draw = random.Random(3)
+    pairs = [pair for case in cases for pair in case.pairs]
+    gold = extract_edits([(pair.source, pair.target) for pair in pairs], "en-ewt-sm", types=False)
+    outputs = []
+    for pair, edits in zip(pairs, gold, strict=True):
+        tokens = apply_edits(pair.source, [edit for edit in edits if draw.random() < 0.7]).split()
+        if tokens and draw.random() < 0.15:
+            del tokens[draw.randrange(len(tokens))]
+        outputs.append(" ".join(tokens))
+    (result,) = evaluate_systems(
+        {"bea19": cases}, {"made up": {"bea19": outputs}}, parse_metric(ERRANT), resamples=3
+    )
+    made = extract_edits(
+        [(pair.source, text) for pair, text in zip(pairs, outputs, strict=True)],
+        "en-ewt-sm",
+        types=False,
+    )
+    counts = []
+    for ours, theirs in zip(made, gold, strict=True):
+        proposed, wanted = (
+            {(e.start, e.end, e.correction) for e in edits} for edits in (ours, theirs)
+        )
+        counts.append((len(proposed & wanted), len(proposed - wanted), len(wanted - proposed)))
+    expected = official([counts[start : start + 6] for start in range(0, len(counts), 6)])
+    assert 0.2 < expected["lower"] < expected["original"] < expected["upper"] < 1
+    assert 0.1 < expected["crs"] < expected["p_crs"] < 0.95
+    assert_official(result, expected)
+
+
+# -- parts, other metrics, what cannot be -----------------------------------------------------------
+
+
+def test_total_is_all_parts_in_turn(sample_cases: list[Case]) -> None:
+    outputs = read_lines(SAMPLE_FOLDER / "robust" / "system.txt")
+    parts = {"one": sample_cases[:2], "two": sample_cases[2:]}
+    systems = {"system": {"one": outputs[:12], "two": outputs[12:]}}
+    m2 = parse_metric("m2")
+    results = evaluate_systems(parts, systems, m2, resamples=5, seed=1)
+    assert [result.cases for result in results] == ["one", "two", "total"]
+    (whole,) = evaluate_systems(
+        {"total": sample_cases}, {"system": {"total": outputs}}, m2, resamples=5, seed=1
+    )
+    assert results[2] == whole
+    assert [result.count for result in results] == [2, 4, 6]
+    # M2 finds the same edits here, so the bounds are ERRANT's.
+    assert whole.lower.f.value == pytest.approx(5 / 11)
+    assert whole.metric == "m2"
+
+
+def test_weighted_edits_at_the_sentence_level(sample_cases: list[Case]) -> None:
+    outputs = read_lines(SAMPLE_FOLDER / "robust" / "system.txt")
+    metric = parse_metric("senterrant(annotator='en-ewt-sm')")
+    (result,) = evaluate_systems(
+        {"sample": sample_cases}, {"system": {"sample": outputs}}, metric, resamples=5
+    )
+    # Case by case the best and the worst F: 1 1 0 1 1 5/6, and 1 0 0 0 0 5/6 (P 1, R 1/2).
+    assert result.upper.f.value == pytest.approx((4 + 5 / 6) / 6)
+    assert result.lower.f.value == pytest.approx((1 + 5 / 6) / 6)
+
+
+def test_what_cannot_be(sample_cases: list[Case]) -> None:
+    m2 = parse_metric("m2")
+    with pytest.raises(InputError, match="gleu does not compare edits"):
+        evaluate_systems({}, {}, parse_metric("gleu"))
+    with pytest.raises(LengthError, match="mine has 36 sentences but ours on mine has 1"):
+        evaluate_systems({"mine": sample_cases}, {"ours": {"mine": ["a"]}}, m2)
+    with pytest.raises(InputError, match="mine has no case"):
+        evaluate_systems({"mine": []}, {"ours": {"mine": []}}, m2)
+    alone = Case(Pair("a", "b"), ())
+    with pytest.raises(InputError, match="case 7 of mine has no variant"):
+        evaluate_systems({"mine": [*sample_cases, alone]}, {"ours": {"mine": []}}, m2)
+    outputs = {"ours": {"mine": ["a"] * 36}}
+    with pytest.raises(InputError, match="0 resamples"):
+        evaluate_systems({"mine": sample_cases}, outputs, m2, resamples=0)
