@@ -1,0 +1,46 @@
+"""Whether the number of edits gives away which side of a ranked pair is the better one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rapidfuzz.distance import Levenshtein
+
+from learnedgec.training.pairs import RankedPair
+
+__all__ = ["edit_balance"]
+
+
+def edit_balance(pairs: Sequence[RankedPair]) -> dict[str, Any]:
+    """Return how far both sides are from the source, and how often which one is farther.
+
+    The distance is the fewest words that are substituted, inserted and deleted.
+
+    Returns:
+        `better_farther`, `equally_far`, `better_nearer`: shares of the pairs, which sum to 1;
+        `better_distance`, `worse_distance`: mean distances in words. All 0 where there is no pair.
+
+    Example:
+        >>> edit_balance([RankedPair("She go .", "She goes .", "She go .")])["better_farther"]
+        1.0
+    """
+    farther = equal = 0
+    total = [0, 0]
+    for pair in pairs:
+        source = pair.source.split()
+        better, worse = (
+            Levenshtein.distance(source, text.split()) for text in (pair.better, pair.worse)
+        )
+        farther += better > worse
+        equal += better == worse
+        total[0] += better
+        total[1] += worse
+    count = max(len(pairs), 1)
+    return {
+        "better_farther": farther / count,
+        "equally_far": equal / count,
+        "better_nearer": (len(pairs) - farther - equal) / count,
+        "better_distance": total[0] / count,
+        "worse_distance": total[1] / count,
+    }

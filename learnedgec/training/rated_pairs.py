@@ -1,0 +1,161 @@
+"""Ranked pairs from ratings: of two outputs for one source, the one that people rated higher is better."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from learnedgec.benchmarks.names import BENCHMARKS, load_benchmark
+from learnedgec.catalog.ratings import RATED, Rating, load_ratings
+from learnedgec.errors import ConfigError
+from learnedgec.runtime import Runtime
+from learnedgec.training.balance import edit_balance
+from learnedgec.training.pairs import PairSource, RankedPair, positive
+
+__all__ = ["RatedPairs"]
+
+
+class RatedPairs(PairSource):
+    """Pairs of rated outputs for one source, which differ in their rating by enough.
+
+    An output that several systems made counts once, with its mean rating. A source that was rated is one of
+    its own outputs. Sentences without a source (GUG) make no pair. The margin is the difference of
+    the ratings, on the dataset's scale; datasets of different scales belong in sources of their own.
+
+    Args:
+        ratings: rated datasets, files or folders (`load_ratings`: `tmu-gfm`, `sample`, …), or
+            rated benchmarks (`load_benchmark`: `gmeg:fce`, `gmeg:wiki`, `gmeg:dev`).
+        difference: smallest difference of two ratings that makes a pair.
+        dimension: what was rated, or dimension -> weight for the weighted sum of several, of which a
+            rating must have all. May be absent if there is only one.
+        number: how many pairs, drawn at random; all by default.
+        seed: of the draw.
+
+    Example:
+        >>> pairs = RatedPairs(["sample"], difference=2, dimension="fluency").make(Path(), Runtime())
+        >>> pairs[0].worse, pairs[0].margin
+        ('My grandmother live in small village near of the sea .', 2.0)
+    """
+
+    def __init__(
+        self,
+        ratings: list[str],
+        difference: float,
+        dimension: str | dict[str, float] | None = None,
+        number: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not ratings:
+            raise ConfigError("data.pairs: ratings is empty; name a rated dataset or a benchmark.")
+        if not difference > 0:
+            raise ConfigError(
+                f"data.pairs: difference is {difference}; a number above 0 was expected."
+            )
+        if isinstance(dimension, dict) and not dimension:
+            raise ConfigError("data.pairs: dimension has no weight; name a rated dimension.")
+        self.ratings = ratings
+        self.difference = difference
+        self.dimension = dimension
+        self.number = positive(number, "number")
+        self.seed = seed
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters."""
+        return {
+            "ratings": self.ratings,
+            "difference": self.difference,
+            "dimension": self.dimension,
+            "number": self.number,
+            "seed": self.seed,
+        }
+
+    def datasets(self) -> list[str]:
+        """Return the rated datasets."""
+        return self.ratings
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs in the order of the data, or those drawn.
+
+        Raises:
+            ConfigError: no rating has the dimension, or it is not said which of several is meant.
+        """
+        pairs = [pair for name in self.ratings for pair in self._pairs(name)]
+        if self.number is None or self.number >= len(pairs):
+            return pairs
+        return random.Random(self.seed).sample(pairs, self.number)
+
+    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
+        """Return the number of pairs and of sources, the mean margin, and `edit_balance`."""
+        return {
+            "pairs": len(pairs),
+            "sources": len({pair.source for pair in pairs}),
+            "margin": fmean(pair.margin for pair in pairs) if pairs else 0.0,
+            **edit_balance(pairs),
+        }
+
+    def _pairs(self, name: str) -> Iterator[RankedPair]:
+        """Yield the pairs of one dataset."""
+        ratings = list(_load(name))
+        weights = self._weights(name, ratings)
+        outputs: dict[str, dict[str, list[float]]] = {}
+        groups: dict[str, str] = {}
+        for rating in ratings:
+            if rating.source and weights.keys() <= rating.values.keys():
+                value = sum(weight * rating.values[key] for key, weight in weights.items())
+                text = " ".join(rating.hypothesis.split())
+                outputs.setdefault(rating.source, {}).setdefault(text, []).append(value)
+                groups.setdefault(rating.source, rating.group)
+        for source, found in outputs.items():
+            means = [(text, fmean(values)) for text, values in found.items()]
+            for pair in combinations(means, 2):
+                (better, high), (worse, low) = sorted(pair, key=lambda item: -item[1])
+                # A mean of ratings with two digits may be off by rounding.
+                if high - low > self.difference or math.isclose(high - low, self.difference):
+                    yield RankedPair(source, better, worse, high - low, groups[source], name)
+
+    def _weights(self, name: str, ratings: Sequence[Rating]) -> Mapping[str, float]:
+        """Return dimension -> weight."""
+        known = sorted({key for rating in ratings for key in rating.values})
+        wanted = self.dimension
+        if wanted is None:
+            if len(known) != 1:
+                raise ConfigError(
+                    f"data.pairs: {name} rates {', '.join(known) or 'nothing'}; say which dimension "
+                    "is meant, or give weights."
+                )
+            return {known[0]: 1.0}
+        weights = {wanted: 1.0} if isinstance(wanted, str) else wanted
+        for key in weights:
+            if key not in known:
+                raise ConfigError(
+                    f"data.pairs: {name} rates {', '.join(known) or 'nothing'}, not {key!r}; name a "
+                    "rated dimension."
+                )
+        return weights
+
+
+def _load(name: str) -> Iterator[Rating]:
+    """Yield the ratings of a rated dataset, a file, or a benchmark."""
+    head = name.partition(":")[0]
+    if head in RATED or head not in BENCHMARKS:
+        yield from load_ratings(name)
+        return
+    benchmark = load_benchmark(name)
+    if not benchmark.ratings:
+        raise ConfigError(
+            f"data.pairs: the benchmark {name} has no ratings; name a rated one such as gmeg:dev."
+        )
+    for number, source in enumerate(benchmark.sources):
+        for system, hypotheses in benchmark.systems.items():
+            values = {
+                dimension: float(columns[system][number])
+                for dimension, columns in benchmark.ratings.items()
+                if system in columns and not math.isnan(columns[system][number])
+            }
+            if values:
+                yield Rating(source, hypotheses[number], values, system, source)

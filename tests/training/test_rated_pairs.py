@@ -1,0 +1,144 @@
+"""Pairs of rated outputs: the higher rating is better, equal outputs are one, small differences make none."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec.catalog.ratings import load_ratings
+from learnedgec.errors import ConfigError
+from learnedgec.runtime import Runtime
+from learnedgec.training.balance import edit_balance
+from learnedgec.training.pairs import RankedPair
+from learnedgec.training.rated_pairs import RatedPairs
+
+
+def made(*arguments: object, **options: object) -> list[RankedPair]:
+    return RatedPairs(*arguments, **options).make(Path(), Runtime())  # type: ignore[arg-type]
+
+
+def write_ratings(path: Path, rows: list[tuple[str, str, float]]) -> str:
+    lines = [
+        json.dumps(dict(zip(("source", "hypothesis", "quality"), r, strict=True))) for r in rows
+    ]
+    path.write_text("".join(line + "\n" for line in lines))
+    return str(path)
+
+
+def test_equal_outputs_are_one_with_their_mean(tmp_path: Path) -> None:
+    rows = [("a b", "a c", 3.0), ("a b", "a  c", 1.0), ("a b", "a b", 1.0), ("d", "d", 5.0)]
+    name = write_ratings(tmp_path / "ratings.jsonl", rows)
+    assert made([name], 1.0) == [RankedPair("a b", "a c", "a b", 1.0, "a b", name)]
+    assert made([name], 1.01) == []
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("pqrs"), st.integers(0, 4)), max_size=12
+    ),
+    st.integers(1, 3),
+)
+def test_pairs_are_those_that_differ_by_enough(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, int]], difference: int
+) -> None:
+    if not rows:
+        return
+    name = write_ratings(
+        tmp_path_factory.mktemp("rated") / "r.jsonl", [(s, h, float(v)) for s, h, v in rows]
+    )
+    expected = set()
+    for source in "ab":
+        for pair in combinations("pqrs", 2):
+            values = [[v for s, h, v in rows if (s, h) == (source, text)] for text in pair]
+            if all(values):
+                low, high = sorted(zip(map(fmean, values), pair, strict=True))
+                if high[0] - low[0] >= difference:
+                    expected.add((source, high[1], low[1]))
+    found = made([name], float(difference))
+    assert {(pair.source, pair.better, pair.worse) for pair in found} == expected
+    assert len(found) == len(expected)
+
+
+def test_weights_are_those_of_the_sum() -> None:
+    weights = {"fluency": 0.25, "meaning": 0.75}
+    ratings = {
+        (rating.source, " ".join(rating.hypothesis.split())): rating.values
+        for rating in load_ratings("sample")
+    }
+    pairs = made(["sample"], 1.0, weights)
+    assert len(pairs) > 50
+    for pair in pairs:
+        better, worse = (
+            sum(weight * ratings[pair.source, text][key] for key, weight in weights.items())
+            for text in (pair.better, pair.worse)
+        )
+        assert pair.margin == pytest.approx(better - worse)
+        assert pair.margin > 1 - 1e-9
+        assert pair.group == pair.source
+
+
+def test_a_number_is_drawn_by_seed() -> None:
+    every = made(["sample"], 1.0, "fluency")
+    assert made(["sample"], 1.0, "fluency", number=len(every)) == every
+    first, again, other = (
+        made(["sample"], 1.0, "fluency", number=20, seed=seed) for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+    assert len(set(first)) == 20
+    assert set(first) <= set(every)
+
+
+def test_says_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match="sample rates fluency, grammaticality, meaning; say which"
+    ):
+        made(["sample"], 1.0)
+    with pytest.raises(ConfigError, match="not 'quality'"):
+        made(["sample"], 1.0, "quality")
+    with pytest.raises(ConfigError, match="ratings is empty"):
+        RatedPairs([], 1.0)
+    with pytest.raises(ConfigError, match="difference is 0"):
+        RatedPairs(["sample"], 0)
+    with pytest.raises(ConfigError, match="number is 0"):
+        RatedPairs(["sample"], 1.0, number=0)
+    with pytest.raises(ConfigError, match="no weight"):
+        RatedPairs(["sample"], 1.0, {})
+
+
+def test_balance() -> None:
+    pairs = [
+        RankedPair("a b c", "a x c", "a b c"),
+        RankedPair("a b c", "a b c", "a b c d e"),
+        RankedPair("a b c", "b c", "a b d"),
+        RankedPair("a b c", "x y c", "a b x"),
+    ]
+    assert edit_balance(pairs) == pytest.approx(
+        {
+            "better_farther": 0.5,
+            "equally_far": 0.25,
+            "better_nearer": 0.25,
+            "better_distance": 1.0,
+            "worse_distance": 1.0,
+        }
+    )
+    source = RatedPairs(["sample"], 2.0, "fluency")
+    summary = source.summary(source.make(Path(), Runtime()))
+    assert summary["pairs"] == 218
+    assert summary["sources"] == 62
+    assert source.summary([])["pairs"] == 0
+
+
+@pytest.mark.realdata
+def test_gmeg_pairs_include_the_source(mirror: Path) -> None:
+    source = RatedPairs(["gmeg:fce"], 12.0)
+    pairs = source.make(mirror, Runtime())
+    assert len(pairs) == 2502
+    assert any(pair.worse == pair.source for pair in pairs)
+    assert source.datasets() == ["gmeg:fce"]
