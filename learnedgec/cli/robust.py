@@ -141,8 +141,8 @@ def _robustness(options: Namespace) -> None:
         raise InputError("--show systems belongs to --attack; choose summary or variants.")
     parts = _read_parts(options.case)
     if options.hyp:
-        metrics = read_metrics(options, required=False) or [parse_metric("errant")]
         systems = _read_systems(options.hyp, parts)
+        metrics = read_metrics(options, required=False) or [parse_metric("errant")]
         systems_found = [
             result
             for metric in metrics

@@ -1,0 +1,175 @@
+"""`learnedgec robust` from the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from embedded import SAMPLE_FOLDER
+
+from learnedgec.catalog import read_cases
+from learnedgec.cli.main import main
+from learnedgec.text import read_lines, write_lines
+
+Run = Callable[..., str]
+
+PARA = SAMPLE_FOLDER / "robust" / "para.txt"
+SYSTEM = SAMPLE_FOLDER / "robust" / "system.txt"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: object, code: int = 0) -> str:
+        assert main(["robust", "--resamples", "20", *map(str, words)]) == code
+        captured = capsys.readouterr()
+        return captured.err if code else captured.out
+
+    return call
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# -- systems ----------------------------------------------------------------------------------
+
+
+def test_system_as_table(run: Run) -> None:
+    lines = run("--case", "sample", "--hyp", SYSTEM, "--metric", "m2").splitlines()
+    head = "cases n system metric original P original R original F upper P upper R upper F lower P"
+    assert lines[0].split() == [*head.split(), "lower", "R", "lower", "F", "Δ", "CRS", "official", "CRS", "edits", "P-CRS", "official", "P-CRS", "edits"]  # fmt: skip
+    assert lines[2].split()[:7] == ["sample", "6", "system", "m2", "1.0000", "0.6667", "0.909"]
+
+
+def test_do_nothing_and_perfect_systems_as_csv(run: Run, tmp_path: Path) -> None:
+    sources = run("--case", "sample", "--show", "sources")
+    (tmp_path / "nothing.txt").write_text(sources)
+    pairs = [pair for case in read_cases(PARA) for pair in case.pairs]
+    assert sources.splitlines() == [pair.source for pair in pairs]
+    write_lines(tmp_path / "perfect.txt", [pair.target for pair in pairs])
+    words = ["--case", PARA, "--hyp", tmp_path / "nothing.txt", tmp_path / "perfect.txt"]
+    words += ["--metric", "errant(annotator='en-ewt-sm')", "--format", "csv"]
+    nothing, perfect = rows(run(*words))
+    for row, f in ((nothing, "0.0"), (perfect, "1.0")):
+        assert row["original F"] == row["upper F"] == row["lower F low"] == f
+        for rule in ("official", "edits"):
+            assert row[f"CRS {rule}"] == row[f"P-CRS {rule}"] == "1.0"
+            assert row[f"CRS {rule} low"] == row[f"P-CRS {rule} high"] == "1.0"
+    assert perfect["system"] == "perfect"
+
+
+def test_variants_by_kind(run: Run) -> None:
+    words = ["--case", "sample", "--hyp", SYSTEM, "--metric", "m2", "--show", "variants"]
+    found = rows(run(*words, "--format", "csv"))
+    assert [row["n"] for row in found if row["by"] == "action"] == ["17", "7", "6"]
+    substituted = found[0]
+    assert float(substituted["P-CRS edits"]) == pytest.approx(13 / 17)
+    assert float(substituted["original F"]) > float(substituted["F"])
+    common = rows(run(*words, "--format", "csv", "--frequencies", PARA))
+    assert [row["variants"] for row in common if row["by"] == "frequency"] == ["1001+"]
+
+
+def test_several_sets_from_folders_and_from_one_file(run: Run, tmp_path: Path) -> None:
+    lines = read_lines(SYSTEM)
+    text = PARA.read_text().split("\n\n")
+    (tmp_path / "one.txt").write_text("\n\n".join(text[:2]))
+    (tmp_path / "two.txt").write_text("\n\n".join(text[2:]))
+    folder = tmp_path / "system"
+    folder.mkdir()
+    write_lines(folder / "one.txt", lines[:12])
+    write_lines(folder / "two.txt", lines[12:])
+    words = ["--case", tmp_path / "one.txt", tmp_path / "two.txt", "--metric", "m2"]
+    together = run(*words, "--hyp", SYSTEM, "--format", "json")
+    assert run(*words, "--hyp", folder, "--format", "json") == together
+    results = json.loads(together)["results"]
+    assert [result["cases"] for result in results] == ["one", "two", "total"]
+    assert results[2]["crs"]["official"]["value"] == pytest.approx(0.5)
+    assert results[2]["groups"][0]["consistent"]["edits"]["value"] == pytest.approx(13 / 17)
+
+
+# -- metrics ----------------------------------------------------------------------------------
+
+
+def test_preferences(run: Run) -> None:
+    words = ["--case", "sample", "--metric", "gleu", "length", "--format", "csv"]
+    gleu, length = rows(run(*words))
+    assert (gleu["n"], gleu["left out"], gleu["accuracy"]) == ("5", "1", "1.0")
+    assert (length["accuracy"], length["ties"], length["P-CRS"]) == ("0.2", "0.6", "1.0")
+    found = rows(run(*words, "--show", "variants"))
+    assert {row["metric"] for row in found} == {"gleu", "length"}
+    assert sum(int(row["n"]) for row in found if row["by"] == "action") == 50
+
+
+# -- attacks ----------------------------------------------------------------------------------
+
+
+def test_attack_from_files(run: Run, tmp_path: Path) -> None:
+    systems = SAMPLE_FOLDER / "systems"
+    words = ["--attack", systems / "weak.txt", "--src", SAMPLE_FOLDER / "source.txt"]
+    words += ["--hyp", systems / "strong.txt", systems / "eager.txt", "--metric", "edit-count"]
+    (pooled,) = rows(run(*words, "--format", "csv"))
+    assert (pooled["attack"], pooled["honest"], pooled["n"], pooled["rank"]) == ("weak", "all", "144", "3")  # fmt: skip
+    each = rows(run(*words, "--show", "systems", "--format", "csv", "--plot", tmp_path))
+    assert [row["honest"] for row in each] == ["all", "strong", "eager"]
+    shares = [float(row["attack preferred"]) for row in each]
+    assert shares[0] == pytest.approx((shares[1] + shares[2]) / 2)
+    assert (tmp_path / "attacks.pdf").is_file()
+
+
+# -- perturbation -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["cases.jsonl", "para.txt"])
+def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
+    place = tmp_path / name
+    words = [
+        "--perturb",
+        "--src",
+        SAMPLE_FOLDER / "source.txt",
+        "--ref",
+        SAMPLE_FOLDER / "ref0.txt",
+    ]
+    assert run(*words, "--out", place, "--variants", 3, "--seed", 4) == ""
+    cases = read_cases(place)
+    sizes = {len(case.variants) for case in cases}
+    assert sizes == {3} if name == "para.txt" else max(sizes) == 3
+    assert len(cases) > 40
+    assert rows(run("--case", place, "--metric", "length", "--format", "csv"))[0]["cases"] == place.stem  # fmt: skip
+
+
+# -- what cannot be ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give one of --case, --attack and --perturb; none of them was given"),
+        (["--case", "sample", "--perturb"], "--case and --perturb was given"),
+        (["--case", "robustgec:tem"], "no set of cases is named 'robustgec:tem'; did you mean 'robustgec:tem8'?"),
+        (["--case", "sample", "sample", "--metric", "length"], "two sets of cases are named 'sample'"),
+        (["--case", "sample"], "no metric was given"),
+        (["--case", "sample", "--metric", "length", "--show", "systems"], "belongs to --attack"),
+        (["--case", "sample", "--hyp", SYSTEM, "--metric", "gleu"], "gleu does not compare edits"),
+        (["--case", "sample", "--hyp", PARA], "sample has 36 sentences but"),
+        (["--attack", "conll14", "--metric", "gleu", "--src", PARA], "brings its own sentences"),
+        (["--attack", PARA, "--metric", "gleu", "--show", "variants"], "belongs to --case"),
+        (["--perturb", "--src", PARA], "give --src and one --ref"),
+        (["--perturb", "--src", PARA, "--ref", PARA, "--metric", "gleu"], "leave out --hyp"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_sentence(run: Run, words: list[object], message: str) -> None:
+    err = run(*words, code=2)
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_nothing_to_perturb(run: Run, tmp_path: Path) -> None:
+    write_lines(tmp_path / "short.txt", ["Yes ."])
+    words = ["--src", tmp_path / "short.txt", "--ref", tmp_path / "short.txt"]
+    err = run("--perturb", *words, "--out", tmp_path / "cases.jsonl", code=2)
+    assert "no sentence of" in err
+    assert not (tmp_path / "cases.jsonl").exists()

@@ -1,0 +1,64 @@
+"""How variants differ from their originals."""
+
+from __future__ import annotations
+
+import pytest
+
+from learnedgec.catalog import Case, Pair
+from learnedgec.robustness.changes import (
+    Change,
+    describe_changes,
+    group_variants,
+    word_frequencies,
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("He go to the new old school .", Change("insert", 2, ())),
+        ("He go to the school .", Change("delete", 2, ())),
+        ("He go to the tiny school .", Change("substitute", 2, ("tiny",))),
+        ("He go to the very tiny school .", Change("substitute", 2, ("very", "tiny"))),
+        ("Tom go to the old school .", Change("substitute", 0, ("Tom",))),
+        ("Tom go to the school .", Change("mixed", 0, ("Tom",))),
+        ("He go to the old school today !", Change("substitute", 4, ("today", "!"))),
+        ("He go to the old school .", Change("none", None, ())),
+        ("He  go to the old school .", Change("none", None, ())),
+    ],
+)
+def test_action_distance_and_words(source: str, expected: Change) -> None:
+    original = Pair("He go to the old school .", "He goes to the old school .")
+    (found,) = describe_changes(Case(original, (Pair(source, "any"),)))
+    assert found == expected
+
+
+def test_distance_counts_from_the_nearest_error_and_needs_one() -> None:
+    right = Pair("He goes home now .", "He goes home now .")
+    (change,) = describe_changes(Case(right, (Pair("He goes home late .", ""),)))
+    assert change == Change("substitute", None, ("late",))
+    # Errors: `go` at 1, and a missing `the` before 5; `old` is the token before it.
+    wrong = Pair("He go to his old school in city .", "He goes to his old school in the city .")
+    (change,) = describe_changes(Case(wrong, (Pair("He go to his new school in city .", ""),)))
+    assert change.distance == 2
+
+
+def test_groups() -> None:
+    changes = [
+        (Change("substitute", 0, ("cat", "Rare")), Change("insert", 12, ())),
+        (Change("none", None, ()), Change("substitute", 3, ("Cat",))),
+    ]
+    assert group_variants(changes, {"cat": 1000.0, "rare": 0.5}) == {
+        ("action", "substitute"): [(0, 1), (1, 2)],
+        ("action", "insert"): [(0, 2)],
+        ("action", "none"): [(1, 1)],
+        ("distance", "0-1"): [(0, 1)],
+        ("distance", "2-3"): [(1, 2)],
+        ("distance", "11+"): [(0, 2)],
+        ("frequency", "1-10"): [(0, 1)],
+        ("frequency", "101-1000"): [(1, 2)],
+    }
+
+
+def test_word_frequencies_are_per_million_in_lower_case() -> None:
+    assert word_frequencies(["The the", "a b"]) == {"the": 5e5, "a": 2.5e5, "b": 2.5e5}
