@@ -39,7 +39,7 @@ from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_pre
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
 from learnedgec.text import check_lengths, check_writable, read_lines, write_lines
 
-_ATTACK = "conll14"
+_ATTACKS = ("conll14", "bea19-dev")
 
 
 def build_parser() -> ArgumentParser:
@@ -77,8 +77,8 @@ def build_parser() -> ArgumentParser:
         "--attack",
         nargs="+",
         type=str,
-        help=f"{_ATTACK} (of the catalog, with its honest systems and references), or files with one "
-        "output each, for --src; honest outputs by --hyp",
+        help="conll14 (of the catalog, with sentences, references and, without --hyp, honest systems); "
+        "bea19-dev (attacks alone) or files with one output each, beside --src, --hyp and references",
     )
     group = parser.add_argument_group("perturbation")
     group.add_argument(
@@ -328,23 +328,25 @@ def _attack(options: Namespace) -> None:
     if options.show not in ("summary", "systems"):
         raise InputError(f"--show {options.show} belongs to --case; choose summary or systems.")
     metrics = read_metrics(options)
-    attacks: Mapping[str, Sequence[str]]
+    name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
     honest: Mapping[str, Sequence[str]]
-    if options.attack in ([_ATTACK], [f"attack:{_ATTACK}"]):
-        if options.hyp or options.src or options.ref or options.gold or options.jsonl:
+    if name == "conll14":
+        if options.src or options.ref or options.gold or options.jsonl:
             raise InputError(
-                f"--attack {_ATTACK} brings its own sentences and outputs; leave out --src, --hyp, --ref, "
-                "--gold and --jsonl, or name files of attacks."
+                "--attack conll14 brings its own sentences and references; leave out --src, --ref, --gold "
+                "and --jsonl, or name files of attacks."
             )
-        data = load_parallel(_ATTACK)
+        data = load_parallel(name)
         sources: Sequence[str] = data.sources
         references: References | None = data.references
-        attacks, honest = load_outputs(f"attack:{_ATTACK}"), honest_outputs()
+        honest = _read_outputs(options.hyp) if options.hyp else honest_outputs()
     else:
         inputs = read_inputs(options)
         sources, references, honest = inputs.sources, inputs.references, inputs.systems
-        names = system_names(options.attack)
-        attacks = dict(zip(names, map(read_lines, options.attack), strict=True))
+    known = name in _ATTACKS
+    attacks: Mapping[str, Sequence[str]] = (
+        load_outputs(f"attack:{name}") if known else _read_outputs(options.attack)
+    )
     found = evaluate_attacks(
         sources,
         attacks,
@@ -360,6 +362,10 @@ def _attack(options: Namespace) -> None:
         from learnedgec.robustness.plots import plot_attacks
 
         _plotted(plot_attacks(found, options.plot))
+
+
+def _read_outputs(paths: Sequence[str]) -> dict[str, list[str]]:
+    return dict(zip(system_names(paths), map(read_lines, paths), strict=True))
 
 
 def _attack_row(result: AttackResult) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from embedded import SAMPLE_FOLDER
 
-from learnedgec.catalog import read_cases
+from learnedgec import References
+from learnedgec.catalog import Parallel, read_cases
+from learnedgec.cli import robust
 from learnedgec.cli.main import main
 from learnedgec.text import read_lines, write_lines
 
@@ -120,6 +122,26 @@ def test_attack_from_files(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "attacks.pdf").is_file()
 
 
+def test_attacks_of_the_catalog(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = {"attack:conll14": {"some": ("a b", "a")}, "attack:bea19-dev": {"some": ("c", "d")}}
+    data = Parallel(("a", "a"), References.from_texts(["a", "a"]))
+    monkeypatch.setattr(robust, "load_outputs", outputs.__getitem__)
+    monkeypatch.setattr(robust, "load_parallel", {"conll14": data}.__getitem__)
+    monkeypatch.setattr(robust, "honest_outputs", lambda: {"T5": ("a", "a")})
+    words = ["--metric", "length", "sentm2", "--format", "csv"]
+    length, sentm2 = rows(run("--attack", "conll14", *words))
+    assert (length["attack"], length["attack preferred"], length["ties"]) == ("some", "0.5", "0.5")
+    assert (sentm2["attack score"], sentm2["honest score"]) == ("0.5", "1.0")
+    write_lines(tmp_path / "ours.txt", ["a b c", "a b"])
+    hyp = ["--hyp", tmp_path / "ours.txt"]
+    found = rows(run("--attack", "attack:conll14", *hyp, "--show", "systems", *words))
+    assert [row["honest"] for row in found] == ["all", "ours"] * 2
+    assert found[0]["attack preferred"] == "0.0"
+    source = ["--src", tmp_path / "ours.txt", "--ref", tmp_path / "ours.txt"]
+    (_, sentm2) = rows(run("--attack", "bea19-dev", *hyp, *source, *words))
+    assert (sentm2["attack score"], sentm2["honest score"]) == ("0.0", "1.0")
+
+
 # -- perturbation -----------------------------------------------------------------------------
 
 
@@ -156,6 +178,7 @@ def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
         (["--case", "sample", "--hyp", SYSTEM, "--metric", "gleu"], "gleu does not compare edits"),
         (["--case", "sample", "--hyp", PARA], "sample has 36 sentences but"),
         (["--attack", "conll14", "--metric", "gleu", "--src", PARA], "brings its own sentences"),
+        (["--attack", "bea19-dev", "--metric", "length"], "no system output was given"),
         (["--attack", PARA, "--metric", "gleu", "--show", "variants"], "belongs to --case"),
         (["--perturb", "--src", PARA], "give --src and one --ref"),
         (["--perturb", "--src", PARA, "--ref", PARA, "--metric", "gleu"], "leave out --hyp"),
