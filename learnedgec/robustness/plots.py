@@ -154,7 +154,7 @@ def _attacks(results: Sequence[AttackResult]) -> Any:
     axis.set_yticks(range(len(metrics)), [_short(metric) for metric in metrics])
     axis.set_ylim(len(metrics) - 0.5, -0.5)
     axis.set_xlim(0, 1)
-    axis.set_xlabel("attack preferred to honest systems, share")
+    axis.set_xlabel("share of outputs preferred")
     figure.legend(loc="outside upper center", ncols=4, frameon=False, title="attack on")
     return figure
 
