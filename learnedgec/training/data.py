@@ -47,6 +47,7 @@ class TrainingData(lightning.LightningDataModule):
         pairs: head -> what makes the ranked pairs that it learns from; see `learnedgec.training.pairs`.
         cases: head -> parts of RobustGEC, or files of that kind, on which the head's preference for the
             correction shall not depend on the context (`model.consistency`).
+        variants: how many variants of each case to train on, drawn by `split_seed`; all by default.
         split: how to divide the data into train, dev and test; see `split_examples`. Each rated dataset is
             divided by itself; pairs and cases are divided together, so that a group is on one side.
         split_seed: seed of the division, apart from the training seed.
@@ -63,6 +64,7 @@ class TrainingData(lightning.LightningDataModule):
         auxiliary: list[str] | None = None,
         pairs: dict[str, list[PairSource]] | None = None,
         cases: dict[str, list[str]] | None = None,
+        variants: int | None = None,
         split: Split = "by-source",
         split_seed: int = 0,
         batch_size: int = 16,
@@ -74,12 +76,15 @@ class TrainingData(lightning.LightningDataModule):
         super().__init__()
         if not ratings and not pairs:
             raise ConfigError("data: neither ratings nor pairs are named; name what to learn from.")
-        if batch_size < 1 or evaluation_batch_size < 1:
-            raise ConfigError("data.batch_size and data.evaluation_batch_size must be at least 1.")
+        if min(batch_size, evaluation_batch_size, 1 if variants is None else variants) < 1:
+            raise ConfigError(
+                "data.batch_size, data.evaluation_batch_size and data.variants must be at least 1."
+            )
         self.names = list(ratings or [])
         self.auxiliary = list(auxiliary or [])
         self.pairs = dict(pairs or {})
         self.cases = dict(cases or {})
+        self.variants = variants
         self.split: Split = split
         self.split_seed = split_seed
         self.batch_size = batch_size
@@ -147,7 +152,8 @@ class TrainingData(lightning.LightningDataModule):
             for head, names in self.cases.items()
         }
         examples = self._checked(pair_examples(pairs), "data.pairs")
-        return examples + self._checked(case_examples(cases), "data.cases")
+        consistent = case_examples(cases, self.variants, self.split_seed)
+        return examples + self._checked(consistent, "data.cases")
 
     def _checked(self, examples: list[Example], name: str) -> list[Example]:
         """Return the examples, or raise `LeakageError`."""
@@ -185,6 +191,7 @@ class TrainingData(lightning.LightningDataModule):
             "ratings": self.names,
             "auxiliary": self.auxiliary,
             "cases": self.cases,
+            "variants": self.variants,
             "split": self.split,
             "split_seed": self.split_seed,
             **{
@@ -222,7 +229,14 @@ class TrainingData(lightning.LightningDataModule):
         if not self.encoded:
             limit = module.model.config.max_tokens
             for part in ("train", "dev"):
-                self.encoded[part] = self._encode(self.load()[part], limit)
+                # Cases alone tell nothing about dev, nor anything where they have no weight.
+                regularised = part == "train" and module.consistency > 0
+                examples = [
+                    example
+                    for example in self.load()[part]
+                    if regularised or example.values or example.ranked
+                ]
+                self.encoded[part] = self._encode(examples, limit)
 
     def _encode(self, examples: Sequence[Example], max_tokens: int) -> Dataset:
         """Tokenise examples into a dataset with the columns `INPUT/KEY`, `values/HEAD`, … and `length`.

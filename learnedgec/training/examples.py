@@ -80,29 +80,41 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
     ]
 
 
-def case_examples(cases: Mapping[str, Iterable[Case]]) -> list[Example]:
-    """Return the original of each case beside each of its variants; heads that share a case share it."""
+def case_examples(
+    cases: Mapping[str, Iterable[Case]], variants: int | None = None, seed: int = 0
+) -> list[Example]:
+    """Return the original of each case beside its variants; heads that share a case share it.
+
+    Args:
+        cases: of each head. Where nothing is to be corrected there is nothing to prefer, and no example.
+        variants: how many of each case's variants, drawn at random; all by default.
+        seed: of the draw.
+    """
     found: dict[Case, list[str]] = {}
     for head, rows in cases.items():
         for case in rows:
             found.setdefault(case, []).append(head)
-    return [
-        Example(
-            (
-                (case.original.source, case.original.target),
-                (case.original.source, case.original.source),
-                (variant.source, variant.target),
-                (variant.source, variant.source),
-            ),
-            consistent=tuple(heads),
-            group=case.original.source,
-        )
-        for case, heads in found.items()
-        # Where nothing is to be corrected there is nothing to prefer.
-        if case.original.source.split() != case.original.target.split()
-        for variant in case.variants
-        if variant.source.split() != variant.target.split()
-    ]
+    examples = []
+    for case, heads in found.items():
+        corrected = [pair for pair in case.variants if pair.source.split() != pair.target.split()]
+        if case.original.source.split() == case.original.target.split():
+            continue
+        if variants is not None and variants < len(corrected):
+            draw = random.Random(f"{seed} {case.original.source}")
+            corrected = draw.sample(corrected, variants)
+        examples += [
+            Example(
+                tuple(
+                    (pair.source, text)
+                    for pair in (case.original, variant)
+                    for text in (pair.target, pair.source)
+                ),
+                consistent=tuple(heads),
+                group=case.original.source,
+            )
+            for variant in corrected
+        ]
+    return examples
 
 
 def split_examples(

@@ -24,7 +24,7 @@ from learnedgec.training.evaluate import evaluate
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.package import float16_round_trip, write_package
 
-__all__ = ["Result", "train"]
+__all__ = ["Result", "train", "training_data"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +106,30 @@ def train(arguments: Sequence[str], *, progress: bool = True) -> Result | None:
     """
     with warnings.catch_warnings():
         _silence_advice()
-        parsed = _Parser(
-            EvaluatorModule,
-            TrainingData,
-            save_config_callback=None,
-            trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
-            seed_everything_default=1,
-            parser_kwargs={"exit_on_error": False, "prog": "learnedgec train"},
-            auto_configure_optimizers=False,
-            args=list(arguments),
-            run=False,
-        )
-        return _fit(parsed)
+        return _fit(_parse(arguments, progress=progress))
+
+
+def training_data(arguments: Sequence[str]) -> TrainingData:
+    """Return the data of a run with these arguments, split as the run splits it."""
+    with warnings.catch_warnings():
+        _silence_advice()
+        data: TrainingData = _parse(arguments, progress=False).datamodule
+        return data
+
+
+def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
+    """Build the Trainer, the module and the data from arguments."""
+    return _Parser(
+        EvaluatorModule,
+        TrainingData,
+        save_config_callback=None,
+        trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
+        seed_everything_default=1,
+        parser_kwargs={"exit_on_error": False, "prog": "learnedgec train"},
+        auto_configure_optimizers=False,
+        args=list(arguments),
+        run=False,
+    )
 
 
 def _fit(parsed: LightningCLI) -> Result | None:
