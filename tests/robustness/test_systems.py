@@ -237,7 +237,7 @@ def test_total_is_all_parts_in_turn(sample_cases: list[Case]) -> None:
     assert whole.metric == "m2"
 
 
-def test_weighted_edits_at_the_sentence_level(sample_cases: list[Case]) -> None:
+def test_sentence_level(sample_cases: list[Case]) -> None:
     outputs = read_lines(SAMPLE_FOLDER / "robust" / "system.txt")
     metric = parse_metric("senterrant(annotator='en-ewt-sm')")
     (result,) = evaluate_systems(
@@ -246,6 +246,19 @@ def test_weighted_edits_at_the_sentence_level(sample_cases: list[Case]) -> None:
     # Case by case the best and the worst F: 1 1 0 1 1 5/6, and 1 0 0 0 0 5/6 (P 1, R 1/2).
     assert result.upper.f.value == pytest.approx((4 + 5 / 6) / 6)
     assert result.lower.f.value == pytest.approx((1 + 5 / 6) / 6)
+
+
+def test_weighted_edits(sample_cases: list[Case], tiny_encoder: Path) -> None:
+    outputs = read_lines(SAMPLE_FOLDER / "robust" / "system.txt")
+    metric = parse_metric(f"pt-m2(encoder={str(tiny_encoder)!r}, layer=2)")
+    (result,) = evaluate_systems(
+        {"sample": sample_cases}, {"system": {"sample": outputs}}, metric, resamples=5
+    )
+    # Weights move scores and not corrections.
+    assert result.crs["edits"].value == pytest.approx(2 / 6)
+    assert result.p_crs["edits"].value == pytest.approx(26 / 30)
+    assert result.lower.f.value < result.original.f.value <= result.upper.f.value
+    assert result.crs["official"].value < 3 / 6
 
 
 def test_what_cannot_be(sample_cases: list[Case]) -> None:
