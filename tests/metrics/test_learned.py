@@ -1,0 +1,220 @@
+"""IMPARA against a literal reading of its definition, one sentence at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from embedded import Sample
+from transformers import AutoModel, AutoModelForSequenceClassification
+
+from learnedgec.encoding import TruncationWarning, checkpoint_digest, load_tokenizer
+from learnedgec.errors import ModelError
+from learnedgec.evaluator import Evaluator, EvaluatorModel, Head
+from learnedgec.metrics.base import Statistics, score_metrics
+from learnedgec.metrics.learned import Impara
+from learnedgec.references import References
+from learnedgec.runtime import Runtime
+
+
+@pytest.fixture(scope="module")
+def package(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a package with the head `quality` that names the tiny encoder as its origin."""
+    folder = tmp_path_factory.mktemp("evaluators") / "impara"
+    heads = {"quality": Head("hypothesis", 0.2, 1.5)}
+    return tiny.save_evaluator(folder, seed=1, heads=heads, encoder=str(tiny_encoder))
+
+
+@pytest.fixture(scope="module")
+def metric(tiny_regressor: Path, tiny_encoder: Path) -> Impara:
+    return Impara(quality=str(tiny_regressor), similarity=str(tiny_encoder))
+
+
+def literal_quality(folder: Path, hypotheses: Sequence[str]) -> list[float]:
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = load_tokenizer(str(folder))
+    with torch.inference_mode():
+        return [model(**tokenizer(text, return_tensors="pt")).logits.item() for text in hypotheses]
+
+
+def literal_similarity(
+    folder: Path, sources: Sequence[str], hypotheses: Sequence[str]
+) -> list[float]:
+    model = AutoModel.from_pretrained(folder).eval()
+    tokenizer = load_tokenizer(str(folder))
+
+    def vector(text: str) -> list[float]:
+        with torch.inference_mode():
+            states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+        return [math.fsum(column) / len(states) for column in states.T.tolist()]
+
+    def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+        product = math.fsum(a * b for a, b in zip(one, other, strict=True))
+        return product / (math.hypot(*one) * math.hypot(*other))
+
+    return [cosine(vector(s), vector(h)) for s, h in zip(sources, hypotheses, strict=True)]
+
+
+def literal_scores(
+    quality: Sequence[float], similarity: Sequence[float], threshold: float, activation: str
+) -> list[float]:
+    scores = []
+    for value, cosine in zip(quality, similarity, strict=True):
+        if cosine <= threshold:
+            scores.append(0.0)
+        else:
+            scores.append(1 / (1 + math.exp(-value)) if activation == "sigmoid" else value)
+    return scores
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "none"])
+@pytest.mark.parametrize("threshold", [-1.0, 0.9, 0.95])
+def test_equals_one_by_one(
+    tiny_regressor: Path, tiny_encoder: Path, sample: Sample, threshold: float, activation: str
+) -> None:
+    hypotheses = sample.systems["eager"]
+    quality = literal_quality(tiny_regressor, hypotheses)
+    similarity = literal_similarity(tiny_encoder, sample.sources, hypotheses)
+    expected = literal_scores(quality, similarity, threshold, activation)
+    metric = Impara(
+        str(tiny_regressor),
+        str(tiny_encoder),
+        threshold,
+        activation,  # type: ignore[arg-type]
+    )
+    score = metric.score(sample.sources, hypotheses)
+    assert score.sentences == pytest.approx(expected, abs=1e-6)
+    assert score.value == pytest.approx(np.mean(expected), abs=1e-6)
+    assert score.sentence_details["quality"] == pytest.approx(quality, abs=1e-6)
+    assert score.sentence_details["similarity"] == pytest.approx(similarity, abs=1e-6)
+    assert score.details["similarity"] == pytest.approx(np.mean(similarity), abs=1e-6)
+    rejected = sum(cosine <= threshold for cosine in similarity) / len(similarity)
+    assert score.details["rejected"] == pytest.approx(rejected)
+
+
+def test_the_gate_rejects_some_of_the_sample_and_passes_some(
+    metric: Impara, sample: Sample
+) -> None:
+    # Else the comparison above would say nothing about it.
+    similarity = metric.statistics(sample.sources, sample.systems["eager"])["similarity"]
+    assert 0 < np.sum(similarity <= 0.95) < len(similarity)
+    assert np.abs(similarity - 0.95).min() > 1e-5
+
+
+def test_the_gate_is_closed_at_the_threshold() -> None:
+    statistics = Statistics(
+        {"quality": np.array([2.0, 2.0, -2.0, -2.0]), "similarity": np.array([0.9, 0.91, 0.9, 1.0])}
+    )
+    assert Impara().sentence_scores(statistics) == pytest.approx(
+        [0, 1 / (1 + math.exp(-2)), 0, 1 / (1 + math.exp(2))]
+    )
+    bare = Impara(activation="none")
+    # As in the authors' code: a rejected hypothesis gets 0, even where that is not the lowest.
+    assert bare.sentence_scores(statistics) == pytest.approx([0, 2, 0, -2])
+    assert bare.details(statistics) == pytest.approx({"similarity": 0.9275, "rejected": 0.5})
+
+
+def test_quality_reads_the_hypothesis_alone_and_references_are_not_read(
+    metric: Impara, sample: Sample
+) -> None:
+    hypotheses = sample.systems["weak"]
+    one = metric.score(sample.sources, hypotheses)
+    turned = metric.score(sample.sources[::-1], hypotheses)
+    assert turned.sentence_details["quality"] == pytest.approx(
+        one.sentence_details["quality"], abs=1e-6
+    )
+    assert turned.details["similarity"] < one.details["similarity"] - 0.05
+    nonsense = References.from_texts(["x"] * len(hypotheses))
+    other = metric.score(sample.sources, hypotheses, nonsense)
+    assert other.sentences == pytest.approx(one.sentences, abs=1e-9)
+
+
+def test_long_texts_are_cut_at_128_tokens(metric: Impara) -> None:
+    short = " ".join(["the"] * 126)
+    with pytest.warns(TruncationWarning, match="were longer than 128 tokens"):
+        score = metric.score([short], [f"{short} dog"])
+    assert score.sentence_details["similarity"] == pytest.approx([1.0], abs=1e-6)
+    expected = metric.score([short], [short])
+    assert score.sentences == pytest.approx(expected.sentences, abs=1e-6)
+
+
+def test_a_package_brings_quality_and_the_encoder_it_was_trained_from(
+    package: Path, tiny_encoder: Path, sample: Sample
+) -> None:
+    hypotheses = sample.systems["eager"]
+    model = EvaluatorModel.from_pretrained(package, dtype=torch.float32).eval()
+    tokenizer = load_tokenizer(str(package))
+    with torch.inference_mode():
+        quality = [
+            model(dict(tokenizer(text, return_tensors="pt")), ["quality"])["quality"].item()
+            for text in hypotheses
+        ]
+    similarity = literal_similarity(tiny_encoder, sample.sources, hypotheses)
+    score = Impara(quality=str(package), threshold=0.95).score(sample.sources, hypotheses)
+    assert score.sentence_details["quality"] == pytest.approx(quality, abs=1e-5)
+    assert score.sentence_details["similarity"] == pytest.approx(similarity, abs=1e-6)
+    expected = literal_scores(quality, similarity, 0.95, "sigmoid")
+    assert score.sentences == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_package_is_found_by_name(
+    package: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(package.parent))
+    named = Impara(quality="impara").score(["he go ."], ["he goes ."])
+    given = Impara(quality=str(package)).score(["he go ."], ["he goes ."])
+    assert named.sentences == pytest.approx(given.sentences, abs=1e-9)
+    assert f"|encoder:{tiny_encoder}|" in named.signature
+
+
+def test_a_package_without_the_head_is_refused(tiny_evaluator: Path, tiny_encoder: Path) -> None:
+    metric = Impara(quality=str(tiny_evaluator), similarity=str(tiny_encoder))
+    with pytest.raises(ModelError, match="meaning but not quality, which this metric reads"):
+        metric.score(["he go ."], ["he goes ."])
+
+
+def test_the_signature_names_both_models(
+    metric: Impara, package: Path, tiny_regressor: Path, tiny_encoder: Path
+) -> None:
+    encoder = f"|encoder:{tiny_encoder}|encoder-sha256:{checkpoint_digest(str(tiny_encoder))}|"
+    signature = metric.signature(runtime=Runtime(dtype="bfloat16"))
+    assert signature.startswith(f"{metric}|sha256:{checkpoint_digest(str(tiny_regressor))}|")
+    assert f"{encoder}dtype:bfloat16|" in signature
+    packaged = Impara(quality=str(package))
+    digest = Evaluator.load(str(package)).digest
+    assert packaged.signature().startswith(f"{packaged}|sha256:{digest}{encoder}dtype:float32|")
+    # The paper's encoder beside a bare classifier; its weights are named where they are at hand.
+    bare = Impara(quality=str(tiny_regressor)).signature()
+    assert "|encoder:bert-base-cased|" in bare
+
+
+def test_thresholds_and_activations_share_the_models_work(
+    metric: Impara, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quality, similarity = metric.quality, metric.similarity
+    metrics = [
+        metric,
+        Impara(quality, similarity, threshold=0.95),
+        Impara(quality, similarity, activation="none"),
+    ]
+    assert {each.for_statistics for each in metrics} == {metric}
+    assert Impara(quality, quality).for_statistics != metric
+    alone = {each: each.score(sample.sources, sample.systems["eager"]) for each in metrics}
+
+    compute, calls = Impara.compute, []
+
+    def counted(*arguments: object) -> Statistics:
+        calls.append(arguments)
+        return compute(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Impara, "compute", counted)
+    scores = score_metrics(metrics, sample.sources, {"eager": sample.systems["eager"]})
+    assert len(calls) == 1
+    values = [scores[each]["eager"].value for each in metrics]
+    assert values == pytest.approx([alone[each].value for each in metrics], abs=1e-6)
+    assert len({round(value, 3) for value in values}) == 3
