@@ -106,8 +106,8 @@ def measure(work: Path, weight: float, seed: int, cases: Sequence[Case]) -> dict
         "P-CRS": robustness.p_crs.value,
         "preference accuracy": robustness.accuracy.value,
         "within": robustness.within.value,
-        "Kendall": found.measures["segment_kendall"].value,
-        "grouped Kendall": found.measures["grouped_kendall"].value,
+        "Kendall": found.estimates["segment_kendall"].value,
+        "grouped Kendall": found.estimates["grouped_kendall"].value,
         "cases": robustness.count,
     }
 

@@ -91,7 +91,8 @@ class TrainingData(lightning.LightningDataModule):
         self.evaluation_batch_size = evaluation_batch_size
         self.check_leakage = check_leakage
         self.folder = folder
-        self.runtime = Runtime(jobs=jobs)
+        self.jobs = jobs
+        self.progress = False
         self.parts: dict[str, list[Example]] = {}
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoded: dict[str, Dataset] = {}
@@ -128,24 +129,19 @@ class TrainingData(lightning.LightningDataModule):
 
     def _ranked_and_consistent(self) -> list[Example]:
         """Return ranked pairs and cases, making each pair source's pairs once."""
-        made: dict[str, tuple[list[RankedPair], dict[str, Any]]] = {}
+        made: dict[str, list[tuple[list[RankedPair], dict[str, Any]]]] = {}
         with tempfile.TemporaryDirectory() as scratch:
-            for source in (source for sources in self.pairs.values() for source in sources):
-                place = source.place(Path(self.folder or scratch) / "pairs")
-                if place.name not in made:
-                    found = source.make(place, self.runtime)
-                    made[place.name] = found, source.summary(found)
-        pairs = {
-            head: [pair for source in sources for pair in made[source.place(Path()).name][0]]
-            for head, sources in self.pairs.items()
-        }
+            # Heads with an equal source share its pairs: what is in the folder is read back.
+            folder = Path(self.folder or scratch) / "pairs"
+            for head, sources in self.pairs.items():
+                made[head] = [source.made(folder, self._runtime()) for source in sources]
+        pairs = {head: [pair for found, _ in rows for pair in found] for head, rows in made.items()}
         self.summaries = {
             head: [
-                {"source": type(source).__name__, **source.describe()}
-                | made[source.place(Path()).name][1]
-                for source in sources
+                {"source": type(source).__name__, **source.describe(), **summary}
+                for source, (_, summary) in zip(self.pairs[head], rows, strict=True)
             ]
-            for head, sources in self.pairs.items()
+            for head, rows in made.items()
         }
         cases = {
             head: [case for name in names for case in load_cases(name)]
@@ -154,6 +150,11 @@ class TrainingData(lightning.LightningDataModule):
         examples = self._checked(pair_examples(pairs), "data.pairs")
         consistent = case_examples(cases, self.variants, self.split_seed)
         return examples + self._checked(consistent, "data.cases")
+
+    def _runtime(self) -> Runtime:
+        """Return how pairs are made: where the training runs."""
+        device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
+        return Runtime(device=device, jobs=self.jobs, progress=self.progress)
 
     def _checked(self, examples: list[Example], name: str) -> list[Example]:
         """Return the examples, or raise `LeakageError`."""

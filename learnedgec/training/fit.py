@@ -119,7 +119,7 @@ def training_data(arguments: Sequence[str]) -> TrainingData:
 
 def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
     """Build the Trainer, the module and the data from arguments."""
-    return _Parser(
+    parsed = _Parser(
         EvaluatorModule,
         TrainingData,
         save_config_callback=None,
@@ -130,6 +130,8 @@ def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
         args=list(arguments),
         run=False,
     )
+    parsed.datamodule.progress = progress
+    return parsed
 
 
 def _fit(parsed: LightningCLI) -> Result | None:

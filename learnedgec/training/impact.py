@@ -144,7 +144,8 @@ class ImpactPairs(PairSource):
         self.number = positive(number, "number")
         self.encoder = encoder
         self.edits: Literal["errant", "m2"] = edits
-        self.annotator = annotator
+        # Decided now, so that the manifest says which.
+        self.annotator = annotator or (default_annotator() if edits == "errant" else None)
         self.duplicates = procedure == "maeda2022" if duplicates is None else duplicates
         self.seed = seed
         self._impacts: list[float] = []
@@ -209,9 +210,9 @@ class ImpactPairs(PairSource):
     def _edits(self, rows: Sequence[Correction], runtime: Runtime) -> list[tuple[Edit, ...]]:
         """Return each correction's edits."""
         if self.edits == "errant":
+            assert self.annotator is not None
             texts = [(row.source, row.target) for row in rows]
-            annotator = self.annotator or default_annotator()
-            return extract_edits(texts, annotator, types=False, runtime=runtime)
+            return extract_edits(texts, self.annotator, types=False, runtime=runtime)
         if any(row.edits is None for row in rows):
             raise ConfigError(
                 f"data.pairs: not all of {', '.join(self.corrections)} have gold edits; use edits: errant."

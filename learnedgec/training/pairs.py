@@ -21,9 +21,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from learnedgec._version import __version__
 from learnedgec.errors import ConfigError, FormatError
+from learnedgec.packages import file_digest
 from learnedgec.runtime import Runtime
-from learnedgec.text import PathLike, read_jsonl, write_jsonl
+from learnedgec.text import PathLike, read_json, read_jsonl, write_json, write_jsonl
 
 __all__ = ["PairFile", "PairSource", "RankedPair", "read_ranked_pairs", "write_ranked_pairs"]
 
@@ -104,9 +106,27 @@ class PairSource(ABC):
         return {"pairs": len(pairs)}
 
     def place(self, folder: Path) -> Path:
-        """Return the subfolder that belongs to this very source."""
-        text = json.dumps([type(self).__qualname__, self.describe()], sort_keys=True)
+        """Return the subfolder that belongs to this very source, with its files as they are now."""
+        files = {name: file_digest(Path(name)) for name in self.datasets() if Path(name).is_file()}
+        about = [type(self).__qualname__, self.describe(), files, __version__]
+        text = json.dumps(about, sort_keys=True)
         return folder / hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def made(self, folder: Path, runtime: Runtime) -> tuple[list[RankedPair], dict[str, Any]]:
+        """Return the pairs and their summary, read back if they were made in this folder before."""
+        place = self.place(folder)
+        pairs_file, summary_file = place / "pairs.jsonl", place / "summary.json"
+        if not summary_file.exists():
+            place.mkdir(parents=True, exist_ok=True)
+            pairs = self.make(place, runtime)
+            if not pairs:
+                raise ConfigError(
+                    f"data.pairs: {type(self).__name__} finds no pair in {', '.join(self.datasets())}; "
+                    "name data with corrections that differ from their sources."
+                )
+            write_ranked_pairs(pairs_file, pairs)
+            write_json(summary_file, self.summary(pairs))
+        return read_ranked_pairs(pairs_file), read_json(summary_file)
 
 
 class PairFile(PairSource):
