@@ -46,6 +46,17 @@ def tiny_evaluator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_preference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of an evaluator package with the head `preference` and random weights."""
+    import tiny
+
+    from learnedgec.evaluator import Head
+
+    folder = tmp_path_factory.mktemp("evaluators") / "preference"
+    return tiny.save_evaluator(folder, heads={"preference": Head("pair")})
+
+
+@pytest.fixture(scope="session")
 def tiny_sequence_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of a small BART with random weights."""
     import tiny

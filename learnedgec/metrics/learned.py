@@ -28,7 +28,7 @@ from learnedgec.packages import check_package, find_evaluator, is_package, list_
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
 
-__all__ = ["Impara", "Some"]
+__all__ = ["Impara", "Preference", "Some"]
 
 DIMENSIONS = ("grammaticality", "fluency", "meaning")
 _MAX_LENGTH = 128
@@ -225,6 +225,53 @@ class Impara(Metric):
         if _package(self.quality):
             return str(check_package(find_evaluator(self.quality))["encoder"])
         return "bert-base-cased"
+
+
+@dataclass(frozen=True)
+class Preference(Metric):
+    """How much a person would prefer the hypothesis to leaving the source as it is, as a logit.
+
+    `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and has learned from
+    ranked pairs of any origin (`learnedgec.training.pairs`): σ of the difference of two hypotheses' scores is
+    the estimated share of people who prefer the first (Bradley and Terry 1952). The source itself scores 0.
+    The system score is the mean over sentences.
+
+    Attributes:
+        model: name or directory of an evaluator package with the head `preference`.
+
+    Example:
+        >>> from learnedgec import parse_metric
+        >>> parse_metric("preference(model='mine')").label
+        "preference(model='mine')"
+    """
+
+    name: ClassVar[str] = "preference"
+    needs_references: ClassVar[bool] = False
+    model: str = "preference-mini"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `preference`, float64 (N,)."""
+        heads = ["preference"]
+        both = _package_ratings(
+            self.model, heads, [*sources, *sources], [*hypotheses, *sources], runtime
+        )["preference"]
+        return Statistics({"preference": both[: len(sources)] - both[len(sources) :]})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the preference."""
+        scores: Floats = statistics["preference"]
+        return scores
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the SHA-256 of the weights, and the precision."""
+        digest = Evaluator.load(self.model, runtime=runtime).digest
+        return {"sha256": digest, "dtype": runtime.dtype}
 
 
 def _package(name: str) -> bool:

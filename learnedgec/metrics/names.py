@@ -84,6 +84,10 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.learned:Impara",
         "learned quality of the hypothesis where it is similar to the source, without references",
     ),
+    "preference": Entry(
+        "learnedgec.metrics.learned:Preference",
+        "learned preference for the hypothesis over the source, without references",
+    ),
     "ensemble": Entry(
         "learnedgec.metrics.ensemble:Ensemble",
         "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)",

@@ -35,6 +35,7 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
         "quality": str(request.getfixturevalue("tiny_regressor")),
         "similarity": str(request.getfixturevalue("tiny_encoder")),
     },
+    "preference": lambda request: {"model": str(request.getfixturevalue("tiny_preference"))},
     "errant": lambda request: {"annotator": "en-ewt-sm"},
     "senterrant": lambda request: {"annotator": "en-ewt-sm"},
     "bertscore": lambda request: {

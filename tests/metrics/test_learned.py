@@ -218,3 +218,22 @@ def test_thresholds_and_activations_share_the_models_work(
     values = [scores[each]["eager"].value for each in metrics]
     assert values == pytest.approx([alone[each].value for each in metrics], abs=1e-6)
     assert len({round(value, 3) for value in values}) == 3
+
+
+def test_preference_is_the_head_s_value_over_that_of_the_source(tiny_preference: Path) -> None:
+    from learnedgec.evaluator import Evaluator
+    from learnedgec.metrics.learned import Preference
+
+    sources, hypotheses = ["he go .", "a cat"], ["he goes .", "a cat"]
+    evaluator = Evaluator.load(str(tiny_preference))
+
+    def value(source: str, text: str) -> float:
+        return float(evaluator.predict([source], [text])["preference"][0])
+
+    expected = [value(s, h) - value(s, s) for s, h in zip(sources, hypotheses, strict=True)]
+    score = Preference(model=str(tiny_preference)).score(sources, hypotheses)
+    assert score.sentences == pytest.approx(expected, abs=1e-5)
+    assert score.sentences[1] == pytest.approx(0.0, abs=1e-6)
+    assert abs(score.sentences[0]) > 1e-3
+    assert score.value == pytest.approx(np.mean(expected), abs=1e-5)
+    assert f"sha256:{evaluator.digest}" in score.signature
