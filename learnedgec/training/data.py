@@ -230,12 +230,14 @@ class TrainingData(lightning.LightningDataModule):
         if not self.encoded:
             limit = module.model.config.max_tokens
             for part in ("train", "dev"):
-                # Cases alone tell nothing about dev, nor anything where they have no weight.
+                # Cases tell nothing about dev, nor in training where they have no weight.
                 regularised = part == "train" and module.consistency > 0
                 examples = [
                     example
                     for example in self.load()[part]
-                    if regularised or example.values or example.ranked
+                    if example.ranked
+                    or self.inputs.keys() & example.values.keys()
+                    or (regularised and example.consistent)
                 ]
                 self.encoded[part] = self._encode(examples, limit)
 

@@ -194,6 +194,20 @@ def test_consistency_on_cases_is_trained(tmp_path: Path, tiny_encoder: Path) -> 
     assert "train/quality/consistency" in log.partition("\n")[0]
 
 
+def test_ratings_that_no_head_learns_from_are_left_out(tmp_path: Path, tiny_encoder: Path) -> None:
+    ratings = tmp_path / "ratings.csv"
+    rows = [f"s{n},dog cat {n},{n % 4}," for n in range(40)] + [
+        f"s{n},dog {n},,{n}" for n in range(40)
+    ]
+    ratings.write_text("source,hypothesis,fluency,style\n" + "\n".join(rows) + "\n")
+    words = arguments(tmp_path, tiny_encoder)
+    extra = ["--data.ratings", f"[{ratings}]", "--data.pairs", "null", "--data.batch_size", "2"]
+    heads = ["--model.heads", "{fluency: {input: hypothesis}}", "--trainer.max_epochs", "1"]
+    result = train([*words, *extra, *heads], progress=False)
+    assert result is not None
+    assert result.results["test"]["fluency"]["n"] > 1
+
+
 def test_examples_of_cases_and_shared_pairs(tmp_path: Path) -> None:
     from learnedgec.catalog.cases import read_cases
 
