@@ -310,7 +310,7 @@ class CorruptedPairs(PairSource):
             if plan in hopeless:
                 continue
             for _ in range(_MATERIALS):
-                material = stock.draw(from_clean, generator)
+                material = stock.draw(from_clean, plan.missing, generator)
                 sides = material and make_sides(material, plan, stock.mistakes, generator)
                 if not material or not sides:
                     continue
@@ -469,8 +469,8 @@ class _Stock:
     rates: list[float]
     mistakes: Mistakes
 
-    def draw(self, from_clean: bool, generator: random.Random) -> Material | None:
-        """Return a material, or nothing if there is none."""
+    def draw(self, from_clean: bool, least: int, generator: random.Random) -> Material | None:
+        """Return a material, or nothing if there is none, or the one drawn has too few gold edits."""
         if not from_clean:
             return generator.choice(generator.choice(self.groups)) if self.groups else None
         if not self.clean:
@@ -478,6 +478,8 @@ class _Stock:
         name, sentence = generator.choice(self.clean)
         expected = generator.choice(self.rates) * len(sentence)
         count = int(expected) + (generator.random() < expected % 1)
+        if count < least:
+            return None
         changes = self.mistakes.errors(sentence, min(count, _MOST_ERRORS), generator)
         return spoilt(sentence, changes, name)
 

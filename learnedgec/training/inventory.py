@@ -45,16 +45,16 @@ __all__ = [
 _BLOCK = 256
 # Longer edits are rewritings, which belong to their sentence.
 _LONGEST = 3
-# Words of one of these rows are the same; which one is written is a matter of style.
-_SAME = (
-    ("not", "n't"),
-    ("is", "'s", "has"),
-    ("are", "'re"),
-    ("am", "'m"),
-    ("will", "'ll", "would", "'d", "shall"),
-    ("had", "'d"),
-    ("have", "'ve"),
-)
+# Short forms and what they stand for; which one is written is a matter of style.
+_SHORT = {
+    "n't": ("not",),
+    "'s": ("is", "has"),
+    "'re": ("are",),
+    "'m": ("am",),
+    "'ll": ("will", "shall"),
+    "'d": ("would", "had"),
+    "'ve": ("have",),
+}
 # Of contractions.
 _PARTS = frozenset(("ai", "ca", "wo", "sha", "na"))
 # How alike in letters words are that can be mixed up.
@@ -74,7 +74,7 @@ _FUNCTION = {
     "CC": "conjunction",
     "POS": "ending",
 }
-_STYLE = {frozenset((a, b)) for row in _SAME for a in row for b in row if a != b}
+_STYLE = {frozenset((short, full)) for short, row in _SHORT.items() for full in row}
 
 
 # -- parsed sentences and what was seen in them -------------------------------------------------------

@@ -351,6 +351,8 @@ def test_style_is_no_mistake() -> None:
     can_not, cannot = of(("can", "MD", "can"), ("not", "RB", "not")), of(("cannot", "MD", "cannot"))
     assert not plain(can_not, cannot)
     assert not plain(of(("not", "RB", "not")), of(("n't", "RB", "not")))
+    assert not plain(of(("'s", "VBZ", "be")), of(("has", "VBZ", "have")))
+    assert plain(of(("is", "VBZ", "be")), of(("has", "VBZ", "have")))
     assert not plain(of((",", ",", ",")), of())
     assert not plain(of(("house", "NN", "house")), of(("<unk>", "NN", "<unk>")))
     assert not plain(of(("goes", "VBZ", "go")), of(("went", "VBD", "go")))
