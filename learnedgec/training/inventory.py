@@ -35,6 +35,7 @@ __all__ = [
     "Naturalness",
     "Observation",
     "Parsed",
+    "alike",
     "observe",
     "parse_corrections",
     "function_word",
@@ -278,6 +279,11 @@ def plain(original: Parsed, correction: Parsed) -> bool:
     )
 
 
+def alike(original: Parsed, correction: Parsed) -> float:
+    """Return how alike two texts are in letters, from 0 to 1: "there" is much like "their"."""
+    return Indel.normalized_similarity(" ".join(original.words), " ".join(correction.words))
+
+
 def related(original: Parsed, correction: Parsed) -> bool:
     """Return whether two texts differ in function words alone, or are a word of the same kind each.
 
@@ -293,8 +299,7 @@ def related(original: Parsed, correction: Parsed) -> bool:
         ]
         if kinds[0] == kinds[1]:
             return True
-        # Words that are mixed up because they look alike: "their" and "there".
-        if Indel.normalized_similarity(original.words[0], correction.words[0]) >= _ALIKE:
+        if alike(original, correction) >= _ALIKE:
             return True
     elif original.content == correction.content:
         return True
@@ -322,7 +327,6 @@ class Inventory:
             contexts[rule][seen.around] += 1
             if seen.original.lemmas == seen.correction.lemmas:
                 counts[rule] = max(counts[rule], least)
-        self._least = least
         self._results: list[Parsed] = []
         # Numbers of results, with how often they were seen, by ever less of the context.
         self._between: dict[tuple[Key, str, str], Counter[int]] = defaultdict(Counter)
@@ -347,7 +351,7 @@ class Inventory:
         """Yield what may become of a span in the context in which it was seen, or `anywhere`.
 
         What is inserted or deleted, is so in the same context in any case, and an insertion must have been
-        seen in that very context as often as a rule must have been.
+        seen there more than once.
         """
         key = sentence.words[start:end], sentence.tags[start:end]
         if key not in self._anywhere:
@@ -355,7 +359,7 @@ class Inventory:
         before, after = sentence.around(start, end)
         exact = self._between.get((key, before, after), _NONE)
         if start == end:
-            exact = Counter({n: count for n, count in exact.items() if count >= self._least})
+            exact = Counter({number: times for number, times in exact.items() if times > 1})
         weights: dict[int, float] = dict(exact)
         if start != end:
             for partly in (self._after.get((key, before)), self._before.get((key, after))):

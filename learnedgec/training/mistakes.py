@@ -18,6 +18,7 @@ from learnedgec.training.inventory import (
     Naturalness,
     Observation,
     Parsed,
+    alike,
     function_word,
     plain,
     related,
@@ -33,6 +34,7 @@ _LEAST, _MOST = 1.5, 8.0
 _DECAY = 0.3
 # An error in a clean sentence may be any: a misspelt word is very unnatural.
 _ERROR = 0.7
+_MISSPELT = 0.5
 # Where wrong edits come from, each with how often it is tried first.
 _ORIGINS = {"system": 20.0, "misapplied": 1.5, "reversed": 1.5, "inflected": 1.0, "confused": 0.5}
 # How many changes of one origin are tried.
@@ -133,11 +135,12 @@ class Mistakes:
         ]
         self._forward = Inventory(rules, "misapplied", least=2)
         self._backward = Inventory([seen.reversed() for seen in rules], "reversed", least=2)
-        # A learner's word may be any, but what is inserted or left out is a function word.
+        # A learner's word may be misspelt, or of another kind, but looks somewhat like the right one.
         errors = [
             seen
             for seen in backwards
-            if len(seen.original) == len(seen.correction) or related(seen.original, seen.correction)
+            if related(seen.original, seen.correction)
+            or (seen.correction and alike(seen.original, seen.correction) >= _MISSPELT)
         ]
         self._errors = Inventory(errors, "error")
         self._classes = Counter(_class(seen.original, seen.correction) for seen in backwards)
@@ -168,13 +171,16 @@ class Mistakes:
         found = [
             candidate
             for candidate in self._alternatives(material, gold)
-            if " ".join(candidate.text.words) not in others
-            and candidate.text.words != gold.original.words
-            and related(gold.correction, candidate.text)
+            if related(gold.correction, candidate.text)
         ]
         for candidate in _draws(found, generator):
             change = candidate.fitted(source)
-            if change and self._wrong(source, change, gold.correction, generator):
+            if (
+                change
+                and change.text.words != gold.original.words
+                and " ".join(change.text.words) not in others
+                and self._wrong(source, change, gold.correction, generator)
+            ):
                 return change
         return None
 

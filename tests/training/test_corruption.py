@@ -108,6 +108,7 @@ def test_wrong_edits_touch_no_gold_edit_but_the_one_they_stand_for() -> None:
                 replaced = {(c.edit.start, c.edit.end) for c in sides.better if not c.origin}
                 assert (edit.start, edit.end) in replaced
                 assert edit.correction.lower() not in {e.correction.lower() for e in touched}
+                assert edit.correction.split() != pair.source.split()[edit.start : edit.end]
     assert wrong > 25
 
 
