@@ -54,7 +54,7 @@ class TrainingData(lightning.LightningDataModule):
         batch_size: examples per step and device; a ranked pair is one example.
         evaluation_batch_size: examples per step in development.
         check_leakage: refuse text that SEEDA, GJG15 or CoNLL-14 are evaluated on.
-        folder: for pairs that took long to make; set by the run.
+        folder: for pairs, which may take long to make; set to `runs`, so that runs share them.
         jobs: processes that extract edits for pairs; 0 means one per core.
     """
 
@@ -273,7 +273,8 @@ class TrainingData(lightning.LightningDataModule):
                     column[number] = [next(taken) for _ in examples[number].texts]
                 columns[f"{kind}/{key}"] = column
                 if key == "input_ids":
-                    lengths += [max(map(len, ids), default=0) for ids in column]
+                    longest = (max(map(len, ids), default=0) for ids in column)
+                    lengths += np.fromiter(longest, dtype=np.int64, count=len(column))
         for head in self.inputs:
             columns[f"values/{head}"] = [
                 example.values.get(head, float("nan")) for example in examples

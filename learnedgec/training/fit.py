@@ -68,7 +68,8 @@ class _Parser(LightningCLI):
         }
         for group, values in defaults.items():
             parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
-        parser.link_arguments(("runs", "name"), "data.folder", compute_fn=_run_folder)
+        # Pairs are kept by what they depend on, so runs that ask for the same share them.
+        parser.link_arguments("runs", "data.folder")
         for group in ("best", "last"):
             parser.link_arguments(("runs", "name"), f"{group}.dirpath", compute_fn=_run_folder)
 
