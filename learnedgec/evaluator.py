@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch.nn.functional import logsigmoid
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 
 from learnedgec.encoding import (
@@ -41,11 +42,14 @@ class Head:
         offset: added to the linear layer's output times `scale`, so that training works on
             standardised targets while the head speaks in the units of the ratings.
         scale: see `offset`.
+        reads: the `pooled` states, or each one of the `tokens`; then its value is the logarithm of the
+            probability that none is wrong, the sum over tokens of log(1 − p).
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"
     offset: float = 0.0
     scale: float = 1.0
+    reads: Literal["pooled", "tokens"] = "pooled"
 
 
 class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
@@ -77,7 +81,8 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
 class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
     """One encoder and a linear head per output.
 
-    `forward` returns each asked head's value for each input, in the units of the ratings.
+    `forward` returns each asked head's value for each input, in the units of the ratings. It consists of
+    `encode`, and of `values` and `wrong_logits`, which read the encoder's output.
     """
 
     config_class = EvaluatorConfig
@@ -124,9 +129,12 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             torch.nn.init.normal_(module.weight, std=0.02)
             torch.nn.init.zeros_(module.bias)
 
-    def pool(self, batch: Batch) -> torch.Tensor:
-        """Return one vector per input: (B, T) ids to (B, H)."""
-        output = self.encoder(**model_inputs(batch, self.encoder))
+    def encode(self, batch: Batch) -> Any:
+        """Return the encoder's output for (B, T) ids."""
+        return self.encoder(**model_inputs(batch, self.encoder))
+
+    def pool(self, output: Any, batch: Batch) -> torch.Tensor:
+        """Return one vector per input, (B, H), of the encoder's output."""
         if self.config.pooling == "pooler":
             pooled: torch.Tensor = output.pooler_output
         elif self.config.pooling == "cls":
@@ -135,14 +143,29 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             pooled = mean_pool(output.last_hidden_state, batch["attention_mask"])
         return pooled
 
-    def forward(self, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
-        """Return each head's value, (B,), sharing one pass through the encoder."""
-        pooled = self.dropout(self.pool(batch))
-        outputs = {}
+    def wrong_logits(self, output: Any, name: str) -> torch.Tensor:
+        """Return a token head's logit that each token is wrong, (B, T)."""
+        logits: torch.Tensor = self.heads[name](self.dropout(output.last_hidden_state)).squeeze(-1)
+        return logits
+
+    def values(self, output: Any, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
+        """Return each head's value, (B,), for the encoder's output."""
+        values = {}
+        pooled: torch.Tensor | None = None
         for name in heads:
             head = self.config.head(name)
-            outputs[name] = self.heads[name](pooled).squeeze(-1) * head.scale + head.offset
-        return outputs
+            if head.reads == "tokens":
+                right = logsigmoid(-self.wrong_logits(output, name).float())
+                value = (right * batch["attention_mask"]).sum(dim=1)
+            else:
+                pooled = self.dropout(self.pool(output, batch)) if pooled is None else pooled
+                value = self.heads[name](pooled).squeeze(-1)
+            values[name] = value * head.scale + head.offset
+        return values
+
+    def forward(self, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
+        """Return each head's value, (B,), sharing one pass through the encoder."""
+        return self.values(self.encode(batch), batch, heads)
 
 
 class Evaluator:

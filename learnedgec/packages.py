@@ -26,6 +26,7 @@ __all__ = [
     "check_package",
     "file_digest",
     "find_evaluator",
+    "is_evaluator",
     "is_package",
     "list_evaluators",
     "shelves",
@@ -89,6 +90,11 @@ def shelves() -> list[Path]:
 def is_package(path: Path) -> bool:
     """Return whether a directory looks like an evaluator package."""
     return (path / MANIFEST).is_file()
+
+
+def is_evaluator(name: str) -> bool:
+    """Return whether a model's name means an evaluator package, by directory or by name."""
+    return is_package(Path(name).expanduser()) or name in list_evaluators()
 
 
 def list_evaluators() -> dict[str, Path]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +23,7 @@ from learnedgec.encoding import (
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluator import Evaluator
 from learnedgec.metrics.base import Array, Floats, Metric, Statistics
-from learnedgec.packages import check_package, find_evaluator, is_package, list_evaluators
+from learnedgec.packages import check_package, find_evaluator, is_evaluator
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
 
@@ -92,7 +91,7 @@ class Some(Metric):
         for dimension in DIMENSIONS:
             if dimension not in shared:
                 name = getattr(self, dimension)
-                if _package(name):
+                if is_evaluator(name):
                     ratings |= _package_ratings(name, [dimension], sources, hypotheses, runtime)
                 else:
                     ratings[dimension] = _classifier_ratings(
@@ -121,7 +120,7 @@ class Some(Metric):
             name = getattr(self, dimension) or self.model
             digests.append(
                 Evaluator.load(name, runtime=runtime).digest
-                if getattr(self, dimension) is None or _package(name)
+                if getattr(self, dimension) is None or is_evaluator(name)
                 else checkpoint_digest(name)
             )
         return {"sha256": ",".join(dict.fromkeys(digests)), "dtype": runtime.dtype}
@@ -170,7 +169,7 @@ class Impara(Metric):
         runtime: Runtime,
     ) -> Statistics:
         """Return `quality`, the bare output, and `similarity`, both float64 (N,)."""
-        if _package(self.quality):
+        if is_evaluator(self.quality):
             rated = _package_ratings(self.quality, ["quality"], sources, hypotheses, runtime)
             quality = rated["quality"]
         else:
@@ -208,7 +207,7 @@ class Impara(Metric):
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of both models' weights, which encoder it is, and the precision."""
         encoder = self._encoder()
-        packaged = _package(self.quality)
+        packaged = is_evaluator(self.quality)
         return {
             "sha256": Evaluator.load(self.quality, runtime=runtime).digest
             if packaged
@@ -222,7 +221,7 @@ class Impara(Metric):
         """Return the name of the encoder that measures similarity."""
         if self.similarity is not None:
             return self.similarity
-        if _package(self.quality):
+        if is_evaluator(self.quality):
             return str(check_package(find_evaluator(self.quality))["encoder"])
         return "bert-base-cased"
 
@@ -272,11 +271,6 @@ class Preference(Metric):
         """Return the SHA-256 of the weights, and the precision."""
         digest = Evaluator.load(self.model, runtime=runtime).digest
         return {"sha256": digest, "dtype": runtime.dtype}
-
-
-def _package(name: str) -> bool:
-    """Return whether a model's name means an evaluator package rather than a bare classifier."""
-    return is_package(Path(name).expanduser()) or name in list_evaluators()
 
 
 def _package_ratings(

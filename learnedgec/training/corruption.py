@@ -503,4 +503,6 @@ def _pair(material: Material, sides: Sides, plan: Plan) -> RankedPair | None:
     )
     if better == worse or worse in material.accepted:
         return None
-    return RankedPair(source, better, worse, float(plan.margin), material.group, material.origin)
+    gold = apply_edits(source, [observation.edit for observation in material.gold])
+    margin = float(plan.margin)
+    return RankedPair(source, better, worse, margin, material.group, material.origin, gold)

@@ -21,6 +21,7 @@ from learnedgec.catalog.ratings import load_ratings
 from learnedgec.encoding import Batch, pad
 from learnedgec.errors import ConfigError
 from learnedgec.runtime import Runtime
+from learnedgec.training.detection import wrong_tokens
 from learnedgec.training.examples import (
     PARTS,
     Example,
@@ -94,6 +95,8 @@ class TrainingData(lightning.LightningDataModule):
         self.jobs = jobs
         self.progress = False
         self.parts: dict[str, list[Example]] = {}
+        self.inputs: dict[str, str] = {}
+        self.detecting: set[str] = set()
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoded: dict[str, Dataset] = {}
         self._train_loader: ResumableLoader | None = None
@@ -218,9 +221,10 @@ class TrainingData(lightning.LightningDataModule):
         assert self.trainer is not None
         module: Any = self.trainer.lightning_module
         self.tokenizer = module.tokenizer
-        self.inputs: dict[str, str] = {
+        self.inputs = {
             name: module.model.config.head(name).input for name in module.model.config.heads
         }
+        self.detecting = {name for name, head in module.head_options.items() if head.detects}
         unknown = sorted({*self.pairs, *self.cases} - set(self.inputs))
         if unknown:
             raise ConfigError(
@@ -244,7 +248,8 @@ class TrainingData(lightning.LightningDataModule):
     def _encode(self, examples: Sequence[Example], max_tokens: int) -> Dataset:
         """Tokenise examples into a dataset with the columns `INPUT/KEY`, `values/HEAD`, … and `length`.
 
-        `INPUT/KEY` holds a list for each text of an example, or none where no head reads it so.
+        `INPUT/KEY` holds a list for each text of an example, or none where no head reads it so. Where a
+        head detects, `wrong` holds one label per token for each text, or none where it is not known.
         """
         columns: dict[str, list[Any]] = {}
         lengths = np.zeros(len(examples), dtype=np.int64)
@@ -261,9 +266,19 @@ class TrainingData(lightning.LightningDataModule):
                 if kind == "hypothesis"
                 else [[source for source, _ in texts], hypotheses]
             )
+            detected = kind == "hypothesis" and bool(self.detecting)
             encoded = (
-                self.tokenizer(*inputs, truncation=True, max_length=max_tokens) if texts else {}
+                self.tokenizer(
+                    *inputs,
+                    truncation=True,
+                    max_length=max_tokens,
+                    return_offsets_mapping=detected,
+                )
+                if texts
+                else {}
             )
+            if detected:
+                columns["wrong"] = self._wrong(examples, rows, encoded.get("offset_mapping", []))
             for key in ("input_ids", "token_type_ids"):
                 if key not in encoded and texts:
                     continue
@@ -283,12 +298,31 @@ class TrainingData(lightning.LightningDataModule):
         columns["consistent"] = [list(example.consistent) for example in examples]
         return Dataset.from_dict({**columns, "length": lengths.tolist()})
 
+    def _wrong(
+        self,
+        examples: Sequence[Example],
+        rows: Sequence[int],
+        offsets: Sequence[Sequence[tuple[int, int]]],
+    ) -> list[list[list[int]]]:
+        """Return the labels of each example's tokens."""
+        labels: list[list[list[int]]] = [[] for _ in examples]
+        places = iter(offsets)
+        for number in rows:
+            example = examples[number]
+            own = [next(places) for _ in example.texts]
+            if example.correct and self.detecting & set(example.ranked):
+                labels[number] = [
+                    wrong_tokens(hypothesis, example.correct, place)
+                    for (_, hypothesis), place in zip(example.texts, own, strict=True)
+                ]
+        return labels
+
     def collate(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return a batch of M texts for each input.
 
         `inputs`: padded texts by input. By head: `targets` (M,), NaN where unrated; `ranked` (P, 2), where
         the better and the worse text of each pair are; `consistent` (C, 4), likewise the texts of each
-        case.
+        case; of heads that detect, `wrong` (M, T), 1 for a token of a wrong word, NaN where unknown.
         """
         inputs: dict[str, Batch] = {}
         starts: dict[str, list[int]] = {}
@@ -305,6 +339,7 @@ class TrainingData(lightning.LightningDataModule):
                 }
                 inputs[kind] = pad(self.tokenizer, encoded, range(sizes[kind]))
         batch: dict[str, Any] = {"inputs": inputs, "targets": {}, "ranked": {}, "consistent": {}}
+        batch["wrong"] = {}
         for head, kind in self.inputs.items():
             targets = torch.full((sizes[kind],), float("nan"))
             places: dict[str, list[list[int]]] = {"ranked": [], "consistent": []}
@@ -316,6 +351,13 @@ class TrainingData(lightning.LightningDataModule):
                 if head in row["consistent"]:
                     places["consistent"].append([start + offset for offset in range(4)])
             batch["targets"][head] = targets
+            if head in self.detecting and kind in inputs:
+                wrong = torch.full(inputs[kind]["input_ids"].shape, float("nan"))
+                for start, row in zip(starts[kind], rows, strict=False):
+                    if head in row["ranked"]:
+                        for place, labels in enumerate(row["wrong"], start):
+                            wrong[place, : len(labels)] = torch.tensor(labels, dtype=torch.float32)
+                batch["wrong"][head] = wrong
             batch["ranked"][head] = torch.tensor(places["ranked"], dtype=torch.long).view(-1, 2)
             batch["consistent"][head] = torch.tensor(places["consistent"], dtype=torch.long).view(
                 -1, 4

@@ -186,6 +186,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
         results=results,
         seed=config.seed_everything,
         encoder=module.encoder_name,
+        continued=module.continued,
     )
     return Result(package, results)
 

@@ -189,7 +189,9 @@ class ImpactPairs(PairSource):
                     continue
                 seen.add((better, worse))
                 name, row = named[candidate.correction]
-                pairs.append(RankedPair(row.source, better, worse, margin, row.group, name))
+                pairs.append(
+                    RankedPair(row.source, better, worse, margin, row.group, name, row.target)
+                )
         if self.number is not None and len(pairs) < self.number:
             warnings.warn(
                 f"{', '.join(self.corrections)}: {len(pairs)} pairs were found, {self.number} asked for.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,17 +10,18 @@ from typing import Any, Literal
 
 import pytorch_lightning as lightning
 import torch
-from torch.nn.functional import softplus
+from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from torchmetrics import MeanMetric, PearsonCorrCoef
 
 from learnedgec.encoding import load_pretrained, load_tokenizer
 from learnedgec.errors import ConfigError
-from learnedgec.evaluator import EvaluatorModel, Head, Pooling
+from learnedgec.evaluator import Evaluator, EvaluatorModel, Head, Pooling
+from learnedgec.packages import check_package, find_evaluator, is_evaluator
 
 __all__ = ["EvaluatorModule", "HeadOptions"]
 
 
-Objective = Literal["regression", "sigmoid", "logistic"]
+Objective = Literal["regression", "sigmoid", "logistic", "detection"]
 
 
 @dataclass
@@ -28,7 +30,8 @@ class HeadOptions:
 
     Attributes:
         input: what it reads: the `hypothesis` alone or the `pair` (source, hypothesis).
-        objective: `regression` on ratings, or ranking: `sigmoid` (IMPARA's loss) or `logistic`.
+        objective: `regression` on ratings; ranking: `sigmoid` (IMPARA's loss) or `logistic`; or
+            `detection` of the wrong words in ranked pairs.
         margin: by how much the better text of a ranked pair shall be ahead, in the head's units.
         weight: of its loss in the sum.
     """
@@ -43,6 +46,11 @@ class HeadOptions:
         """Whether it learns from ranked pairs."""
         return self.objective != "regression"
 
+    @property
+    def detects(self) -> bool:
+        """Whether it learns which of their words are wrong."""
+        return self.objective == "detection"
+
 
 class EvaluatorModule(lightning.LightningModule):
     """Fine-tune an encoder with heads that learn from ratings or from ranked pairs.
@@ -53,7 +61,10 @@ class EvaluatorModule(lightning.LightningModule):
     - `sigmoid`: the mean of σ(low − high + margin), where high and low are the values of the better and
       the worse text of a ranked pair (Maeda et al. 2022, equation 2, with margin 0);
     - `logistic`: the mean of log(1 + exp(low − high + margin)), which is cross entropy: the
-      likelihood of the Bradley-Terry model.
+      likelihood of the Bradley-Terry model;
+    - `detection`: the mean binary cross entropy of each token being part of a wrong word, in the texts of ranked
+      pairs that say what is correct. The head's value is the log-probability that no token is wrong,
+      so that it ranks as well.
 
     The total is the weighted sum over heads. Heads that read the same input share one pass through the
     encoder. Where `data.cases` gives a head cases, `consistency` times this is added: the mean of
@@ -67,7 +78,8 @@ class EvaluatorModule(lightning.LightningModule):
 
     Args:
         heads: name of each head, for regression that of a rated dimension -> how it is trained.
-        encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder.
+        encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder; or an evaluator, by
+            name or directory, to continue from its encoder and from its heads of the same name.
         pooling: what a head reads of the encoder's states: their `mean`, the first one (`cls`), or
             BERT's pretrained `pooler` on top of it (what `BertForSequenceClassification` does).
         dropout: before the heads.
@@ -97,20 +109,42 @@ class EvaluatorModule(lightning.LightningModule):
             raise ConfigError("model.heads is empty; name at least one head.")
         if not 0 <= warmup < 1:
             raise ConfigError(f"model.warmup is {warmup}; a share from 0 up to 1 was expected.")
+        for name, options in heads.items():
+            if options.detects and options.input != "hypothesis":
+                raise ConfigError(
+                    f"model.heads.{name}: wrong words are detected in the hypothesis alone; its input "
+                    f"is {options.input!r}."
+                )
         self.head_options = heads
         self.encoder_name = encoder
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.warmup = warmup
         self.consistency = consistency
+        self.continued: dict[str, Any] | None = None
+        started: EvaluatorModel | None = None
+        if is_evaluator(encoder):
+            folder = find_evaluator(encoder)
+            self.continued = check_package(folder)
+            self.encoder_name = str(self.continued["encoder"])
+            started = copy.deepcopy(Evaluator.load(str(folder)).model).cpu().requires_grad_(True)
+            pretrained, encoder = started.encoder, str(folder)
+        else:
+            pretrained = load_pretrained(encoder, allow_pickle=allow_pickle)
         self.tokenizer = load_tokenizer(encoder)
         self.model = EvaluatorModel.from_encoder(
-            load_pretrained(encoder, allow_pickle=allow_pickle),
-            {name: Head(options.input) for name, options in heads.items()},
+            pretrained,
+            {
+                name: Head(options.input, reads="tokens" if options.detects else "pooled")
+                for name, options in heads.items()
+            },
             pooling=pooling,
             dropout=dropout,
             max_tokens=max_tokens,
         )
+        if started is not None:
+            for name in heads.keys() & set(started.config.heads):
+                self.model.heads[name].load_state_dict(started.heads[name].state_dict())
         self.model.train()
         self.figures = torch.nn.ModuleDict(
             {
@@ -139,17 +173,27 @@ class EvaluatorModule(lightning.LightningModule):
                     f"data.pairs has no pairs for it; add data.pairs.{name}."
                 )
 
-    def _outputs(self, batch: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """Return the values of each head for the texts of its input, (M,)."""
+    def _outputs(
+        self, batch: Mapping[str, Any], *, tokens: bool = False
+    ) -> dict[str, torch.Tensor]:
+        """Return each head's values for the texts of its input, (M,).
+
+        With `tokens`, a head that detects gives its logits instead, (M, T).
+        """
         outputs: dict[str, torch.Tensor] = {}
         for kind, inputs in batch["inputs"].items():
-            names = [name for name, head in self.head_options.items() if head.input == kind]
-            outputs |= self.model(inputs, names)
+            heads = {name: head for name, head in self.head_options.items() if head.input == kind}
+            single = [name for name, head in heads.items() if tokens and head.detects]
+            encoded = self.model.encode(inputs)
+            values = self.model.values(
+                encoded, inputs, [name for name in heads if name not in single]
+            )
+            outputs |= values | {name: self.model.wrong_logits(encoded, name) for name in single}
         return outputs
 
     def training_step(self, batch: Mapping[str, Any], index: int) -> torch.Tensor:
         """Return the weighted sum of the heads' losses."""
-        outputs = self._outputs(batch)
+        outputs = self._outputs(batch, tokens=True)
         size = sum(len(inputs["input_ids"]) for inputs in batch["inputs"].values())
         total = torch.zeros((), device=self.device)
         for name, values in outputs.items():
@@ -167,7 +211,12 @@ class EvaluatorModule(lightning.LightningModule):
     def _loss(self, name: str, values: torch.Tensor, batch: Mapping[str, Any]) -> torch.Tensor:
         """Return one head's own loss: the mean over what the batch has for it, 0 over nothing."""
         options = self.head_options[name]
-        if options.ranks:
+        if options.detects:
+            wrong = batch["wrong"][name]
+            known = ~wrong.isnan()
+            logits = values[known].float()
+            terms = binary_cross_entropy_with_logits(logits, wrong[known], reduction="none")
+        elif options.ranks:
             high, low = values[batch["ranked"][name]].float().unbind(dim=1)
             behind = low - high + options.margin
             terms = behind.sigmoid() if options.objective == "sigmoid" else softplus(behind)

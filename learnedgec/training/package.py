@@ -34,6 +34,7 @@ def write_package(
     results: Mapping[str, Any],
     seed: int,
     encoder: str,
+    continued: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a package at once or not at all.
 
@@ -46,6 +47,7 @@ def write_package(
         results: part -> head -> figures (`training.evaluate`).
         seed: of the training run.
         encoder: name of the pretrained encoder it started from.
+        continued: manifest of the evaluator that the run went on from, if any.
     """
     with atomic_path(path) as folder:
         folder.mkdir()
@@ -60,6 +62,7 @@ def write_package(
             "format": 1,
             "name": path.name,
             "encoder": encoder,
+            "continued": None if continued is None else _continued(continued),
             "heads": model.config.heads,
             "data": data,
             "seed": seed,
@@ -78,6 +81,17 @@ def write_package(
         }
         text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _continued(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a manifest says of the evaluator that the run went on from."""
+    earlier = manifest.get("continued") or {"datasets": []}
+    datasets = [*earlier["datasets"], *manifest["data"]["datasets"]]
+    return {
+        "name": manifest["name"],
+        "sha256": manifest["files"]["model.safetensors"],
+        "datasets": list(dict.fromkeys(datasets)),
+    }
 
 
 def float16_round_trip(model: EvaluatorModel) -> EvaluatorModel:
@@ -117,7 +131,9 @@ def _revision() -> str | None:
 def _card(manifest: Mapping[str, Any]) -> str:
     """Return the model card."""
     data, heads = manifest["data"], manifest["heads"]
-    names = dict.fromkeys(name.partition(":")[0] for name in data["datasets"])
+    continued = manifest["continued"] or {"datasets": []}
+    datasets = [*continued["datasets"], *data["datasets"]]
+    names = dict.fromkeys(name.partition(":")[0] for name in datasets)
     licences = [
         f"- `{name}`: {DATASETS[name].licence}"
         if name in DATASETS
@@ -143,7 +159,7 @@ model.
 ## Training
 
 - Encoder: `{manifest["encoder"]}`
-{chr(10).join(_data_lines(data))}
+{_continued_line(manifest)}{chr(10).join(_data_lines(data))}
 - Seed: {manifest["seed"]}
 - Everything else: `training.yaml`, `manifest.json`
 
@@ -163,6 +179,16 @@ Compare corrections of English learner sentences, tokenised by spaces, and rank 
 them. It judges what its raters judged, or what its pairs rank, on text like theirs; it is no measure of a
 writer, and its scores should not be a training reward without a check against people.
 """
+
+
+def _continued_line(manifest: Mapping[str, Any]) -> str:
+    """Return what the card says of the evaluator that the run went on from."""
+    if not (continued := manifest["continued"]):
+        return ""
+    return (
+        f"- Continued from `{continued['name']}` (SHA-256 {continued['sha256'][:12]}…), which had been "
+        f"trained on {_names(continued['datasets'])}\n"
+    )
 
 
 def _use(manifest: Mapping[str, Any]) -> str:

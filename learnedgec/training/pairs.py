@@ -41,6 +41,7 @@ class RankedPair:
         margin: by how much, in the units of whatever made the pair.
         group: pairs of one group belong on one side of any split.
         origin: the dataset or file that the pair was made of.
+        correct: what both should have become, for heads that detect wrong words; empty where unknown.
     """
 
     source: str
@@ -49,6 +50,7 @@ class RankedPair:
     margin: float = 1.0
     group: str = ""
     origin: str = ""
+    correct: str = ""
 
 
 def write_ranked_pairs(path: PathLike, pairs: Iterable[RankedPair]) -> None:
@@ -57,7 +59,7 @@ def write_ranked_pairs(path: PathLike, pairs: Iterable[RankedPair]) -> None:
 
 
 def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
-    """Read pairs from JSONL: `source`, `better`, `worse`, and optionally `margin`, `group`, `origin`.
+    """Read pairs from JSONL: `source`, `better`, `worse`, and optionally the other attributes.
 
     Without a group, pairs with equal sources form one.
 
@@ -67,8 +69,9 @@ def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
     pairs = []
     for number, record in enumerate(read_jsonl(path, required=("source", "better", "worse")), 1):
         place = f"{path}:{number}"
-        texts = {key: record.get(key) for key in ("source", "better", "worse", "group", "origin")}
-        for key in ("group", "origin"):
+        optional = ("group", "origin", "correct")
+        texts = {key: record.get(key) for key in ("source", "better", "worse", *optional)}
+        for key in optional:
             texts[key] = texts[key] or ""
         for key, text in texts.items():
             if not isinstance(text, str):

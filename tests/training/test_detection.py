@@ -1,0 +1,184 @@
+"""Heads that detect wrong words: their labels, their loss, and training on from a package."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec.errors import ConfigError
+from learnedgec.evaluator import Evaluator
+from learnedgec.runtime import Runtime
+from learnedgec.training.data import TrainingData
+from learnedgec.training.detection import wrong_tokens, wrong_words
+from learnedgec.training.examples import Example, pair_examples
+from learnedgec.training.fit import train
+from learnedgec.training.module import EvaluatorModule, HeadOptions
+from learnedgec.training.pairs import RankedPair, write_ranked_pairs
+
+WORDS = ["He", "She", "They", "go", "goes", "went", "to", "the", "a", "school", "dog", "cat"]
+
+
+def ranked_pairs(count: int = 120) -> list[RankedPair]:
+    """Pairs whose worse side has a word twice too often."""
+    generator = np.random.default_rng(0)
+    pairs = []
+    for number in range(count):
+        right = generator.choice(WORDS, 6).tolist()
+        place = int(generator.integers(6))
+        wrong = [*right[: place + 1], "dog", "dog", *right[place:]]
+        text = " ".join(right)
+        pairs.append(RankedPair(f"{text} {number}", text, " ".join(wrong), correct=text))
+    return pairs
+
+
+words = st.lists(st.sampled_from(WORDS[:5]), max_size=8)
+
+
+@given(words, words)
+def test_words_that_are_right_are_in_the_correct_text_in_order(
+    hypothesis: list[str], correct: list[str]
+) -> None:
+    wrong = wrong_words(hypothesis, correct)
+    assert len(wrong) == len(hypothesis) + 1
+    rest = iter(correct)
+    kept = [word for word, bad in zip(hypothesis, wrong, strict=False) if not bad]
+    assert all(any(word == other for other in rest) for word in kept)
+    assert any(wrong) == (hypothesis != correct)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "correct", "wrong", "end"),
+    [
+        ("He goes .", "He goes .", "", 0),
+        ("He go .", "He goes .", "go", 0),
+        ("He the goes .", "He goes .", "the", 0),
+        ("He goes school .", "He goes to school .", "school", 0),
+        ("He goes", "He goes .", "", 1),
+        ("  He   go .", "He goes .", "go", 0),
+        ("", "He goes .", "", 1),
+    ],
+)
+def test_tokens_of_wrong_words(hypothesis: str, correct: str, wrong: str, end: int) -> None:
+    encoded = tiny.tokenizer()(hypothesis, return_offsets_mapping=True)
+    places = encoded["offset_mapping"]
+    assert len(places) == len(encoded["input_ids"])
+    begin = hypothesis.index(wrong)
+    expected = [int(begin <= start < stop <= begin + len(wrong)) for start, stop in places]
+    expected[-1] = end
+    assert any(expected) == (hypothesis != correct)
+    assert wrong_tokens(hypothesis, correct, places) == expected
+
+
+def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
+    heads = {
+        "wrong": HeadOptions(objective="detection"),
+        "fluency": HeadOptions(),
+    }
+    module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0).eval()
+    torch.nn.init.normal_(module.model.heads["wrong"].weight)
+    pair = RankedPair("s", "He goes .", "He go dog .", correct="He goes .")
+    unknown = RankedPair("t", "She went .", "She go .")
+    examples = [
+        *pair_examples({"wrong": [pair, unknown]}),
+        Example((("r", "They went ."),), {"fluency": 3.5}),
+    ]
+    data = TrainingData(ratings=["unused"])
+    data.tokenizer = module.tokenizer
+    data.inputs = dict.fromkeys(heads, "hypothesis")
+    data.detecting = {"wrong"}
+    encoded = data._encode(examples, 128)
+    batch = data.collate([encoded[row] for row in range(3)])
+    with torch.inference_mode():
+        loss = module._loss("wrong", module._outputs(batch, tokens=True)["wrong"], batch)
+        terms, values = [], []
+        for text, wrong in ((pair.better, ""), (pair.worse, "go dog")):
+            inputs = module.tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
+            begin = text.index(wrong)
+            places = inputs.pop("offset_mapping")[0].tolist()
+            bad = [begin <= start < stop <= begin + len(wrong) for start, stop in places]
+            logits = module.model.wrong_logits(module.model.encode(inputs), "wrong")[0]
+            right = [math.log(1 / (1 + math.exp(logit))) for logit in logits.tolist()]
+            terms += [
+                math.log1p(math.exp(-logit)) if label else -good
+                for logit, good, label in zip(logits.tolist(), right, bad, strict=True)
+            ]
+            values.append(sum(right))
+        found = module._outputs(batch)["wrong"]
+    assert loss.item() == pytest.approx(sum(terms) / len(terms), abs=1e-4)
+    assert found[:2].tolist() == pytest.approx(values, abs=1e-4)
+
+
+CONFIG = """
+name: detecting
+seed_everything: 2
+model:
+  encoder: {encoder}
+  learning_rate: 5.0e-3
+  heads:
+    wrong: {{objective: detection}}
+    quality: {{objective: logistic}}
+data:
+  pairs:
+    wrong: &pairs
+      - class_path: learnedgec.training.pairs.PairFile
+        init_args: {{path: {pairs}}}
+    quality: *pairs
+trainer: {{max_epochs: 6, accelerator: cpu}}
+"""
+
+
+def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) -> None:
+    pairs = ranked_pairs()
+    write_ranked_pairs(tmp_path / "pairs.jsonl", pairs)
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIG.format(encoder=tiny_encoder, pairs=tmp_path / "pairs.jsonl"))
+    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    result = train(["--config", str(config), *places], progress=False)
+    assert result is not None
+    assert result.results["test"]["wrong"]["accuracy"] > 0.9
+    first = Evaluator.load(str(result.package))
+    texts = [text for pair in pairs for text in (pair.better, pair.worse)]
+    values, again = (
+        first.predict(texts, texts, ["wrong"], runtime=Runtime(batch_tokens=size))["wrong"]
+        for size in (16, 4096)
+    )
+    assert values == pytest.approx(again, abs=1e-5)
+    assert np.all(values < 0)
+
+    module = EvaluatorModule(
+        {"quality": HeadOptions(objective="logistic"), "new": HeadOptions()},
+        encoder=str(result.package),
+    ).eval()
+    with torch.inference_mode():
+        inputs = module.tokenizer(texts[:1], return_tensors="pt")
+        start = module.model(inputs, ["quality"])["quality"].tolist()
+    assert start == pytest.approx(
+        first.predict(texts[:1], texts[:1], ["quality"])["quality"].tolist(), abs=1e-6
+    )
+    # The loaded evaluator must not be what is trained.
+    assert not any(weight.requires_grad for weight in first.model.parameters())
+    assert all(weight.requires_grad for weight in module.parameters())
+
+    words = ["--config", str(config), *places, "--model.encoder", str(result.package)]
+    other = train([*words, "--name", "second", "--trainer.max_epochs", "1"], progress=False)
+    assert other is not None
+    manifest = json.loads((other.package / "manifest.json").read_text())
+    assert manifest["encoder"] == str(tiny_encoder)
+    assert manifest["continued"]["name"] == "detecting"
+    assert manifest["continued"]["datasets"] == [str(tmp_path / "pairs.jsonl")]
+    assert "Continued from `detecting`" in (other.package / "README.md").read_text()
+
+
+def test_detection_reads_the_hypothesis_alone(tiny_encoder: Path) -> None:
+    with pytest.raises(ConfigError, match="in the hypothesis alone"):
+        EvaluatorModule(
+            {"wrong": HeadOptions(objective="detection", input="pair")}, encoder=str(tiny_encoder)
+        )
