@@ -242,6 +242,21 @@ class Evaluator:
             found |= {name: rows[:, column].astype(np.float64) for column, name in enumerate(names)}
         return found
 
+    def embedding_vectors(self, texts: Sequence[str], *, runtime: Runtime = Runtime()) -> Floats:
+        """Return each text's mean input embedding, float64 (N, H): its words, whatever their order.
+
+        This takes no pass through the encoder. [CLS] and [SEP] are in the mean.
+        """
+        embeddings = self.model.encoder.get_input_embeddings()
+        return run(
+            lambda batch: mean_pool(embeddings(batch["input_ids"]), batch["attention_mask"]),
+            self.tokenizer,
+            list(texts),
+            runtime,
+            max_length=self.model.config.max_tokens,
+            description="similarity",
+        ).astype(np.float64)
+
 
 @lru_cache(maxsize=8)
 def _load(path: Path, digest: str, device: str) -> Evaluator:

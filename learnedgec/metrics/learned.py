@@ -23,7 +23,7 @@ from learnedgec.encoding import (
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluator import Evaluator
 from learnedgec.metrics.base import Array, Floats, Metric, Statistics
-from learnedgec.packages import check_package, find_evaluator, is_evaluator
+from learnedgec.packages import is_evaluator
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
 
@@ -31,6 +31,7 @@ __all__ = ["Impara", "Preference", "Some"]
 
 DIMENSIONS = ("grammaticality", "fluency", "meaning")
 _MAX_LENGTH = 128
+_EMBEDDINGS = "embeddings"
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Impara(Metric):
     """IMPARA: the estimated quality of the hypothesis, if it is similar enough to the source, else 0.
 
     `activation(quality(hypothesis))` where cos(v(source), v(hypothesis)) > θ, else 0; v is the mean over all
-    tokens of a pretrained encoder's last states. The quality estimator has learned from pairs of partly
+    tokens of a pretrained encoder's last states, or of the evaluator's own input embeddings. The quality estimator has learned from pairs of partly
     corrected sentences which side has more of the impact (`learnedgec.training.impact`). The system score
     is the mean over sentences.
 
@@ -142,8 +143,9 @@ class Impara(Metric):
     Attributes:
         quality: an evaluator package with the head `quality`, or a directory or hub id with a sequence
             classifier of one label (the layout of `gotutiyan/IMPARA-QE`), read at up to 128 tokens.
-        similarity: the encoder for the similarity, not fine-tuned; by default the one that the package was
-            trained from, and `bert-base-cased`, the paper's, beside a sequence classifier.
+        similarity: the encoder for the similarity, not fine-tuned, or `embeddings`: the package's own,
+            which takes neither another model nor a pass through one. By default `embeddings` for a
+            package, and `bert-base-cased`, the paper's, beside a sequence classifier.
         threshold: θ, the paper's 0.9; −1 lets everything pass.
         activation: `sigmoid`, so that scores lie between 0 and 1, or `none`.
 
@@ -174,13 +176,15 @@ class Impara(Metric):
             quality = rated["quality"]
         else:
             quality = _classifier_ratings(self.quality, "quality", sources, hypotheses, runtime)
-        vectors = sentence_vectors(
-            self._encoder(),
-            [*sources, *hypotheses],
-            runtime,
-            max_length=_MAX_LENGTH,
-            description="similarity",
-        )
+        texts = [*sources, *hypotheses]
+        encoder = self._encoder()
+        if encoder == _EMBEDDINGS:
+            evaluator = Evaluator.load(self.quality, runtime=runtime)
+            vectors = evaluator.embedding_vectors(texts, runtime=runtime)
+        else:
+            vectors = sentence_vectors(
+                encoder, texts, runtime, max_length=_MAX_LENGTH, description="similarity"
+            )
         similarity = cosines(vectors[: len(sources)], vectors[len(sources) :])
         return Statistics({"quality": quality, "similarity": similarity})
 
@@ -213,17 +217,18 @@ class Impara(Metric):
             if packaged
             else checkpoint_digest(self.quality),
             "encoder": encoder,
-            "encoder-sha256": checkpoint_digest(encoder),
+            **({} if encoder == _EMBEDDINGS else {"encoder-sha256": checkpoint_digest(encoder)}),
             "dtype": runtime.dtype,
         }
 
     def _encoder(self) -> str:
-        """Return the name of the encoder that measures similarity."""
-        if self.similarity is not None:
-            return self.similarity
-        if is_evaluator(self.quality):
-            return str(check_package(find_evaluator(self.quality))["encoder"])
-        return "bert-base-cased"
+        """Return the name of the encoder that measures similarity, or `embeddings`."""
+        packaged = is_evaluator(self.quality)
+        if self.similarity == _EMBEDDINGS and not packaged:
+            raise ParameterError(
+                f"{self}: {self.quality} is no evaluator package, so it lends no embeddings; name an encoder."
+            )
+        return self.similarity or (_EMBEDDINGS if packaged else "bert-base-cased")
 
 
 @dataclass(frozen=True)

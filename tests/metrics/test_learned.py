@@ -14,7 +14,7 @@ from embedded import Sample
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from learnedgec.encoding import TruncationWarning, checkpoint_digest, load_tokenizer
-from learnedgec.errors import ModelError
+from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluator import Evaluator, EvaluatorModel, Head
 from learnedgec.metrics.base import Statistics, score_metrics
 from learnedgec.metrics.learned import Impara
@@ -24,7 +24,7 @@ from learnedgec.runtime import Runtime
 
 @pytest.fixture(scope="module")
 def package(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a package with the head `quality` that names the tiny encoder as its origin."""
+    """Return a package with the head `quality`."""
     folder = tmp_path_factory.mktemp("evaluators") / "impara"
     heads = {"quality": Head("hypothesis", 0.2, 1.5)}
     return tiny.save_evaluator(folder, seed=1, heads=heads, encoder=str(tiny_encoder))
@@ -143,7 +143,26 @@ def test_long_texts_are_cut_at_128_tokens(metric: Impara) -> None:
     assert score.sentences == pytest.approx(expected.sentences, abs=1e-6)
 
 
-def test_a_package_brings_quality_and_the_encoder_it_was_trained_from(
+def literal_embedding_similarity(
+    package: Path, sources: Sequence[str], hypotheses: Sequence[str]
+) -> list[float]:
+    """The cosine of the mean rows of the package's embedding table."""
+    model = EvaluatorModel.from_pretrained(package, dtype=torch.float32)
+    table = model.encoder.embeddings.word_embeddings.weight.tolist()
+    tokenizer = load_tokenizer(str(package))
+
+    def vector(text: str) -> list[float]:
+        rows = [table[token] for token in tokenizer(text)["input_ids"]]
+        return [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
+
+    def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+        product = math.fsum(a * b for a, b in zip(one, other, strict=True))
+        return product / (math.hypot(*one) * math.hypot(*other))
+
+    return [cosine(vector(s), vector(h)) for s, h in zip(sources, hypotheses, strict=True)]
+
+
+def test_a_package_brings_quality_and_its_embeddings_or_reads_another_encoder(
     package: Path, tiny_encoder: Path, sample: Sample
 ) -> None:
     hypotheses = sample.systems["eager"]
@@ -154,22 +173,31 @@ def test_a_package_brings_quality_and_the_encoder_it_was_trained_from(
             model(dict(tokenizer(text, return_tensors="pt")), ["quality"])["quality"].item()
             for text in hypotheses
         ]
-    similarity = literal_similarity(tiny_encoder, sample.sources, hypotheses)
-    score = Impara(quality=str(package), threshold=0.95).score(sample.sources, hypotheses)
-    assert score.sentence_details["quality"] == pytest.approx(quality, abs=1e-5)
-    assert score.sentence_details["similarity"] == pytest.approx(similarity, abs=1e-6)
-    expected = literal_scores(quality, similarity, 0.95, "sigmoid")
-    assert score.sentences == pytest.approx(expected, abs=1e-5)
+    for named, similarity in (
+        (None, literal_embedding_similarity(package, sample.sources, hypotheses)),
+        (str(tiny_encoder), literal_similarity(tiny_encoder, sample.sources, hypotheses)),
+    ):
+        metric = Impara(quality=str(package), similarity=named, threshold=0.95)
+        score = metric.score(sample.sources, hypotheses)
+        assert score.sentence_details["quality"] == pytest.approx(quality, abs=1e-5)
+        assert score.sentence_details["similarity"] == pytest.approx(similarity, abs=1e-6)
+        expected = literal_scores(quality, similarity, 0.95, "sigmoid")
+        assert 0 < sum(score == 0 for score in expected) < len(expected)
+        assert score.sentences == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_package_is_found_by_name(
-    package: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bare_classifier_lends_no_embeddings(tiny_regressor: Path) -> None:
+    metric = Impara(quality=str(tiny_regressor), similarity="embeddings")
+    with pytest.raises(ParameterError, match="lends no embeddings; name an encoder"):
+        metric.score(["he go ."], ["he goes ."])
+
+
+def test_a_package_is_found_by_name(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(package.parent))
     named = Impara(quality="impara").score(["he go ."], ["he goes ."])
     given = Impara(quality=str(package)).score(["he go ."], ["he goes ."])
     assert named.sentences == pytest.approx(given.sentences, abs=1e-9)
-    assert f"|encoder:{tiny_encoder}|" in named.signature
+    assert "|encoder:embeddings|" in named.signature
 
 
 def test_a_package_without_the_head_is_refused(tiny_evaluator: Path, tiny_encoder: Path) -> None:
@@ -187,7 +215,9 @@ def test_the_signature_names_both_models(
     assert f"{encoder}dtype:bfloat16|" in signature
     packaged = Impara(quality=str(package))
     digest = Evaluator.load(str(package)).digest
-    assert packaged.signature().startswith(f"{packaged}|sha256:{digest}{encoder}dtype:float32|")
+    assert packaged.signature().startswith(
+        f"{packaged}|sha256:{digest}|encoder:embeddings|dtype:float32|"
+    )
     # The paper's encoder beside a bare classifier; its weights are named where they are at hand.
     bare = Impara(quality=str(tiny_regressor)).signature()
     assert "|encoder:bert-base-cased|" in bare
