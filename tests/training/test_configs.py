@@ -1,0 +1,45 @@
+"""Every configuration that comes along is accepted, and IMPARA's runs as it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from embedded import SAMPLE_FOLDER
+
+from learnedgec.training.fit import train, training_data
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+# The study's candidates stand on a base of their own.
+STUDY = CONFIGS / "released" / "study"
+ALONE = sorted(
+    path
+    for path in CONFIGS.rglob("*.yaml")
+    if path.parent != STUDY and not path.name.startswith("tune-")
+)
+ON_BASE = sorted(path for path in STUDY.glob("*.yaml") if path.name != "base.yaml")
+
+
+@pytest.mark.parametrize("path", [*ALONE, *ON_BASE], ids=lambda path: path.stem)
+def test_configurations_are_accepted(path: Path, tiny_encoder: Path) -> None:
+    on_base = path in ON_BASE
+    words = ["--config", str(STUDY / "base.yaml"), "--name", path.stem] if on_base else []
+    data = training_data([*words, "--config", str(path), "--model.encoder", str(tiny_encoder)])
+    assert data.names or data.pairs
+
+
+def test_impara_as_in_the_paper_runs(tmp_path: Path, tiny_encoder: Path) -> None:
+    # Only what the paper's run needs from elsewhere is replaced: the encoder and CoNLL-2013.
+    text = (CONFIGS / "impara.yaml").read_text()
+    config = tmp_path / "impara.yaml"
+    config.write_text(
+        text.replace("bert-base-cased", str(tiny_encoder))
+        .replace("data/conll13.m2", str(SAMPLE_FOLDER / "gold.m2"))
+        .replace("number: 4096", "number: 100")
+        .replace("max_epochs: 10", "max_epochs: 1")
+    )
+    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    result = train(["--config", str(config), *places], progress=False)
+    assert result is not None
+    assert result.results["test"]["quality"]["n"] == 10
+    assert (tmp_path / "out" / "impara" / "model.safetensors").is_file()
