@@ -272,7 +272,10 @@ class EvaluatorModule(lightning.LightningModule):
             {"params": decayed, "weight_decay": self.weight_decay},
             {"params": plain, "weight_decay": 0.0},
         ]
-        optimizer = torch.optim.AdamW(groups, lr=self.learning_rate)
+        # On a CPU the fused step is several times faster, up to a fifth of the training time of a small
+        # model; on a GPU it would refuse gradient clipping in float16.
+        fused = self.trainer.strategy.root_device.type == "cpu"
+        optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, fused=fused)
         steps = int(self.trainer.estimated_stepping_batches)
         schedule = get_linear_schedule_with_warmup(optimizer, int(self.warmup * steps), steps)
         return {
