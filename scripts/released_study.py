@@ -6,12 +6,14 @@ Each candidate is `configs/released/study/NAME.yaml` on top of `base.yaml` there
 gmeg:fce or TMU-GFM; on both, pairs of outputs for one source that people rated apart are put in order. An
 evaluator that likes edits as such is right where the better output has more edits and wrong where it
 has fewer, so the figure is the mean of three accuracies: where the better output is farther from the
-source than the worse one, equally far, and nearer. Finished runs are not repeated, interrupted ones go on.
+source than the worse one, equally far, and nearer. Candidates may continue from one another by name. Finished
+runs are not repeated, interrupted ones go on.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -45,6 +47,7 @@ def main() -> None:
     parser.add_argument("--train-only", action="store_true", help="train, and measure another time")
     parser.add_argument("--format", choices=FORMATS, default="table")
     options = parser.parse_args()
+    os.environ["LEARNEDGEC_EVALUATORS"] = str(options.work / "checkpoints")
     for name in options.candidates:
         for seed in options.seeds:
             if not is_package(package(options.work, name, seed)):
