@@ -11,6 +11,7 @@ not repeated, interrupted ones go on. Prints a row for each run, then means and 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -88,8 +89,6 @@ def held_out(words: Sequence[str]) -> list[Case]:
 
 def measure(work: Path, weight: float, seed: int, cases: Sequence[Case]) -> dict[str, float | str]:
     """Return one run's figures."""
-    import json
-
     package = work / "checkpoints" / run_name(weight, seed)
     manifest = json.loads((package / "manifest.json").read_text())
     # Without the gate: it is the same encoder for all runs.
@@ -97,7 +96,8 @@ def measure(work: Path, weight: float, seed: int, cases: Sequence[Case]) -> dict
     runtime = Runtime(progress=True, cache_dir=str(work / "statistics"))
     (robustness,) = evaluate_preferences({"held-out": list(cases)}, [metric], runtime=runtime)
     benchmark = load_benchmark("gmeg:dev")
-    (found,) = evaluate(benchmark, [metric], Protocol(resamples=200), runtime=runtime).metrics
+    protocol = Protocol(resamples=200)
+    found = evaluate(benchmark, [metric], protocol, sentinels=False, runtime=runtime).metrics[0]
     return {
         "consistency": weight,
         "seed": str(seed),

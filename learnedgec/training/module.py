@@ -69,9 +69,10 @@ class EvaluatorModule(lightning.LightningModule):
     The total is the weighted sum over heads. Heads that read the same input share one pass through the
     encoder. Where `data.cases` gives a head cases, `consistency` times this is added: the mean of
     ½·(KL(p ‖ q) + KL(q ‖ p)), where p = σ(value(correction) − value(source)) is the preference in the
-    original context and q that in a perturbed one. It is the regularisation of Zhang et al. (RobustGEC,
-    EMNLP 2023, equations 1 to 3), there per token, here per pair; a regression head's values are
-    standardised first.
+    original context and q that in a perturbed one; a regression head's values are standardised first. A head
+    that ranks also learns from both contexts that the correction is better. It is the regularisation of
+    Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3), there per token, here per pair. Without the
+    latter, the former is met best by having no preference.
 
     `dev/score`, the mean over heads of the Pearson correlation (regression) or of the share of pairs in
     the right order (ranking) on the dev part, selects the checkpoint.
@@ -217,7 +218,8 @@ class EvaluatorModule(lightning.LightningModule):
             logits = values[known].float()
             terms = binary_cross_entropy_with_logits(logits, wrong[known], reduction="none")
         elif options.ranks:
-            high, low = values[batch["ranked"][name]].float().unbind(dim=1)
+            pairs = torch.cat((batch["ranked"][name], batch["consistent"][name].view(-1, 2)))
+            high, low = values[pairs].float().unbind(dim=1)
             behind = low - high + options.margin
             terms = behind.sigmoid() if options.objective == "sigmoid" else softplus(behind)
         else:
