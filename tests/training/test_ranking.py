@@ -155,6 +155,27 @@ def test_losses_are_those_of_the_formulas(tiny_encoder: Path) -> None:
     assert module._loss("c", outputs["c"], batch).item() == pytest.approx(error**2, abs=1e-4)
 
 
+def test_a_head_that_ranks_learns_from_both_contexts_of_a_case(tiny_encoder: Path) -> None:
+    module = EvaluatorModule(
+        {"quality": HeadOptions(objective="logistic")}, encoder=str(tiny_encoder), dropout=0.0
+    ).eval()
+    texts = (("s", "He goes ."), ("s", "He go ."), ("t", "A dog goes ."), ("t", "A dog go ."))
+    examples = [
+        *pair_examples({"quality": [RankedPair("u", "x", "y")]}),
+        Example(texts, consistent=("quality",)),
+    ]
+    batch = batch_of(module, examples)
+    with torch.inference_mode():
+        values = module._outputs(batch)["quality"]
+        loss = module._loss("quality", values, batch).item()
+        alone = [
+            float(module.model(module.tokenizer(text, return_tensors="pt"), ["quality"])["quality"])
+            for text in ("x", "y", *(hypothesis for _, hypothesis in texts))
+        ]
+    terms = [math.log1p(math.exp(alone[i + 1] - alone[i])) for i in (0, 2, 4)]
+    assert loss == pytest.approx(sum(terms) / 3, abs=1e-5)
+
+
 def test_consistency_is_the_mean_of_both_divergences() -> None:
     values = torch.tensor([[2.0, 1.0, 0.5, 0.7], [0.0, 1.0, 3.0, -1.0]])
     expected = []
