@@ -224,11 +224,12 @@ def _from_pretrained(
 
     with quiet_transformers():
         try:
-            return getattr(transformers, kind).from_pretrained(
+            model, loading = getattr(transformers, kind).from_pretrained(
                 place,
                 local_files_only=local,
                 use_safetensors=None if allow_pickle else True,
                 dtype=torch.float32,
+                output_loading_info=True,
                 **settings,
             )
         except SafetensorError as error:
@@ -238,6 +239,16 @@ def _from_pretrained(
         except (OSError, ValueError, KeyError) as error:
             hint = "" if allow_pickle else " (weights stored only as a pickle need --allow-pickle)"
             raise ModelError(f"the model {place} cannot be loaded{hint}: {error}") from None
+    # Weights that a checkpoint lacks are random; only the pooler of a bare encoder may be, which is read
+    # nowhere but in training.
+    bare = kind == "AutoModel"
+    absent = sorted(loading["missing_keys"])
+    if missing := [key for key in absent if not (bare and "pooler" in key)]:
+        raise ModelError(
+            f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} needs: "
+            "it is another kind of model; name one that was trained for this."
+        )
+    return model
 
 
 @contextmanager

@@ -99,7 +99,7 @@ def save_evaluator(
         made,
         configuration="name: tiny\n",
         data={"datasets": ["none"], "ratings": ["none"], "auxiliary": [], "pairs": {}, "cases": {}}
-        | {"split": "by-source", "split_seed": 0}
+        | {"split": "by-source", "split_seed": 0, "check_leakage": True}
         | dict.fromkeys(("train", "dev", "test"), part),
         results={},
         seed=seed,

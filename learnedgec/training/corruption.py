@@ -25,7 +25,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -243,7 +243,8 @@ class CorruptedPairs(PairSource):
                 raise ConfigError(f"data.pairs: kinds.{kind} is {share}; a share was expected.")
         if sum(self.kinds.values()) <= 0:
             raise ConfigError("data.pairs: kinds has no share above 0; give at least one kind.")
-        self.annotator = annotator
+        # Decided now, so that the manifest says which.
+        self.annotator = annotator or default_annotator()
         self.seed = seed
         self._kinds: Counter[str] = Counter()
         self._origins: Counter[str] = Counter()
@@ -265,6 +266,17 @@ class CorruptedPairs(PairSource):
     def datasets(self) -> list[str]:
         """Return the datasets with corrections, outputs and sentences."""
         return list(dict.fromkeys([*self.corrections, *self.outputs, *self.sentences]))
+
+    def material(self) -> Iterator[str]:
+        """Yield the corrections, outputs and sentences that mistakes are learnt from."""
+        for name in self.corrections:
+            for row in load_corrections(name):
+                yield from (row.source, row.target)
+        for name in self.outputs:
+            for hypotheses in load_outputs(name).values():
+                yield from hypotheses
+        for name in self.sentences:
+            yield from load_sentences(name)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs."""
@@ -349,7 +361,7 @@ class CorruptedPairs(PairSource):
 
     def _prepare(self, runtime: Runtime) -> _Stock:
         """Read and parse everything once."""
-        annotator = self.annotator or default_annotator()
+        annotator = self.annotator
         rows = [(name, row) for name in self.corrections for row in load_corrections(name)]
         # Of several variants of a sentence the first one teaches: the others would repeat it.
         variants: dict[str, dict[str, None]] = {}

@@ -136,6 +136,11 @@ class TrainingData(lightning.LightningDataModule):
         with tempfile.TemporaryDirectory() as scratch:
             # Heads with an equal source share its pairs: what is in the folder is read back.
             folder = Path(self.folder or scratch) / "pairs"
+            every = [source for sources in self.pairs.values() for source in sources]
+            for source in {each.place(folder): each for each in every}.values():
+                if self.check_leakage:
+                    about = f"data.pairs ({', '.join(source.datasets())})"
+                    check_leakage(list(dict.fromkeys(filter(None, source.material()))), about)
             for head, sources in self.pairs.items():
                 made[head] = [source.made(folder, self._runtime()) for source in sources]
         pairs = {head: [pair for found, _ in rows for pair in found] for head, rows in made.items()}
@@ -184,6 +189,10 @@ class TrainingData(lightning.LightningDataModule):
             found[head] = (float(np.mean(values)), float(np.std(values)) or 1.0)
         return found
 
+    def tells_wrong_words(self, head: str) -> bool:
+        """Return whether a training pair of the head says what is correct."""
+        return any(example.correct and head in example.ranked for example in self.load()["train"])
+
     def fingerprint(self) -> dict[str, Any]:
         """Return what a manifest says of the data: names, sizes, SHA-256 of each part."""
         made_of = (
@@ -198,6 +207,7 @@ class TrainingData(lightning.LightningDataModule):
             "variants": self.variants,
             "split": self.split,
             "split_seed": self.split_seed,
+            "check_leakage": self.check_leakage,
             **{
                 part: {
                     "ratings": sum(bool(example.values) for example in rows),

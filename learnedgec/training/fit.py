@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import warnings
 from collections.abc import Sequence
@@ -11,14 +13,16 @@ from typing import Any
 
 import pytorch_lightning as lightning
 import torch
+from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import CSVLogger
 
-from learnedgec.errors import ConfigError
+from learnedgec.errors import ConfigError, LearnedgecError
 from learnedgec.evaluator import Evaluator
+from learnedgec.packages import is_package
 from learnedgec.runtime import Runtime
-from learnedgec.text import check_writable
+from learnedgec.text import check_writable, read_json, write_json
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.module import EvaluatorModule
@@ -79,6 +83,9 @@ def _run_folder(runs: str, name: str) -> str:
     return str(Path(runs) / name)
 
 
+# In a run's folder: what its checkpoints belong to.
+_SETTINGS = "settings.json"
+
 _TRAINER_DEFAULTS = {
     "accelerator": "auto",
     "devices": 1,
@@ -120,19 +127,34 @@ def training_data(arguments: Sequence[str]) -> TrainingData:
 
 def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
     """Build the Trainer, the module and the data from arguments."""
-    parsed = _Parser(
-        EvaluatorModule,
-        TrainingData,
-        save_config_callback=None,
-        trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
-        seed_everything_default=1,
-        parser_kwargs={"exit_on_error": False, "prog": "learnedgec train"},
-        auto_configure_optimizers=False,
-        args=list(arguments),
-        run=False,
-    )
+    try:
+        parsed = _Parser(
+            EvaluatorModule,
+            TrainingData,
+            save_config_callback=None,
+            trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
+            seed_everything_default=1,
+            parser_kwargs={"exit_on_error": False, "prog": "learnedgec train"},
+            auto_configure_optimizers=False,
+            args=list(arguments),
+            run=False,
+        )
+    except (ValueError, MisconfigurationException) as error:
+        raise _cause(error) from None
     parsed.datamodule.progress = progress
     return parsed
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return our own error that the parser has wrapped, the Trainer's as one of ours, or the error itself."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, LearnedgecError):
+            return inner
+        inner = inner.__cause__ or inner.__context__
+    if isinstance(error, MisconfigurationException):
+        return ConfigError(f"trainer: {error}")
+    return error
 
 
 def _fit(parsed: LightningCLI) -> Result | None:
@@ -141,18 +163,33 @@ def _fit(parsed: LightningCLI) -> Result | None:
     module: EvaluatorModule = parsed.model
     data: TrainingData = parsed.datamodule
     trainer: lightning.Trainer = parsed.trainer
+    if Path(config.name).name != config.name or config.name in ("", ".."):
+        raise ConfigError(f"name: {config.name!r} must be a plain name without slashes.")
     folder = Path(_run_folder(config.runs, config.name))
     package = Path(config.output) / config.name
     check_writable(package / "manifest.json" if package.is_dir() else package)
     check_writable(folder / "last.ckpt")
-    if package.is_file():
-        raise ConfigError(f"name: {package} is a file; choose another name or output.")
+    if package.is_file() or (package.is_dir() and not is_package(package)):
+        # What is there would be replaced.
+        raise ConfigError(
+            f"name: {package} exists and is no evaluator package; choose another name or output."
+        )
     configuration = parsed.parser.dump(config, skip_none=False)
     last = folder / "last.ckpt"
-    if last.exists() and not config.resume:
+    settings = {"seed": config.seed_everything, "model": config.model, "data": config.data}
+    digest = hashlib.sha256(json.dumps(settings, default=_plain).encode()).hexdigest()
+    if not config.resume:
         # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
         for old in folder.glob("*.ckpt"):
             old.unlink()
+    elif last.exists() and _started_with(folder) != digest:
+        raise ConfigError(
+            f"--resume: the run in {folder} was started with other values of seed_everything, model or data; "
+            "use those, or start anew without --resume."
+        )
+    if trainer.is_global_zero:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / _SETTINGS, {"sha256": digest})
     _check_precision(trainer)
     loggers: list[Any] = [CSVLogger(folder, name="log")]
     if config.tensorboard:
@@ -168,6 +205,11 @@ def _fit(parsed: LightningCLI) -> Result | None:
         raise KeyboardInterrupt
     if not trainer.is_global_zero:
         return None
+    if not (folder / "best.ckpt").exists():
+        raise ConfigError(
+            "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
+            "validation on."
+        )
     state = torch.load(folder / "best.ckpt", map_location="cpu", weights_only=False)
     module.load_state_dict(state["state_dict"])
     model = float16_round_trip(module.model).eval()
@@ -189,6 +231,17 @@ def _fit(parsed: LightningCLI) -> Result | None:
         continued=module.continued,
     )
     return Result(package, results)
+
+
+def _started_with(folder: Path) -> str | None:
+    """Return the digest of the settings that a run was started with."""
+    file = folder / _SETTINGS
+    return str(read_json(file)["sha256"]) if file.exists() else None
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold of a parsed configuration."""
+    return vars(value) if hasattr(value, "__dict__") else str(value)
 
 
 def _check_precision(trainer: lightning.Trainer) -> None:

@@ -167,6 +167,12 @@ class ImpactPairs(PairSource):
         """Return the datasets with corrections."""
         return self.corrections
 
+    def material(self) -> Iterator[str]:
+        """Yield the sources and targets of all corrections."""
+        for name in self.corrections:
+            for row in load_corrections(name):
+                yield from (row.source, row.target)
+
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs; finished blocks of an interrupted run are read back from the folder."""
         named = [(name, row) for name in self.corrections for row in load_corrections(name)]
@@ -242,14 +248,16 @@ class ImpactPairs(PairSource):
         runtime: Runtime,
     ) -> list[tuple[str, str, float, list[float]]]:
         """Rank a block, or read it back if a run before this one ranked it."""
-        if not path.exists():
+        kept = list(read_jsonl(path)) if path.exists() else []
+        if len(kept) != len(block):
             path.parent.mkdir(parents=True, exist_ok=True)
             keys = ("better", "worse", "margin", "impacts")
             ranked = self._rank(rows, edits, block, runtime)
             write_jsonl(path, (dict(zip(keys, row, strict=True)) for row in ranked))
+            kept = list(read_jsonl(path))
         return [
             (record["better"], record["worse"], record["margin"], record["impacts"])
-            for record in read_jsonl(path)
+            for record in kept
         ]
 
     def _rank(

@@ -110,6 +110,14 @@ class EvaluatorModule(lightning.LightningModule):
             raise ConfigError("model.heads is empty; name at least one head.")
         if not 0 <= warmup < 1:
             raise ConfigError(f"model.warmup is {warmup}; a share from 0 up to 1 was expected.")
+        if not 0 <= dropout < 1:
+            raise ConfigError(f"model.dropout is {dropout}; a share from 0 up to 1 was expected.")
+        if max_tokens < 3:
+            raise ConfigError(f"model.max_tokens is {max_tokens}; at least 3 was expected.")
+        if min(learning_rate, weight_decay, consistency) < 0:
+            raise ConfigError(
+                "model.learning_rate, model.weight_decay and model.consistency must not be negative."
+            )
         for name, options in heads.items():
             if options.detects and options.input != "hypothesis":
                 raise ConfigError(
@@ -144,8 +152,12 @@ class EvaluatorModule(lightning.LightningModule):
             max_tokens=max_tokens,
         )
         if started is not None:
-            for name in heads.keys() & set(started.config.heads):
-                self.model.heads[name].load_state_dict(started.heads[name].state_dict())
+            for name, own in self.model.config.heads.items():
+                earlier = started.config.heads.get(name)
+                # A head of the same name that reads or learned something else is another head.
+                if earlier and all(own[key] == earlier[key] for key in ("input", "reads")):
+                    self.model.heads[name].load_state_dict(started.heads[name].state_dict())
+                    own |= {key: earlier[key] for key in ("offset", "scale")}
         self.model.train()
         self.figures = torch.nn.ModuleDict(
             {
@@ -172,6 +184,15 @@ class EvaluatorModule(lightning.LightningModule):
                 raise ConfigError(
                     f"model.heads.{name}: its objective is {self.head_options[name].objective!r}, but "
                     f"data.pairs has no pairs for it; add data.pairs.{name}."
+                )
+            if self.head_options[name].detects and not data.tells_wrong_words(name):
+                raise ConfigError(
+                    f"model.heads.{name}: no pair of data.pairs.{name} says what is correct, so there is no wrong "
+                    "word to detect; name pairs made of corrections, or give files of pairs `correct`."
+                )
+            if self.head_options[name].detects and data.cases.get(name):
+                raise ConfigError(
+                    f"data.cases.{name}: a head that detects wrong words has no preference; name another head."
                 )
 
     def _outputs(
@@ -200,7 +221,8 @@ class EvaluatorModule(lightning.LightningModule):
         for name, values in outputs.items():
             loss = self._loss(name, values, batch)
             self.log(f"train/{name}/loss", loss, batch_size=size)
-            total = total + self.head_options[name].weight * loss
+            # A batch without an example of a head still has its parameters: several processes wait for them.
+            total = total + self.head_options[name].weight * loss + 0.0 * values.sum()
             if self.consistency and len(cases := batch["consistent"][name]):
                 scale = self.model.config.head(name).scale
                 loss = consistency_loss(values[cases] / scale)

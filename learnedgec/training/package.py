@@ -209,7 +209,7 @@ def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
             settings = ", ".join(
                 f"{key} {_names(value) if isinstance(value, list) else value}"
                 for key, value in source.items()
-                if key not in ("source", "pairs", "impacts") and value is not None
+                if key not in ("source", "pairs", "impacts", "sha256") and value is not None
             )
             yield f"- {source['pairs']} ranked pairs for `{head}` ({source['source']}): {settings}"
             if "impacts" in source:
@@ -227,6 +227,8 @@ def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
         )
         for part in ("train", "dev", "test")
     )
+    if not data["check_leakage"]:
+        yield "- Training text was **not** checked against SEEDA, GJG15 and CoNLL-2014; do not test on them."
     yield f"- Split: `{data['split']}` (seed {data['split_seed']}): {sizes}"
 
 

@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,10 @@ def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
         margin = record.get("margin", 1.0)
         if not isinstance(margin, int | float) or not math.isfinite(margin) or margin < 0:
             raise FormatError(f"{place}: 'margin' must be a number of at least 0, not {margin!r}.")
+        if texts["better"] == texts["worse"]:
+            raise FormatError(
+                f"{place}: 'better' and 'worse' are the same text; leave the pair out."
+            )
         texts["group"] = texts["group"] or texts["source"]
         pairs.append(RankedPair(margin=float(margin), **texts))  # type: ignore[arg-type]
     return pairs
@@ -104,6 +108,10 @@ class PairSource(ABC):
     def datasets(self) -> list[str]:
         """Return the names of the datasets and files that the pairs are made of."""
 
+    def material(self) -> Iterator[str]:
+        """Yield every text that the pairs are learnt from beyond their own, to be checked for leakage."""
+        yield from ()
+
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
         """Return what is worth saying about pairs that were made, for the manifest."""
         return {"pairs": len(pairs)}
@@ -119,7 +127,9 @@ class PairSource(ABC):
         """Return the pairs and their summary, read back if they were made in this folder before."""
         place = self.place(folder)
         pairs_file, summary_file = place / "pairs.jsonl", place / "summary.json"
-        if not summary_file.exists():
+        # Pairs that were cut short since are made again.
+        whole = summary_file.exists() and pairs_file.exists()
+        if not whole or read_json(summary_file).get("sha256") != file_digest(pairs_file):
             place.mkdir(parents=True, exist_ok=True)
             pairs = self.make(place, runtime)
             if not pairs:
@@ -128,7 +138,7 @@ class PairSource(ABC):
                     "name data with corrections that differ from their sources."
                 )
             write_ranked_pairs(pairs_file, pairs)
-            write_json(summary_file, self.summary(pairs))
+            write_json(summary_file, self.summary(pairs) | {"sha256": file_digest(pairs_file)})
         return read_ranked_pairs(pairs_file), read_json(summary_file)
 
 

@@ -1,0 +1,219 @@
+"""What a training run refuses: to replace a user's folder, to mix runs, to learn from nothing or from leaks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from embedded import SAMPLE_FOLDER
+from torch.nn.functional import softplus
+
+from learnedgec.cli.main import main
+from learnedgec.encoding import load_pretrained
+from learnedgec.errors import ConfigError, FormatError, LeakageError, ModelError
+from learnedgec.evaluator import Head
+from learnedgec.training import data as training_data_module
+from learnedgec.training.data import TrainingData
+from learnedgec.training.examples import Example, pair_examples
+from learnedgec.training.fit import train
+from learnedgec.training.impact import ImpactPairs
+from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
+from learnedgec.training.pairs import RankedPair, read_ranked_pairs, write_ranked_pairs
+
+CONFIG = """
+name: guarded
+seed_everything: 2
+model:
+  encoder: {encoder}
+  heads:
+    quality: {{objective: {objective}}}
+data:
+  pairs:
+    quality:
+      - class_path: learnedgec.training.pairs.PairFile
+        init_args: {{path: {pairs}}}
+trainer: {{max_epochs: 1, accelerator: cpu}}
+"""
+
+
+@pytest.fixture
+def words(tmp_path: Path, tiny_encoder: Path) -> list[str]:
+    pairs = [RankedPair(f"dog {n}", f"the dog {n}", f"dog the {n}") for n in range(30)]
+    write_ranked_pairs(tmp_path / "pairs.jsonl", pairs)
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        CONFIG.format(encoder=tiny_encoder, pairs=tmp_path / "pairs.jsonl", objective="logistic")
+    )
+    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    return ["--config", str(config), *places]
+
+
+def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list[str]) -> None:
+    own = tmp_path / "out" / "guarded" / "notes.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    with pytest.raises(ConfigError, match="exists and is no evaluator package"):
+        train(words, progress=False)
+    assert own.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "../escaped"])
+def test_a_name_is_a_plain_name(words: list[str], name: str) -> None:
+    with pytest.raises(ConfigError, match="must be a plain name"):
+        train([*words, "--name", name], progress=False)
+
+
+def test_a_resumed_run_has_the_settings_it_was_started_with(words: list[str]) -> None:
+    words += ["--last.every_n_train_steps", "1"]
+    train(words, progress=False)
+    train([*words, "--resume", "--trainer.max_epochs", "2"], progress=False)
+    with pytest.raises(ConfigError, match="started with other values of seed_everything, model or"):
+        train([*words, "--resume", "--data.split_seed", "4"], progress=False)
+
+
+def test_mistakes_in_the_arguments_of_a_pair_source_are_one_sentence(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = (
+        "{quality: [{class_path: learnedgec.training.impact.ImpactPairs,"
+        " init_args: {corrections: []}}]}"
+    )
+    assert main(["train", *words, "--data.pairs", pairs]) == 2
+    error = capsys.readouterr().err
+    assert error.strip().endswith("corrections is empty; name a dataset or a file.")
+    assert "Traceback" not in error
+
+
+def test_detection_needs_to_know_what_is_correct(words: list[str]) -> None:
+    heads = ["--model.heads", "{quality: {objective: detection}}"]
+    with pytest.raises(ConfigError, match=r"no pair of data\.pairs\.quality says what is correct"):
+        train([*words, *heads], progress=False)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("dropout", "2"), ("learning_rate", "-1"), ("max_tokens", "0"), ("consistency", "-1")],
+)
+def test_values_out_of_range(words: list[str], option: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"model.{option}"):
+        train([*words, f"--model.{option}", value], progress=False)
+
+
+def test_training_that_never_evaluates_is_refused(words: list[str]) -> None:
+    with pytest.raises(ConfigError, match="ended before an evaluation"):
+        train([*words, "--trainer.max_epochs", "0"], progress=False)
+
+
+def test_equal_sides_are_no_pair(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    write_ranked_pairs(path, [RankedPair("s", "b", "w"), RankedPair("s", "b", "b")])
+    with pytest.raises(FormatError, match=r"pairs\.jsonl:2: 'better' and 'worse' are the same"):
+        read_ranked_pairs(path)
+
+
+def test_what_mistakes_are_learnt_from_is_checked_before_pairs_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = ImpactPairs([str(SAMPLE_FOLDER / "gold.m2")], encoder="unused", annotator="en-ewt-sm")
+    checked: list[str] = []
+
+    def refuse(texts: Any, name: str) -> None:
+        checked.extend(texts)
+        raise LeakageError(f"{name} leaks")
+
+    monkeypatch.setattr(training_data_module, "check_leakage", refuse)
+    # The encoder does not exist: nothing may be measured before.
+    with pytest.raises(LeakageError, match=r"data\.pairs \(.*gold\.m2\) leaks"):
+        TrainingData(pairs={"quality": [source]}, folder=str(tmp_path)).load()
+    assert len(checked) > 72
+
+
+def test_pairs_that_were_cut_short_are_made_again(tmp_path: Path, tiny_encoder: Path) -> None:
+    from learnedgec.runtime import Runtime
+
+    source = ImpactPairs(
+        [str(SAMPLE_FOLDER / "gold.m2")], encoder=str(tiny_encoder), edits="m2", number=60
+    )
+    first, _ = source.made(tmp_path, Runtime())
+    place = source.place(tmp_path)
+    for name in ("pairs.jsonl", "block-00000.jsonl"):
+        file = place / name
+        file.write_text("".join(file.read_text().splitlines(keepends=True)[:20]))
+    again, _ = source.made(tmp_path, Runtime())
+    assert again == first
+
+
+def test_another_kind_of_model_is_refused(tiny_encoder: Path) -> None:
+    with pytest.raises(ModelError, match=r"lacks the weights .* another kind of model"):
+        load_pretrained(str(tiny_encoder), "AutoModelForMaskedLM")
+
+
+def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
+    folder = tiny.save_evaluator(
+        tmp_path / "first", seed=1, heads={"a": Head("hypothesis", 2.8, 0.5), "b": Head("pair")}
+    )
+    module = EvaluatorModule(
+        {"a": HeadOptions(), "b": HeadOptions(input="hypothesis")}, encoder=str(folder)
+    )
+    from learnedgec.evaluator import Evaluator
+
+    earlier = Evaluator.load(str(folder)).model
+    assert torch.equal(module.model.heads["a"].weight, earlier.heads["a"].weight)
+    assert module.model.config.head("a") == Head("hypothesis", 2.8, 0.5)
+    assert not torch.equal(module.model.heads["b"].weight, earlier.heads["b"].weight)
+
+
+def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads = {
+        "quality": HeadOptions(objective="logistic", weight=0.3),
+        "fluency": HeadOptions(weight=2.0),
+    }
+    module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0, consistency=0.7).eval()
+    for head in module.model.heads.values():
+        torch.nn.init.normal_(head.weight)
+    module.model.config.heads["fluency"] |= {"offset": 2.0, "scale": 0.5}
+    case = (("s", "He goes ."), ("s", "He go ."), ("t", "A dog goes ."), ("t", "A dog go ."))
+    examples = [
+        *pair_examples({"quality": [RankedPair("u", "x", "y")]}),
+        Example((("r", "They went ."),), {"fluency": 3.5}),
+        Example(case, consistent=("quality", "fluency")),
+    ]
+    data = TrainingData(ratings=["unused"])
+    data.tokenizer = module.tokenizer
+    data.inputs = dict.fromkeys(heads, "hypothesis")
+    encoded = data._encode(examples, 128)
+    batch = data.collate([encoded[row] for row in range(3)])
+    with torch.inference_mode():
+        # Outside a Trainer there is nothing to log to.
+        monkeypatch.setattr(module, "log", lambda *_, **__: None)
+        total = module.training_step(batch, 0).item()
+
+        def values(name: str, *texts: str) -> torch.Tensor:
+            inputs = [module.tokenizer(text, return_tensors="pt") for text in texts]
+            return torch.cat([module.model(each, [name])[name] for each in inputs])
+
+        hypotheses = [hypothesis for _, hypothesis in case]
+        quality = values("quality", "x", "y", *hypotheses)
+        ranking = softplus(quality[1::2] - quality[::2]).mean()
+        regression = ((values("fluency", "They went .") - 3.5) / 0.5).square().mean()
+        expected = 0.3 * ranking + 2.0 * regression
+        expected += 0.7 * consistency_loss(quality[None, 2:])
+        expected += 0.7 * consistency_loss(values("fluency", *hypotheses)[None] / 0.5)
+    assert consistency_loss(quality[None, 2:]).item() > 1e-4
+    assert total == pytest.approx(expected.item(), abs=1e-4)
+
+
+def test_the_card_says_that_nothing_was_checked(tmp_path: Path, words: list[str]) -> None:
+    result = train([*words, "--data.check_leakage", "false"], progress=False)
+    assert result is not None
+    manifest = json.loads((result.package / "manifest.json").read_text())
+    assert manifest["data"]["check_leakage"] is False
+    assert "**not** checked" in (result.package / "README.md").read_text()
+    shutil.rmtree(result.package)
