@@ -32,6 +32,7 @@ from learnedgec.figures import check_plotting
 from learnedgec.metrics.names import parse_metric
 from learnedgec.references import References
 from learnedgec.robustness.attacks import ALL, AttackResult, evaluate_attacks, honest_outputs
+from learnedgec.robustness.cases import TOTAL
 from learnedgec.robustness.changes import word_frequencies
 from learnedgec.robustness.estimates import Estimate
 from learnedgec.robustness.perturbation import ACTIONS, perturb
@@ -112,6 +113,16 @@ def main(arguments: Sequence[str]) -> None:
     if len(tasks) != 1:
         given = " and ".join(f"--{name}" for name in tasks) or "none of them"
         raise InputError(f"give one of --case, --attack and --perturb; {given} was given.")
+    if options.case and (
+        unread := [name for name in ("src", "ref", "gold", "jsonl") if options[name]]
+    ):
+        raise InputError(
+            f"--{unread[0]} is not read with --case: its cases have sources and targets."
+        )
+    if options.show == "sources" and (options.hyp or options.metric):
+        raise InputError(
+            "--show sources only writes what to correct; leave out --hyp and --metric."
+        )
     if options.plot:
         check_plotting(options.plot)
     if options.perturb:
@@ -181,6 +192,8 @@ def _read_parts(names: Sequence[str]) -> dict[str, list[Case]]:
             raise UnknownNameError(
                 "set of cases", name, [*CASES, "sample"], hint="A file is taken as well."
             )
+        if label == TOTAL:
+            raise InputError(f"{name} has the name of the sum over sets; rename it.")
         if label in parts:
             raise InputError(
                 f"two sets of cases are named {label!r}; give each once, or rename it."

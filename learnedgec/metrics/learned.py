@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from learnedgec.encoding import (
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluator import Evaluator
 from learnedgec.metrics.base import Array, Floats, Metric, Statistics
-from learnedgec.packages import is_evaluator
+from learnedgec.packages import find_evaluator, is_evaluator
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
 
@@ -304,6 +305,9 @@ def _classifier_ratings(
     runtime: Runtime,
 ) -> Floats:
     """Return the ratings that a sequence classifier with one label predicts."""
+    if "/" not in name and not Path(name).expanduser().is_dir():
+        # No published model is named like this: it is an evaluator that has not been trained yet.
+        find_evaluator(name)
     model: Any = load_model(name, runtime, "AutoModelForSequenceClassification")
     if model.config.num_labels != 1:
         raise ModelError(

@@ -111,6 +111,10 @@ def evaluate_attacks(
     both = sorted(set(attacks) & set(honest))
     if both:
         raise InputError(f"an attack and an honest system are both named {both[0]!r}; rename one.")
+    if ALL in honest:
+        raise InputError(
+            f"an honest system is named {ALL!r}, as all of them together are; rename it."
+        )
     scores = score_metrics(metrics, sources, {**attacks, **honest}, references, runtime=runtime)
     bootstrap = Bootstrap(len(sources), resamples, level, seed)
     return [

@@ -182,12 +182,33 @@ def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
         (["--attack", PARA, "--metric", "gleu", "--show", "variants"], "belongs to --case"),
         (["--perturb", "--src", PARA], "give --src and one --ref"),
         (["--perturb", "--src", PARA, "--ref", PARA, "--metric", "gleu"], "leave out --hyp"),
+        (
+            ["--case", PARA, "--metric", "length", "--gold", "nofile.m2"],
+            "--gold is not read with --case",
+        ),
+        (
+            ["--case", PARA, "--show", "sources", "--metric", "length"],
+            "--show sources only writes what to correct",
+        ),
+        (["--case", PARA, "--metric", "impara(quality='never-trained')"], "'never-trained'"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_sentence(run: Run, words: list[object], message: str) -> None:
     err = run(*words, code=2)
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_names_of_sums_are_taken(run: Run, tmp_path: Path) -> None:
+    total = tmp_path / "total.txt"
+    total.write_text(PARA.read_text())
+    err = run("--case", total, "sample", "--metric", "length", code=2)
+    assert "has the name of the sum over sets; rename it." in err
+    for name in ("attack.txt", "all.txt"):
+        write_lines(tmp_path / name, ["He goes ."])
+    source, everyone = tmp_path / "attack.txt", tmp_path / "all.txt"
+    words = ["--src", source, "--hyp", everyone, "--metric", "length"]
+    assert "is named 'all'" in run("--attack", tmp_path / "attack.txt", *words, code=2)
 
 
 def test_nothing_to_perturb(run: Run, tmp_path: Path) -> None:
