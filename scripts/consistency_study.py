@@ -2,8 +2,9 @@
 
     python scripts/consistency_study.py --seeds 1 2 3 --work runs/consistency
 
-Trains `configs/impara-consistent.yaml` with and without its cases for every seed, then measures, on the cases
-of the test part, how often the preference for the correction is the same in all contexts (CRS), and
+Trains `configs/impara-consistent.yaml` for every seed in three ways: without its cases; with the cases as
+ranked pairs in both contexts, but no weight on consistency; and as it stands. Then measures, on the cases of
+the test part, how often the preference for the correction is the same in all contexts (CRS), and
 how well the evaluator agrees with people on GMEG dev, whose text it has not seen. Finished runs are
 not repeated, interrupted ones go on. Prints a row for each run, then means and ranges.
 """
@@ -26,6 +27,11 @@ from learnedgec.robustness.preferences import evaluate_preferences
 from learnedgec.training.fit import train, training_data
 
 CONFIG = Path(__file__).parent.parent / "configs" / "impara-consistent.yaml"
+WAYS = {
+    "without-cases": ["--data.cases", "null"],
+    "with-cases": ["--model.consistency", "0"],
+    "consistent": [],
+}
 FIGURES = (
     "pair accuracy",
     "CRS",
@@ -40,36 +46,36 @@ FIGURES = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--consistency", nargs="+", type=float, default=[0.0, 1.0])
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--work", type=Path, default=Path("runs/consistency"))
     parser.add_argument("--train-only", action="store_true", help="train, and measure another time")
     parser.add_argument("--format", choices=FORMATS, default="table")
     options = parser.parse_args()
-    runs = [(weight, seed) for weight in options.consistency for seed in options.seeds]
-    for weight, seed in runs:
-        if not is_package(options.work / "checkpoints" / run_name(weight, seed)):
-            train([*arguments(options.work, weight, seed), "--resume"])
+    runs = [(way, seed) for way in options.ways for seed in options.seeds]
+    for way, seed in runs:
+        if not is_package(options.work / "checkpoints" / run_name(way, seed)):
+            train([*arguments(options.work, way, seed), "--resume"])
     if options.train_only:
         return
-    cases = held_out(arguments(options.work, *runs[0]))
-    rows = [measure(options.work, weight, seed, cases) for weight, seed in runs]
-    for weight in options.consistency:
-        own = [row for row in rows if row["consistency"] == weight]
+    cases = held_out(arguments(options.work, "consistent", options.seeds[0]))
+    rows = [measure(options.work, way, seed, cases) for way, seed in runs]
+    for way in options.ways:
+        own = [row for row in rows if row["way"] == way]
         for label, summary in (("mean", statistics.fmean), ("range", spread)):
             figures = {name: summary([float(row[name]) for row in own]) for name in FIGURES}
-            rows.append({"consistency": weight, "seed": label, **figures})
+            rows.append({"way": way, "seed": label, **figures})
     emit(rows, format=options.format)
 
 
-def run_name(weight: float, seed: int) -> str:
-    return f"consistency-{weight:g}-seed-{seed}"
+def run_name(way: str, seed: int) -> str:
+    return f"{way}-seed-{seed}"
 
 
-def arguments(work: Path, weight: float, seed: int) -> list[str]:
+def arguments(work: Path, way: str, seed: int) -> list[str]:
     """Return the options of `learnedgec train` for one run; all share the pairs."""
     return [
-        *("--config", str(CONFIG), "--name", run_name(weight, seed)),
-        *("--seed_everything", str(seed), "--model.consistency", str(weight)),
+        *("--config", str(CONFIG), "--name", run_name(way, seed)),
+        *("--seed_everything", str(seed), *WAYS[way]),
         *("--output", str(work / "checkpoints"), "--runs", str(work / "runs")),
     ]
 
@@ -87,9 +93,9 @@ def held_out(words: Sequence[str]) -> list[Case]:
     ]
 
 
-def measure(work: Path, weight: float, seed: int, cases: Sequence[Case]) -> dict[str, float | str]:
+def measure(work: Path, way: str, seed: int, cases: Sequence[Case]) -> dict[str, float | str]:
     """Return one run's figures."""
-    package = work / "checkpoints" / run_name(weight, seed)
+    package = work / "checkpoints" / run_name(way, seed)
     manifest = json.loads((package / "manifest.json").read_text())
     # Without the gate: it is the same encoder for all runs.
     metric = parse_metric(f"impara(quality={str(package)!r}, threshold=-1.0, activation='none')")
@@ -99,7 +105,7 @@ def measure(work: Path, weight: float, seed: int, cases: Sequence[Case]) -> dict
     protocol = Protocol(resamples=200)
     found = evaluate(benchmark, [metric], protocol, sentinels=False, runtime=runtime).metrics[0]
     return {
-        "consistency": weight,
+        "way": way,
         "seed": str(seed),
         "pair accuracy": manifest["results"]["test"]["quality"]["accuracy"],
         "CRS": robustness.crs.value,

@@ -244,14 +244,18 @@ class TrainingData(lightning.LightningDataModule):
         if not self.encoded:
             limit = module.model.config.max_tokens
             for part in ("train", "dev"):
-                # Cases tell nothing about dev, nor in training where they have no weight.
-                regularised = part == "train" and module.consistency > 0
+                # Cases tell nothing about dev, nor in training to heads that only weigh them by 0.
+                taught = {
+                    name
+                    for name, head in module.head_options.items()
+                    if part == "train" and (module.consistency > 0 or head.ranks)
+                }
                 examples = [
                     example
                     for example in self.load()[part]
                     if example.ranked
                     or self.inputs.keys() & example.values.keys()
-                    or (regularised and example.consistent)
+                    or taught & set(example.consistent)
                 ]
                 self.encoded[part] = self._encode(examples, limit)
 
