@@ -120,11 +120,20 @@ class EditOverlap(Metric):
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each of B resamples, choosing references anew along each."""
+        return self.figures_many(statistics, samples)[2]
+
+    def figures_many(
+        self, statistics: Statistics, samples: npt.NDArray[np.intp]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return precision, recall and F (means at the sentence level) of each of B resamples, (B,)."""
         if self.level == "sentence":
-            means: Floats = self.sentence_scores(statistics)[samples].mean(axis=1)
-            return means
+            counts = _take(statistics, self._alone(statistics))
+            alone = [*precision_recall(*counts), self.sentence_scores(statistics)]
+            precision, recall, f = (each[samples].mean(axis=1) for each in alone)
+            return precision, recall, f
         _, sums = self._cumulative(statistics, samples)
-        return self._f(*precision_recall(*sums))
+        precision, recall = precision_recall(*sums)
+        return precision, recall, self._f(precision, recall)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the F of each sentence with its own best reference."""

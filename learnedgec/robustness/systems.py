@@ -57,10 +57,10 @@ _COUNTS = ("tp", "proposed", "gold")
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """Precision, recall and F, the latter with its interval."""
+    """Precision, recall and F."""
 
-    precision: float
-    recall: float
+    precision: Estimate
+    recall: Estimate
     f: Estimate
 
 
@@ -238,10 +238,10 @@ def _evaluate(
     upper, lower = (_Bound(metric.beta, metric.level, metric, best) for best in (True, False))
     everything = table.statistics(cases.rows, cases.sizes)
     originals = table.statistics(cases.rows[:, :1])
-    bounds = [bound.aggregate_many(everything, bootstrap.samples) for bound in (upper, lower)]
+    bounds = [bound.figures_many(everything, bootstrap.samples) for bound in (upper, lower)]
     highest, lowest = (
-        _performance(bound, everything, values, bootstrap)
-        for bound, values in zip((upper, lower), bounds, strict=True)
+        _performance(bound, everything, figures, bootstrap)
+        for bound, figures in zip((upper, lower), bounds, strict=True)
     )
     chosen_alike = upper.chosen(everything) == lower.chosen(everything)
     consistent = {rule: table.consistent(rule, cases) for rule in CONSISTENCIES}
@@ -253,11 +253,11 @@ def _evaluate(
         count=len(cases.sizes),
         variants=int((cases.sizes - 1).sum()),
         original=_performance(
-            upper, originals, upper.aggregate_many(originals, bootstrap.samples), bootstrap
+            upper, originals, upper.figures_many(originals, bootstrap.samples), bootstrap
         ),
         upper=highest,
         lower=lowest,
-        delta=bootstrap.estimate(highest.f.value - lowest.f.value, bounds[0] - bounds[1]),
+        delta=bootstrap.estimate(highest.f.value - lowest.f.value, bounds[0][2] - bounds[1][2]),
         crs={
             "official": bootstrap.mean(chosen_alike.astype(np.float64)),
             "edits": bootstrap.mean((shares["edits"] == 1).astype(np.float64)),
@@ -272,11 +272,14 @@ def _evaluate(
 
 
 def _performance(
-    bound: _Bound, statistics: Statistics, of_resamples: Floats, bootstrap: Bootstrap
+    bound: _Bound,
+    statistics: Statistics,
+    of_resamples: tuple[Floats, Floats, Floats],
+    bootstrap: Bootstrap,
 ) -> Performance:
     details = bound.details(statistics)
-    f = bootstrap.estimate(bound.aggregate(statistics), of_resamples)
-    return Performance(details["precision"], details["recall"], f)
+    values = (details["precision"], details["recall"], bound.aggregate(statistics))
+    return Performance(*map(bootstrap.estimate, values, of_resamples))
 
 
 def _group(
