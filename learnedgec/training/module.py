@@ -217,12 +217,12 @@ class EvaluatorModule(lightning.LightningModule):
         """Return the weighted sum of the heads' losses."""
         outputs = self._outputs(batch, tokens=True)
         size = sum(len(inputs["input_ids"]) for inputs in batch["inputs"].values())
-        total = torch.zeros((), device=self.device)
+        # Several processes wait for the gradient of every head, also where a batch has nothing for it.
+        total = 0.0 * torch.stack([weight.sum() for weight in self.model.heads.parameters()]).sum()
         for name, values in outputs.items():
             loss = self._loss(name, values, batch)
             self.log(f"train/{name}/loss", loss, batch_size=size)
-            # A batch without an example of a head still has its parameters: several processes wait for them.
-            total = total + self.head_options[name].weight * loss + 0.0 * values.sum()
+            total = total + self.head_options[name].weight * loss
             if self.consistency and len(cases := batch["consistent"][name]):
                 scale = self.model.config.head(name).scale
                 loss = consistency_loss(values[cases] / scale)
