@@ -273,7 +273,7 @@ def test_leaked_pairs_are_refused(tmp_path: Path, tiny_encoder: Path, mirror: Pa
 
     words = arguments(tmp_path, tiny_encoder)
     data = load_parallel("conll14")
-    leaked = RankedPair("x", data.references[5][0].text, data.sources[5])
+    leaked = RankedPair("x", data.references[5][0].text, f"{data.sources[5]} !")
     write_ranked_pairs(tmp_path / "pairs.jsonl", [*ranked_pairs(), leaked])
     with pytest.raises(LeakageError, match=r"data\.pairs has .* CoNLL-2014"):
         train(words, progress=False)
