@@ -181,7 +181,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
     if not config.resume:
         # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
         for old in folder.glob("*.ckpt"):
-            old.unlink()
+            old.unlink(missing_ok=True)  # another process of this run may have been faster
     elif last.exists() and _started_with(folder) != digest:
         raise ConfigError(
             f"--resume: the run in {folder} was started with other values of seed_everything, model or data; "

@@ -70,7 +70,7 @@ class EvaluatorModule(lightning.LightningModule):
     encoder. Where `data.cases` gives a head cases, `consistency` times this is added: the mean of
     ½·(KL(p ‖ q) + KL(q ‖ p)), where p = σ(value(correction) − value(source)) is the preference in the
     original context and q that in a perturbed one; a regression head's values are standardised first. A head
-    that ranks also learns from both contexts that the correction is better. It is the regularisation of
+    that ranks also learns from both contexts that the correction is better, whatever `consistency` is. It is the regularisation of
     Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3), there per token, here per pair. Without the
     latter, the former is met best by having no preference.
 
@@ -152,6 +152,10 @@ class EvaluatorModule(lightning.LightningModule):
             max_tokens=max_tokens,
         )
         if started is not None:
+            if pooling == "pooler" and started.config.pooling != "pooler":
+                raise ConfigError(
+                    f"model.pooling: the evaluator {encoder} has no pooler; name {started.config.pooling}."
+                )
             for name, own in self.model.config.heads.items():
                 earlier = started.config.heads.get(name)
                 # A head of the same name that reads or learned something else is another head.

@@ -195,6 +195,8 @@ def _use(manifest: Mapping[str, Any]) -> str:
     """Return the name of a metric that the package serves."""
     if "quality" in manifest["heads"]:
         return f"impara(quality='{manifest['name']}')"
+    if "preference" in manifest["heads"]:
+        return f"preference(model='{manifest['name']}')"
     return f"some(model='{manifest['name']}')"
 
 

@@ -210,6 +210,12 @@ def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
     assert total == pytest.approx(expected.item(), abs=1e-4)
 
 
+def test_an_evaluator_without_a_pooler_lends_none(tmp_path: Path) -> None:
+    folder = tiny.save_evaluator(tmp_path / "first")
+    with pytest.raises(ConfigError, match=r"model\.pooling: .* has no pooler; name mean\."):
+        EvaluatorModule({"fluency": HeadOptions()}, encoder=str(folder), pooling="pooler")
+
+
 def test_the_card_says_that_nothing_was_checked(tmp_path: Path, words: list[str]) -> None:
     result = train([*words, "--data.check_leakage", "false"], progress=False)
     assert result is not None
