@@ -50,8 +50,9 @@ class TrainingData(lightning.LightningDataModule):
             correction shall not depend on the context (`model.consistency`); a head that ranks learns in
             each context that the correction is better.
         variants: how many variants of each case to train on, drawn by `split_seed`; all by default.
-        split: how to divide the data into train, dev and test; see `split_examples`. Each rated dataset is
-            divided by itself; pairs and cases are divided together, so that a group is on one side.
+        split: how to divide the data into train, dev and test; see `split_examples`. Rated datasets are
+            divided one after the other, then pairs and cases together; a group that was divided
+            before stays on its side.
         split_seed: seed of the division, apart from the training seed.
         batch_size: examples per step and device; a ranked pair is one example.
         evaluation_batch_size: examples per step in development.
@@ -110,11 +111,13 @@ class TrainingData(lightning.LightningDataModule):
         if not self.parts:
             parts: dict[str, list[Example]] = {part: [] for part in PARTS}
             rated = [self._rated(name) for name in self.names]
+            placed: dict[str, str] = {}
             for examples in (*rated, self._ranked_and_consistent()):
                 if examples:
-                    found = split_examples(examples, self.split, self.split_seed)
+                    found = split_examples(examples, self.split, self.split_seed, placed)
                     for part, rows in found.items():
                         parts[part] += rows
+                        placed |= {example.group: part for example in rows}
             held_out = {
                 hypothesis
                 for part in ("dev", "test")

@@ -121,25 +121,38 @@ def case_examples(
 
 
 def split_examples(
-    examples: Sequence[Example], split: Split, seed: int = 0
+    examples: Sequence[Example],
+    split: Split,
+    seed: int = 0,
+    placed: Mapping[str, str] | None = None,
 ) -> dict[str, list[Example]]:
     """Divide examples into train, dev and test, 8:1:1.
 
     Args:
-        examples: of at least three groups.
+        examples: of at least three groups that are not placed yet.
         split: `by-source` keeps a group on one side, the honest default; `paper-random` deals single
             examples out at random as Yoshimura et al. (2020) did (3,376, 422 and 423 of TMU-GFM's
             4,221), so that outputs for one source fall on both sides. For comparison only.
         seed: of the shuffle; the same seed gives the same split.
+        placed: group -> part of groups that were divided before, which stay there; not for single
+            examples dealt out at random.
     """
     units: list[list[Example]]
+    before: dict[str, list[Example]] = {part: [] for part in PARTS}
     if split == "paper-random":
         units = [[example] for example in examples]
     else:
         groups: dict[str, list[Example]] = {}
         for example in examples:
-            groups.setdefault(example.group, []).append(example)
+            if placed and example.group in placed:
+                before[placed[example.group]].append(example)
+            else:
+                groups.setdefault(example.group, []).append(example)
         units = list(groups.values())
+        if placed and len(units) < len(PARTS):
+            # Too few to divide, beside others that are: they are for training.
+            before["train"] += [example for unit in units for example in unit]
+            return before
     random.Random(seed).shuffle(units)
     if len(units) < len(PARTS):
         raise InputError(
@@ -149,6 +162,6 @@ def split_examples(
     dev = train + max((len(units) - train) // 2, 1)
     pieces = (units[:train], units[train:dev], units[dev:])
     return {
-        part: [example for unit in piece for example in unit]
+        part: before[part] + [example for unit in piece for example in unit]
         for part, piece in zip(PARTS, pieces, strict=True)
     }

@@ -161,6 +161,18 @@ def test_split_by_source_keeps_groups_together() -> None:
     assert split_examples(examples, "by-source", seed=2) != parts
 
 
+def test_groups_that_were_divided_before_stay_on_their_side() -> None:
+    first = split_examples([example(number) for number in range(400)], "by-source")
+    placed = {row.group: part for part, rows in first.items() for row in rows}
+    parts = split_examples([example(number) for number in range(600)], "by-source", placed=placed)
+    for part, rows in first.items():
+        assert [row for row in parts[part] if row.group in placed] == rows
+    assert [len(rows) for rows in parts.values()] == [480, 60, 60]
+    # Two groups cannot be divided; they are for training.
+    few = split_examples([example(number) for number in range(408)], "by-source", placed=placed)
+    assert [len(rows) for rows in few.values()] == [328, 40, 40]
+
+
 def test_paper_split_has_the_papers_sizes() -> None:
     parts = split_examples([example(number) for number in range(4221)], "paper-random")
     assert [len(rows) for rows in parts.values()] == [3376, 422, 423]
