@@ -26,7 +26,7 @@ from learnedgec.text import check_writable, read_json, write_json
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.package import float16_round_trip, write_package
+from learnedgec.training.package import continuation, float16_round_trip, write_package
 
 __all__ = ["Result", "train", "training_data"]
 
@@ -228,7 +228,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
         results=results,
         seed=config.seed_everything,
         encoder=module.encoder_name,
-        continued=module.continued,
+        continued=module.continued and continuation(module.continued),
     )
     return Result(package, results)
 

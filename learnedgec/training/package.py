@@ -19,7 +19,7 @@ from learnedgec.evaluator import EvaluatorModel
 from learnedgec.packages import MANIFEST
 from learnedgec.text import atomic_path
 
-__all__ = ["float16_round_trip", "write_package"]
+__all__ = ["continuation", "float16_round_trip", "write_package"]
 
 _VERSIONED = ("torch", "transformers", "pytorch-lightning", "tokenizers", "numpy", "datasets")
 
@@ -32,9 +32,10 @@ def write_package(
     configuration: str,
     data: Mapping[str, Any],
     results: Mapping[str, Any],
-    seed: int,
+    seed: int | Sequence[int],
     encoder: str,
     continued: Mapping[str, Any] | None = None,
+    averaged: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write a package at once or not at all.
 
@@ -45,9 +46,10 @@ def write_package(
         configuration: the resolved training configuration, YAML.
         data: what was trained on (`TrainingData.fingerprint`).
         results: part -> head -> figures (`training.evaluate`).
-        seed: of the training run.
+        seed: of the training run, or those of the runs that were averaged.
         encoder: name of the pretrained encoder it started from.
-        continued: manifest of the evaluator that the run went on from, if any.
+        continued: what the run went on from, if anything (`continuation`).
+        averaged: name and SHA-256 of the evaluators whose mean this is (`averaging.average`).
     """
     with atomic_path(path) as folder:
         folder.mkdir()
@@ -62,10 +64,11 @@ def write_package(
             "format": 1,
             "name": path.name,
             "encoder": encoder,
-            "continued": None if continued is None else _continued(continued),
+            "continued": None if continued is None else dict(continued),
+            "averaged": [dict(member) for member in averaged],
             "heads": model.config.heads,
             "data": data,
-            "seed": seed,
+            "seed": seed if isinstance(seed, int) else list(seed),
             "versions": {"learnedgec": __version__}
             | {name: importlib.metadata.version(name) for name in _VERSIONED},
             "revision": _revision(),
@@ -83,8 +86,8 @@ def write_package(
         (folder / MANIFEST).write_text(text, encoding="utf-8")
 
 
-def _continued(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a manifest says of the evaluator that the run went on from."""
+def continuation(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a package says of the evaluator with this manifest, from which its run went on."""
     earlier = manifest.get("continued") or {"datasets": []}
     datasets = [*earlier["datasets"], *manifest["data"]["datasets"]]
     return {
@@ -160,7 +163,7 @@ model.
 
 - Encoder: `{manifest["encoder"]}`
 {_continued_line(manifest)}{chr(10).join(_data_lines(data))}
-- Seed: {manifest["seed"]}
+{_averaged_line(manifest)}- Seed: {_seeds(manifest["seed"])}
 - Everything else: `training.yaml`, `manifest.json`
 
 Licences of the data:
@@ -189,6 +192,18 @@ def _continued_line(manifest: Mapping[str, Any]) -> str:
         f"- Continued from `{continued['name']}` (SHA-256 {continued['sha256'][:12]}…), which had been "
         f"trained on {_names(continued['datasets'])}\n"
     )
+
+
+def _averaged_line(manifest: Mapping[str, Any]) -> str:
+    """Return what the card says of the evaluators whose mean this is."""
+    if not (averaged := manifest["averaged"]):
+        return ""
+    names = ", ".join(f"`{row['name']}` ({row['sha256'][:12]}…)" for row in averaged)
+    return f"- Mean of the weights of {names}\n"
+
+
+def _seeds(seed: int | Sequence[int]) -> str:
+    return str(seed) if isinstance(seed, int) else ", ".join(map(str, seed))
 
 
 def _use(manifest: Mapping[str, Any]) -> str:

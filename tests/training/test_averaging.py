@@ -1,0 +1,73 @@
+"""The mean of evaluators that were trained with several seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from embedded import SAMPLE_FOLDER
+
+from learnedgec.errors import ConfigError
+from learnedgec.evaluator import Evaluator
+from learnedgec.training.averaging import average
+from learnedgec.training.fit import train, training_data
+
+CONFIG = """
+model:
+  encoder: {encoder}
+  learning_rate: 5.0e-3
+  heads:
+    fluency: {{input: hypothesis}}
+data:
+  ratings: [{ratings}]
+trainer: {{max_steps: {steps}, accelerator: cpu}}
+"""
+
+
+def words(folder: Path, encoder: Path, name: str, steps: int = 3, *extra: str) -> list[str]:
+    config = folder / f"{name}.yaml"
+    config.write_text(CONFIG.format(encoder=encoder, ratings=SAMPLE_FOLDER, steps=steps))
+    places = ["--output", str(folder / "checkpoints"), "--runs", str(folder / "runs")]
+    validate = ["--trainer.val_check_interval", "1"]
+    return ["--config", str(config), "--name", name, *places, *validate, *extra]
+
+
+def trained(arguments: list[str]) -> str:
+    result = train(arguments, progress=False)
+    assert result is not None
+    return str(result.package)
+
+
+def test_the_mean_has_the_mean_weights_and_says_of_what(tmp_path: Path, tiny_encoder: Path) -> None:
+    names = [
+        trained([*words(tmp_path, tiny_encoder, f"seed-{seed}"), "--seed_everything", str(seed)])
+        for seed in (1, 2)
+    ]
+    data = training_data(words(tmp_path, tiny_encoder, "mean"))
+    result = average(names, tmp_path / "checkpoints" / "mean", data)
+    first, second, mean = (
+        Evaluator.load(str(name)).model.state_dict() for name in (*names, result.package)
+    )
+    assert any(not torch.equal(first[key], second[key]) for key in first)
+    for key, tensor in mean.items():
+        assert torch.equal(tensor, ((first[key] + second[key]) / 2).half().float())
+    manifest = json.loads((result.package / "manifest.json").read_text())
+    assert manifest["seed"] == [1, 2]
+    assert [row["name"] for row in manifest["averaged"]] == ["seed-1", "seed-2"]
+    assert manifest["results"] == result.results
+    assert result.results["dev"]["fluency"]["n"] == 35
+    card = (result.package / "README.md").read_text()
+    assert "- Mean of the weights of `seed-1` (" in card
+    assert "- Seed: 1, 2\n" in card
+
+    # From another start there is nothing to average.
+    elsewhere = [*words(tmp_path, tiny_encoder, "other"), "--model.encoder", names[0]]
+    with pytest.raises(ConfigError, match="its start is another"):
+        average([names[0], trained(elsewhere)], tmp_path / "checkpoints" / "mean", data)
+    others = training_data([*words(tmp_path, tiny_encoder, "mean"), "--data.split_seed", "5"])
+    with pytest.raises(ConfigError, match="its training data is another"):
+        average(names, tmp_path / "checkpoints" / "mean", others)
+    with pytest.raises(ConfigError, match="name two or more"):
+        average(names[:1], tmp_path / "checkpoints" / "mean", data)
