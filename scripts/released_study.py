@@ -3,8 +3,8 @@
     python scripts/released_study.py nested corrupted --seeds 1 2 --work runs/study
 
 Each candidate is `configs/released/study/NAME.yaml` on top of `base.yaml` there. None has seen the domain
-gmeg:fce or TMU-GFM; on both, pairs of outputs for one source that people rated apart are put in order. An
-evaluator that likes edits as such is right where the better output has more edits and wrong where it
+gmeg:fce, nor the fifth of TMU-GFM's sources that the split by source keeps from training; on both, pairs of
+outputs for one source that people rated apart are put in order. An evaluator that likes edits as such is right where the better output has more edits and wrong where it
 has fewer, so the figure is the mean of three accuracies: where the better output is farther from the
 source than the worse one, equally far, and nearer. Candidates may continue from one another by name. Finished
 runs are not repeated, interrupted ones go on.
@@ -23,19 +23,21 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from learnedgec import Runtime
+from learnedgec.catalog.ratings import load_ratings
 from learnedgec.cli.output import FORMATS, emit
 from learnedgec.evaluator import Evaluator
 from learnedgec.packages import is_package
+from learnedgec.training.examples import rating_examples, split_examples
 from learnedgec.training.fit import train
 from learnedgec.training.pairs import RankedPair
-from learnedgec.training.rated_pairs import RatedPairs
+from learnedgec.training.pairs.rated import RatedPairs
 
 CONFIGS = Path(__file__).parent.parent / "configs" / "released" / "study"
 # Ratings of GMEG go from 0 to 100, those of TMU-GFM from 1 to 4.
 EQUAL = {"grammaticality": 1 / 3, "fluency": 1 / 3, "meaning": 1 / 3}
 DEVELOPMENT = {
     "gmeg:fce": RatedPairs(["gmeg:fce"], difference=5),
-    "tmu-gfm": RatedPairs(["tmu-gfm"], difference=0.5, dimension=EQUAL),
+    "tmu-gfm": RatedPairs(["tmu-gfm"], difference=1 / 3, dimension=EQUAL),
 }
 
 
@@ -54,7 +56,7 @@ def main() -> None:
                 train(arguments(options.work, name, seed))
     if options.train_only:
         return
-    pairs = {name: source.make(Path(), Runtime()) for name, source in DEVELOPMENT.items()}
+    pairs = development()
     rows: list[dict[str, float | str]] = []
     for name in options.candidates:
         found = [measure(package(options.work, name, seed), pairs) for seed in options.seeds]
@@ -67,6 +69,15 @@ def main() -> None:
                     row[f"{figure} range"] = max(values) - min(values)
             rows.append(row)
     emit(rows, format=options.format)
+
+
+def development() -> dict[str, list[RankedPair]]:
+    """Return the pairs on which candidates are compared, those that none has learned from."""
+    pairs = {name: source.make(Path(), Runtime()) for name, source in DEVELOPMENT.items()}
+    parts = split_examples(rating_examples(load_ratings("tmu-gfm")), "by-source", seed=0)
+    held_out = {example.group for part in ("dev", "test") for example in parts[part]}
+    pairs["tmu-gfm"] = [pair for pair in pairs["tmu-gfm"] if pair.group in held_out]
+    return pairs
 
 
 def package(work: Path, name: str, seed: int) -> Path:

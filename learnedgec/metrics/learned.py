@@ -53,7 +53,8 @@ class Some(Metric):
     sentence level on GJG15; at the system level, on JFLEG, it found 0.01, 0.98 and 0.01.
 
     Attributes:
-        model: name or directory of an evaluator package with the three heads.
+        model: name or directory of an evaluator package with the three heads; `joint-mini` is released with
+            learnedgec, and is not the paper's (BERT-base, three models).
         grammaticality: a model for this dimension in place of the package's head.
         fluency: likewise.
         meaning: likewise.
@@ -68,7 +69,7 @@ class Some(Metric):
     name: ClassVar[str] = "some"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
-    model: str = "some-mini"
+    model: str = "joint-mini"
     grammaticality: str | None = None
     fluency: str | None = None
     meaning: str | None = None
@@ -134,7 +135,7 @@ class Impara(Metric):
 
     `activation(quality(hypothesis))` where cos(v(source), v(hypothesis)) > θ, else 0; v is the mean over all
     tokens of a pretrained encoder's last states, or of the evaluator's own input embeddings. The quality estimator has learned from pairs of partly
-    corrected sentences which side has more of the impact (`learnedgec.training.impact`). The system score
+    corrected sentences which side has more of the impact (`learnedgec.training.pairs.impact`). The system score
     is the mean over sentences.
 
     Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
@@ -142,7 +143,7 @@ class Impara(Metric):
     rejected hypothesis still gets 0, as in the authors' code, which is no longer the lowest score.
 
     Attributes:
-        quality: an evaluator package with the head `quality`, or a directory or hub id with a sequence
+        quality: an evaluator package with the head `quality`, such as the released `joint-mini`, or a directory or hub id with a sequence
             classifier of one label (the layout of `gotutiyan/IMPARA-QE`), read at up to 128 tokens.
         similarity: the encoder for the similarity, not fine-tuned, or `embeddings`: the package's own,
             which takes neither another model nor a pass through one. By default `embeddings` for a
@@ -159,7 +160,7 @@ class Impara(Metric):
     name: ClassVar[str] = "impara"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
-    quality: str = "impara-mini"
+    quality: str = "joint-mini"
     similarity: str | None = None
     threshold: float = 0.9
     activation: Literal["sigmoid", "none"] = "sigmoid"
@@ -242,7 +243,8 @@ class Preference(Metric):
     The system score is the mean over sentences.
 
     Attributes:
-        model: name or directory of an evaluator package with the head `preference`.
+        model: name or directory of an evaluator package with the head `preference`; `joint-mini` is released with
+            learnedgec.
 
     Example:
         >>> from learnedgec import parse_metric
@@ -252,7 +254,7 @@ class Preference(Metric):
 
     name: ClassVar[str] = "preference"
     needs_references: ClassVar[bool] = False
-    model: str = "preference-mini"
+    model: str = "joint-mini"
 
     def compute(
         self,

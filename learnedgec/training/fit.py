@@ -18,7 +18,7 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import CSVLogger
 
-from learnedgec.errors import ConfigError, LearnedgecError
+from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
 from learnedgec.evaluator import Evaluator
 from learnedgec.packages import is_package
 from learnedgec.runtime import Runtime
@@ -173,6 +173,11 @@ def _fit(parsed: LightningCLI) -> Result | None:
         # What is there would be replaced.
         raise ConfigError(
             f"name: {package} exists and is no evaluator package; choose another name or output."
+        )
+    if data.check_leakage and module.continued and not module.continued["data"]["check_leakage"]:
+        raise LeakageError(
+            f"model.encoder: {config.model.encoder} learned from text that was not checked against SEEDA, GJG15 and "
+            "CoNLL-2014; what continues from it cannot be tested on them either, so say data.check_leakage: false."
         )
     configuration = parsed.parser.dump(config, skip_none=False)
     last = folder / "last.ckpt"

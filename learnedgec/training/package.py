@@ -155,10 +155,10 @@ Heads; those that learned from ratings speak in their units:
 
 {inputs}
 
-Use: `learnedgec score --src SOURCE --hyp OUTPUT --metric "{_use(manifest)}"`, or
+Use: `learnedgec score --src SOURCE --hyp OUTPUT --metric {_metrics(manifest)}`, or
 `Evaluator.load("{manifest["name"]}")` in Python. It loads without the network and without its base
 model.
-
+{_gate(manifest)}
 ## Training
 
 - Encoder: `{manifest["encoder"]}`
@@ -206,13 +206,29 @@ def _seeds(seed: int | Sequence[int]) -> str:
     return str(seed) if isinstance(seed, int) else ", ".join(map(str, seed))
 
 
-def _use(manifest: Mapping[str, Any]) -> str:
-    """Return the name of a metric that the package serves."""
-    if "quality" in manifest["heads"]:
-        return f"impara(quality='{manifest['name']}')"
-    if "preference" in manifest["heads"]:
-        return f"preference(model='{manifest['name']}')"
-    return f"some(model='{manifest['name']}')"
+def _metrics(manifest: Mapping[str, Any]) -> str:
+    """Return the names of the metrics that the package serves, for a command line."""
+    name, heads = manifest["name"], set(manifest["heads"])
+    served = [
+        ({"grammaticality", "fluency", "meaning"}, f"some(model='{name}')"),
+        ({"quality"}, f"impara(quality='{name}')"),
+        ({"preference"}, f"preference(model='{name}')"),
+    ]
+    found = [metric for needed, metric in served if needed <= heads]
+    # With other heads it can only be one of the three models of a SOME.
+    return " ".join(f'"{metric}"' for metric in found or [f"some(grammaticality='{name}', …)"])
+
+
+def _gate(manifest: Mapping[str, Any]) -> str:
+    """Return what the card says of IMPARA's similarity gate."""
+    if "quality" not in manifest["heads"]:
+        return ""
+    return (
+        "\n`impara` gives 0 to a hypothesis unless the cosine of its mean input embedding and the source's, both from "
+        "this\npackage, is above 0.9 (`threshold`); this needs no other model and no further pass. "
+        "`similarity=ENCODER` measures\nit with a pretrained encoder, as in the paper; `threshold=-1` lets everything "
+        "pass.\n"
+    )
 
 
 def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:

@@ -7,7 +7,9 @@ in this environment. It is no dependency of the project.
 
 Both sides read the same directories: BERT classifiers with the weights of MiniLM (or `--encoder`, another
 BERT) under seeded heads, and MiniLM itself for IMPARA's similarity. The speed is that of real models of this
-size, the scores mean nothing. Every sentence's score must be equal on both sides to 1e-5. Each side scores
+size, the scores mean nothing. `--package joint-mini` takes the heads of an evaluator package for both sides
+instead: the peer reads them as three classifiers and a fourth, ours as one model whose heads share a pass. Every
+sentence's score must be equal on both sides to 1e-5. Each side scores
 each metric in a process of its own, and only scoring is timed, after a first run that loads models and
 kernels; memory is what models and scoring add to the process's peak (on CUDA, the most that was allocated).
 
@@ -27,8 +29,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -65,7 +68,11 @@ def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
     """Return our side's scorer: all systems at once."""
     from learnedgec.runtime import Runtime
 
-    metric = getattr(metrics, job["metric"].capitalize())(**job["models"])
+    models = dict(job["models"])
+    if job["package"] and job["metric"] == "some":
+        # Three links to one package, whose heads share a pass.
+        models = {"model": models["meaning"]}
+    metric = getattr(metrics, job["metric"].capitalize())(**models)
     runtime = Runtime(device=job["device"])
 
     def score(sources: Sequence[str], systems: Systems) -> dict[str, list[float]]:
@@ -73,6 +80,55 @@ def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
         return {system: found.sentences.tolist() for system, found in scores.items()}
 
     return score
+
+
+class PackagedClassifier:
+    """One head of an evaluator package, as the peer expects a classifier; without learnedgec.
+
+    It stands for `AutoModelForSequenceClassification`; a link to the package is named like the head.
+    """
+
+    @staticmethod
+    def from_pretrained(name: str) -> Any:
+        """Return a module whose output has `logits`, (B, 1)."""
+        import torch
+        from safetensors.torch import load_file
+        from transformers import AutoConfig, AutoModel
+
+        folder, head = name, Path(name).name
+        config = json.loads((Path(folder) / "config.json").read_text())
+        if config["pooling"] != "mean":
+            raise SystemExit(
+                f"{folder} pools by {config['pooling']!r}; only the mean is read here."
+            )
+        state = {key: row.float() for key, row in load_file(f"{folder}/model.safetensors").items()}
+        settings = {key: value for key, value in config["encoder"].items() if key != "dtype"}
+        encoder = AutoModel.from_config(
+            AutoConfig.for_model(settings.pop("model_type"), **settings), add_pooling_layer=False
+        )
+        prefix = "encoder."
+        own = {
+            key.removeprefix(prefix): row for key, row in state.items() if key.startswith(prefix)
+        }
+        encoder.load_state_dict(own)
+        weight, bias = state[f"heads.{head}.weight"], state[f"heads.{head}.bias"]
+        offset, scale = config["heads"][head]["offset"], config["heads"][head]["scale"]
+
+        class Classifier(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.encoder = encoder.eval()
+                self.device = torch.device("cpu")
+
+            def forward(
+                self, input_ids: Any, attention_mask: Any, token_type_ids: Any = None
+            ) -> Any:
+                states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
+                mask = attention_mask.unsqueeze(-1)
+                pooled = (states * mask).sum(1) / mask.sum(1)
+                return SimpleNamespace(logits=(pooled @ weight.T + bias) * scale + offset)
+
+        return Classifier()
 
 
 def peer_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
@@ -84,7 +140,14 @@ def peer_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
     names |= {"quality": "model_qe", "similarity": "model_se"}
     models = {names[name]: folder for name, folder in job["models"].items()}
     cpu = job["device"] == "cpu"
-    with patch.object(torch.nn.Module, "cuda", lambda module: module) if cpu else nullcontext():
+    with ExitStack() as patches:
+        if cpu:
+            patches.enter_context(patch.object(torch.nn.Module, "cuda", lambda module: module))
+        if job["package"]:
+            own = sys.modules[kind.__module__]
+            patches.enter_context(
+                patch.object(own, "AutoModelForSequenceClassification", PackagedClassifier)
+            )
         metric = kind(kind.Config(no_cuda=cpu, **models))
     return lambda sources, systems: {
         system: metric.score_sentence(list(sources), list(hypotheses))
@@ -160,6 +223,9 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="of the 1,312, the first few only")
     parser.add_argument("--systems", type=int, help="of the 13, the first few only")
     parser.add_argument("--encoder", default=MINI, help="name or directory of a BERT")
+    parser.add_argument(
+        "--package", help="evaluator whose heads both sides use, by name or directory"
+    )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--side", choices=MODULES, help=argparse.SUPPRESS)
@@ -170,6 +236,7 @@ def main() -> None:
 
     from learnedgec.benchmarks import load_benchmark
     from learnedgec.encoding import locate
+    from learnedgec.packages import find_evaluator
 
     benchmark = load_benchmark("gjg15").select(
         list(load_benchmark("gjg15").systems)[: options.systems],
@@ -190,16 +257,22 @@ def main() -> None:
     notes, different = [], False
     with tempfile.TemporaryDirectory() as folder:
         names = ("grammaticality", "fluency", "meaning", "quality")
-        models = {
-            name: save_classifier(options.encoder, Path(folder) / name, seed)
-            for seed, name in enumerate(names)
-        }
+        if options.package:
+            models = {name: str(Path(folder) / name) for name in names}
+            for link in models.values():
+                Path(link).symlink_to(find_evaluator(options.package).resolve())
+        else:
+            models = {
+                name: save_classifier(options.encoder, Path(folder) / name, seed)
+                for seed, name in enumerate(names)
+            }
         similarity = locate(options.encoder)
         for metric, parameters in (
             ("some", {name: models[name] for name in names[:3]}),
             ("impara", {"quality": models["quality"], "similarity": similarity}),
         ):
             job = {"metric": metric, "models": parameters, "device": options.device, **texts}
+            job["package"] = options.package is not None
             peer = run(options.peer_python, "gec-metrics", job, options.threads)
             own = run(sys.executable, "learnedgec", job, options.threads)
             pairs = [

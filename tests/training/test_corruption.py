@@ -23,9 +23,9 @@ from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.m2 import Edit, apply_edits
 from learnedgec.references import References
 from learnedgec.runtime import Runtime
-from learnedgec.training import corruption
-from learnedgec.training.corruption import KINDS, CorruptedPairs, Sides
-from learnedgec.training.inventory import (
+from learnedgec.training.pairs import RankedPair, corruption, read_ranked_pairs
+from learnedgec.training.pairs.corruption import KINDS, CorruptedPairs, Sides
+from learnedgec.training.pairs.inventory import (
     Candidate,
     Change,
     Inventory,
@@ -36,8 +36,7 @@ from learnedgec.training.inventory import (
     plain,
     related,
 )
-from learnedgec.training.mistakes import Material, Mistakes, spoilt
-from learnedgec.training.pairs import RankedPair, read_ranked_pairs
+from learnedgec.training.pairs.mistakes import Material, Mistakes, spoilt
 
 ANNOTATOR = "en-ewt-sm"
 Made = list[tuple[str, RankedPair, Sides]]
@@ -174,7 +173,7 @@ def test_same_seed_same_pairs_in_any_process(tmp_path: Path) -> None:
     options = {"number": 10, "kinds": {"missing": 1, "added": 1}, "annotator": ANNOTATOR}
     program = (
         "import json, sys; from pathlib import Path; from learnedgec.runtime import Runtime;"
-        "from learnedgec.training.corruption import CorruptedPairs;"
+        "from learnedgec.training.pairs.corruption import CorruptedPairs;"
         "from learnedgec.training.pairs import write_ranked_pairs;"
         "pairs = CorruptedPairs(['sample'], **json.loads(sys.argv[1]));"
         "write_ranked_pairs(sys.argv[2], pairs.make(Path(), Runtime()))"

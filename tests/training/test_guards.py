@@ -21,9 +21,9 @@ from learnedgec.training import data as training_data_module
 from learnedgec.training.data import TrainingData
 from learnedgec.training.examples import Example, pair_examples
 from learnedgec.training.fit import train
-from learnedgec.training.impact import ImpactPairs
 from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
 from learnedgec.training.pairs import RankedPair, read_ranked_pairs, write_ranked_pairs
+from learnedgec.training.pairs.impact import ImpactPairs
 
 CONFIG = """
 name: guarded
@@ -80,7 +80,7 @@ def test_mistakes_in_the_arguments_of_a_pair_source_are_one_sentence(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     pairs = (
-        "{quality: [{class_path: learnedgec.training.impact.ImpactPairs,"
+        "{quality: [{class_path: learnedgec.training.pairs.ImpactPairs,"
         " init_args: {corrections: []}}]}"
     )
     assert main(["train", *words, "--data.pairs", pairs]) == 2
@@ -223,3 +223,14 @@ def test_the_card_says_that_nothing_was_checked(tmp_path: Path, words: list[str]
     assert manifest["data"]["check_leakage"] is False
     assert "**not** checked" in (result.package / "README.md").read_text()
     shutil.rmtree(result.package)
+
+
+def test_what_was_not_checked_for_leaks_cannot_be_continued_unnoticed(
+    words: list[str], tmp_path: Path
+) -> None:
+    first = train([*words, "--data.check_leakage", "false"], progress=False)
+    assert first is not None
+    again = [*words, "--name", "again", "--model.encoder", str(first.package)]
+    with pytest.raises(LeakageError, match="was not checked against SEEDA"):
+        train(again, progress=False)
+    assert train([*again, "--data.check_leakage", "false"], progress=False) is not None

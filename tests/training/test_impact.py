@@ -19,8 +19,8 @@ from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.m2 import Edit, apply_edits
 from learnedgec.runtime import Runtime
 from learnedgec.text import read_jsonl
-from learnedgec.training import impact
-from learnedgec.training.impact import ImpactPairs, impacts, sample_subsets
+from learnedgec.training.pairs import impact
+from learnedgec.training.pairs.impact import ImpactPairs, impacts, sample_subsets
 
 SOURCE = "He go to school in yesterday ."
 EDITS = (Edit(1, 2, "went"), Edit(4, 5, ""), Edit(3, 3, "the"))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from learnedgec.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime import Runtime
-from learnedgec.training.balance import edit_balance
 from learnedgec.training.pairs import RankedPair
-from learnedgec.training.rated_pairs import RatedPairs
+from learnedgec.training.pairs.balance import edit_balance
+from learnedgec.training.pairs.rated import RatedPairs
 
 
 def made(*arguments: object, **options: object) -> list[RankedPair]:

@@ -18,7 +18,7 @@ from learnedgec.errors import ConfigError
 from learnedgec.m2 import Edit, apply_edits
 from learnedgec.runtime import Runtime
 from learnedgec.text import read_jsonl, write_jsonl
-from learnedgec.training.pairs import PairSource, RankedPair, positive
+from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 
 __all__ = ["Candidate", "ImpactPairs", "Procedure", "impacts", "sample_subsets"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from learnedgec.training.pairs import RankedPair
+from learnedgec.training.pairs.base import RankedPair
 
 __all__ = ["edit_balance"]
 

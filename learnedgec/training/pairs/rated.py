@@ -14,8 +14,8 @@ from learnedgec.benchmarks.names import BENCHMARKS, load_benchmark
 from learnedgec.catalog.ratings import RATED, Rating, load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime import Runtime
-from learnedgec.training.balance import edit_balance
-from learnedgec.training.pairs import PairSource, RankedPair, positive
+from learnedgec.training.pairs.balance import edit_balance
+from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 
 __all__ = ["RatedPairs"]
 

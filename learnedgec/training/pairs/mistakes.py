@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from learnedgec.m2 import Edit
-from learnedgec.training.inventory import (
+from learnedgec.training.pairs.inventory import (
     Candidate,
     Change,
     Inflections,

@@ -39,8 +39,9 @@ from learnedgec.edits.annotator import default_annotator
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.m2 import apply_edits
 from learnedgec.runtime import Runtime
-from learnedgec.training.balance import edit_balance
-from learnedgec.training.inventory import (
+from learnedgec.training.pairs.balance import edit_balance
+from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.training.pairs.inventory import (
     Candidate,
     Change,
     Observation,
@@ -49,8 +50,7 @@ from learnedgec.training.inventory import (
     parse_corrections,
     plain,
 )
-from learnedgec.training.mistakes import Material, Mistakes, choose, edit_key, spoilt
-from learnedgec.training.pairs import PairSource, RankedPair, positive
+from learnedgec.training.pairs.mistakes import Material, Mistakes, choose, edit_key, spoilt
 
 __all__ = ["KINDS", "SHARES", "CorruptedPairs", "Plan", "Sides", "make_sides"]
 

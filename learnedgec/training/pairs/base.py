@@ -1,14 +1,4 @@
-"""Ranked pairs: two corrections of one source, of which one is known to be better.
-
-Whatever makes ranked pairs is a `PairSource`; a configuration names its class and its parameters, and a
-class of one's own is named by its import path:
-
-    data:
-      pairs:
-        quality:
-          - class_path: learnedgec.training.pairs.PairFile
-            init_args: {path: pairs.jsonl}
-"""
+"""What a ranked pair is, what makes pairs, and pairs from a file."""
 
 from __future__ import annotations
 

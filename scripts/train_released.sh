@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Train the released evaluator, from public data to checkpoints/joint-mini/: pretraining, three runs that
+# differ in their seed, the mean of their weights. Every choice is in configs/released/*.yaml.
+#
+#   scripts/train_released.sh [OUTPUT]
+#
+# What is done is not repeated and what was interrupted goes on: after a stop, start it again. WORK is the
+# directory for what lies between the steps; PARALLEL=1 runs the three seeds at once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH="${VENV:-.venv}/bin:$PATH"
+WORK=${WORK:-runs/released}
+OUTPUT=${1:-checkpoints}
+export LEARNEDGEC_EVALUATORS="$WORK/checkpoints"
+
+run() { # NAME CONFIGURATION [OPTION…]
+    if [ ! -f "$LEARNEDGEC_EVALUATORS/$1/manifest.json" ]; then
+        learnedgec train --config "configs/released/$2" --name "$1" --resume \
+            --output "$LEARNEDGEC_EVALUATORS" --runs "$WORK/runs" "${@:3}"
+    fi
+}
+
+mkdir -p "$LEARNEDGEC_EVALUATORS"
+run pretraining pretraining.yaml
+processes=()
+for seed in 1 2 3; do
+    if [ -n "${PARALLEL:-}" ]; then
+        run "joint-mini-$seed" joint-mini.yaml --seed_everything "$seed" &
+        processes+=($!)
+    else
+        run "joint-mini-$seed" joint-mini.yaml --seed_everything "$seed"
+    fi
+done
+for process in ${processes[@]+"${processes[@]}"}; do wait "$process"; done
+python scripts/average_evaluators.py joint-mini-1 joint-mini-2 joint-mini-3 --name joint-mini \
+    --config configs/released/joint-mini.yaml --runs "$WORK/runs" --output "$OUTPUT"
