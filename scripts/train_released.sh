@@ -13,22 +13,23 @@ WORK=${WORK:-runs/released}
 OUTPUT=${1:-checkpoints}
 export LEARNEDGEC_EVALUATORS="$WORK/checkpoints"
 
-run() { # NAME CONFIGURATION [OPTION…]
+run() { # NAME [OPTION…]
     if [ ! -f "$LEARNEDGEC_EVALUATORS/$1/manifest.json" ]; then
-        learnedgec train --config "configs/released/$2" --name "$1" --resume \
-            --output "$LEARNEDGEC_EVALUATORS" --runs "$WORK/runs" "${@:3}"
+        learnedgec train "${@:2}" --name "$1" --resume \
+            --output "$LEARNEDGEC_EVALUATORS" --runs "$WORK/runs"
     fi
 }
 
 mkdir -p "$LEARNEDGEC_EVALUATORS"
-run pretraining pretraining.yaml
+# The study's candidate of this name, so that WORK=runs/study shares it.
+run clean-seed-1 --config configs/released/study/base.yaml --config configs/released/study/clean.yaml
 processes=()
 for seed in 1 2 3; do
     if [ -n "${PARALLEL:-}" ]; then
-        run "joint-mini-$seed" joint-mini.yaml --seed_everything "$seed" &
+        run "joint-mini-$seed" --config configs/released/joint-mini.yaml --seed_everything "$seed" &
         processes+=($!)
     else
-        run "joint-mini-$seed" joint-mini.yaml --seed_everything "$seed"
+        run "joint-mini-$seed" --config configs/released/joint-mini.yaml --seed_everything "$seed"
     fi
 done
 for process in ${processes[@]+"${processes[@]}"}; do wait "$process"; done
