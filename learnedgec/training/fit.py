@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,7 +174,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
         raise ConfigError(
             f"name: {package} exists and is no evaluator package; choose another name or output."
         )
-    if data.check_leakage and module.continued and not module.continued["data"]["check_leakage"]:
+    if data.check_leakage and module.continued and not _checked(module.continued):
         raise LeakageError(
             f"model.encoder: {config.model.encoder} learned from text that was not checked against SEEDA, GJG15 and "
             "CoNLL-2014; what continues from it cannot be tested on them either, so say data.check_leakage: false."
@@ -242,6 +242,11 @@ def _started_with(folder: Path) -> str | None:
     """Return the digest of the settings that a run was started with."""
     file = folder / _SETTINGS
     return str(read_json(file)["sha256"]) if file.exists() else None
+
+
+def _checked(manifest: Mapping[str, Any]) -> bool:
+    """Return whether what an evaluator learned from was checked for text of the benchmarks."""
+    return bool(manifest["data"].get("check_leakage", True))
 
 
 def _plain(value: Any) -> Any:
