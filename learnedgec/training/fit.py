@@ -68,7 +68,8 @@ class _Parser(LightningCLI):
                 "every_n_train_steps": 100,
                 "enable_version_counter": False,
             },
-            "early_stopping": {**choice, "patience": 3},
+            # Not strict: a run too short for an evaluation is refused below, in words of ours.
+            "early_stopping": {**choice, "patience": 3, "strict": False},
         }
         for group, values in defaults.items():
             parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
@@ -297,6 +298,8 @@ def _silence_advice() -> None:
         r"(?s).*(JsonargparseDeprecationWarning|was deprecated in v4\.).*",
         ".*does not have many workers.*",
         ".*Checkpoint directory .* exists and is not empty.*",
+        ".*Early stopping conditioned on metric.*",
+        ".*could not find the monitored key.*",
         ".*The number of training batches .* is smaller than the logging interval.*",
         ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",
     ):

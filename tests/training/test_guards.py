@@ -104,9 +104,10 @@ def test_values_out_of_range(words: list[str], option: str, value: str) -> None:
         train([*words, f"--model.{option}", value], progress=False)
 
 
-def test_training_that_never_evaluates_is_refused(words: list[str]) -> None:
+@pytest.mark.parametrize("limit", ["max_epochs=0", "max_steps=1"])
+def test_training_that_never_evaluates_is_refused(words: list[str], limit: str) -> None:
     with pytest.raises(ConfigError, match="ended before an evaluation"):
-        train([*words, "--trainer.max_epochs", "0"], progress=False)
+        train([*words, f"--trainer.{limit}"], progress=False)
 
 
 def test_equal_sides_are_no_pair(tmp_path: Path) -> None:
