@@ -2,13 +2,14 @@
 
     python scripts/average_evaluators.py mini-1 mini-2 mini-3 --config configs/some-mini.yaml --name mini
 
-All other arguments are those of `learnedgec train`; the configuration's dev and test parts evaluate the mean.
+All other arguments are those of `learnedgec train` in these runs; their dev and test parts evaluate the mean.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from argparse import ArgumentError
 from pathlib import Path
 
 from learnedgec import Runtime
@@ -18,24 +19,19 @@ from learnedgec.training.fit import training_data
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("evaluators", nargs="+", help="names or directories")
-    parser.add_argument(
-        "--config", action="append", required=True, help="that they were trained with"
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], epilog=__doc__.splitlines()[-1]
     )
+    parser.add_argument("evaluators", nargs="+", help="names or directories")
     parser.add_argument("--name", required=True, help="of the package")
     parser.add_argument("--output", type=Path, default=Path("checkpoints"))
-    parser.add_argument(
-        "--runs", default="runs", help="folder of the training runs, for their pairs"
-    )
-    options = parser.parse_args()
-    words = [word for config in options.config for word in ("--config", config)]
+    options, words = parser.parse_known_args()
     try:
-        data = training_data([*words, "--name", options.name, "--runs", options.runs])
+        data = training_data([*words, "--name", options.name])
         average(
-            options.evaluators, options.output / options.name, data, runtime=Runtime(progress=True)
+            options.evaluators, options.output, options.name, data, runtime=Runtime(progress=True)
         )
-    except LearnedgecError as error:
+    except (LearnedgecError, ArgumentError) as error:
         print(f"average_evaluators: {error}", file=sys.stderr)
         return 2
     print(f"The evaluator is in {options.output / options.name}.")

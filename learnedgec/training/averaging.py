@@ -2,88 +2,112 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 
+from learnedgec.encoding import torch_device
 from learnedgec.errors import ConfigError
 from learnedgec.evaluator import Evaluator, EvaluatorModel
 from learnedgec.packages import check_package, find_evaluator
 from learnedgec.runtime import Runtime
-from learnedgec.text import check_writable, read_text
+from learnedgec.text import read_text
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import Result
-from learnedgec.training.package import float16_round_trip, write_package
+from learnedgec.training.package import float16_round_trip, package_path, write_package
 
 __all__ = ["average"]
 
 
 def average(
-    names: Sequence[str], path: Path, data: TrainingData, *, runtime: Runtime = Runtime()
+    names: Sequence[str],
+    output: Path,
+    name: str,
+    data: TrainingData,
+    *,
+    runtime: Runtime = Runtime(),
 ) -> Result:
     """Package the mean of the weights of evaluators.
 
-    Runs that start from the same weights and differ in the seed end in one valley of the loss, where the mean is
-    often better than each (Wortsman et al., "Model soups", ICML 2022). Runs that start from different heads or
-    encoders have nothing to average, so heads, architecture and pretrained encoder must agree.
+    Runs that start from the same pretrained encoder (or evaluator) and differ in the seed, so in the order of the
+    data, in dropout and in how new heads begin, end in one valley of the loss, where the mean is often better than
+    each (Wortsman et al., "Model soups", ICML 2022). Runs that differ in more have nothing to average.
 
     Args:
         names: of at least two evaluators, or their directories.
-        path: the package's directory, replaced if it exists.
+        output: folder that the package goes into.
+        name: of the package, replaced if it exists.
         data: what they were trained on (`fit.training_data`); the mean is evaluated on its dev and test part.
         runtime: device of the evaluation.
 
     Raises:
-        ConfigError: fewer than two, or evaluators that differ in more than their weights, or in their data.
+        ConfigError: fewer than two, one twice, or evaluators that differ in more than their seeds; or the
+            package's place is taken by something else.
 
     Example:
-        >>> average(["mini-1", "mini-2"], Path("checkpoints/mini"), data)  # doctest: +SKIP
+        >>> average(["mini-1", "mini-2"], Path("checkpoints"), "mini", data)  # doctest: +SKIP
     """
+    path = package_path(output, name)
     if len(names) < 2:
         raise ConfigError(f"{len(names)} evaluators cannot be averaged; name two or more.")
-    check_writable(path / "manifest.json" if path.is_dir() else path)
-    folders = [find_evaluator(name) for name in names]
+    folders = [find_evaluator(each) for each in names]
     manifests = [check_package(folder) for folder in folders]
-    members = [Evaluator.load(str(folder)) for folder in folders]
+    digests = [manifest["files"]["model.safetensors"] for manifest in manifests]
+    if len(set(digests)) < len(digests):
+        raise ConfigError(f"{', '.join(names)}: the same weights are named twice; name each once.")
     fingerprint = data.fingerprint()
+    members = [Evaluator.load(str(folder), runtime=Runtime(device="cpu")) for folder in folders]
     first = members[0].model
-    for name, member, manifest in zip(names, members, manifests, strict=True):
-        for what, own, expected in (
-            ("set of heads", _heads(member.model), _heads(first)),
+    for each, member, manifest in zip(names, members, manifests, strict=True):
+        if not isinstance(manifest["seed"], int):
+            raise ConfigError(f"{each} is a mean already; name the evaluators that it was made of.")
+        own = manifest["data"]
+        if (own["train"]["sha256"], own.get("check_leakage", True)) != (
+            fingerprint["train"]["sha256"],
+            fingerprint["check_leakage"],
+        ):
+            raise ConfigError(
+                f"{each} was trained on other data than the configuration's; name the configuration, and the "
+                "options, that it was trained with."
+            )
+        for what, found, expected in (
+            ("heads", member.model.config.heads, first.config.heads),
             ("start", _start(manifest), _start(manifests[0])),
             ("architecture", _shapes(member.model), _shapes(first)),
-            ("training data", manifest["data"]["train"]["sha256"], fingerprint["train"]["sha256"]),
         ):
-            if own != expected:
+            if found != expected:
                 raise ConfigError(
-                    f"{name} cannot be averaged with {names[0]}: its {what} is another; average runs of one "
+                    f"{each} and {names[0]} cannot be averaged: they differ in their {what}; average runs of one "
                     "configuration that differ in their seed."
                 )
-    model = EvaluatorModel(first.config)
+    model = EvaluatorModel(copy.deepcopy(first.config))
     states = [member.model.state_dict() for member in members]
     model.load_state_dict(
         {key: torch.stack([state[key].double() for state in states]).mean(0) for key in states[0]}
     )
-    evaluator = Evaluator(float16_round_trip(model).eval(), members[0].tokenizer)
+    model = float16_round_trip(model).eval().to(torch_device(runtime))
+    evaluator = Evaluator(model, members[0].tokenizer)
     results = {
         part: evaluate(evaluator, data.load()[part], runtime=runtime) for part in ("dev", "test")
     }
     write_package(
         path,
-        model,
+        model.cpu(),
         evaluator.tokenizer,
-        configuration=read_text(folders[0] / "training.yaml"),
+        configuration=_shared(read_text(folders[0] / "training.yaml")),
         data=fingerprint,
         results=results,
         seed=[manifest["seed"] for manifest in manifests],
         encoder=manifests[0]["encoder"],
-        continued=manifests[0]["continued"],
+        continued=manifests[0].get("continued"),
         averaged=[
-            {"name": manifest["name"], "sha256": manifest["files"]["model.safetensors"]}
-            for manifest in manifests
+            {"name": manifest["name"], "sha256": digest}
+            for manifest, digest in zip(manifests, digests, strict=True)
         ],
     )
     return Result(path, results)
@@ -91,12 +115,16 @@ def average(
 
 def _start(manifest: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return which weights a run started from."""
-    return manifest["encoder"], manifest["continued"]
-
-
-def _heads(model: EvaluatorModel) -> dict[str, Any]:
-    return dict(model.config.heads)
+    return manifest["encoder"], manifest.get("continued")
 
 
 def _shapes(model: EvaluatorModel) -> dict[str, Any]:
     return {name: tensor.shape for name, tensor in model.state_dict().items()}
+
+
+def _shared(configuration: str) -> str:
+    """Return what a run's configuration shares with its other seeds: no name, no seed, no place."""
+    own = yaml.safe_load(configuration)
+    kept = {key: own[key] for key in ("model", "data", "trainer") if key in own}
+    kept.get("data", {}).pop("folder", None)
+    return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)

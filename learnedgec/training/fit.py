@@ -20,13 +20,17 @@ from pytorch_lightning.loggers import CSVLogger
 
 from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
 from learnedgec.evaluator import Evaluator
-from learnedgec.packages import is_package
 from learnedgec.runtime import Runtime
 from learnedgec.text import check_writable, read_json, write_json
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.package import continuation, float16_round_trip, write_package
+from learnedgec.training.package import (
+    continuation,
+    float16_round_trip,
+    package_path,
+    write_package,
+)
 
 __all__ = ["Result", "train", "training_data"]
 
@@ -68,8 +72,7 @@ class _Parser(LightningCLI):
                 "every_n_train_steps": 100,
                 "enable_version_counter": False,
             },
-            # Not strict: a run too short for an evaluation is refused below, in words of ours.
-            "early_stopping": {**choice, "patience": 3, "strict": False},
+            "early_stopping": {**choice, "patience": 3},
         }
         for group, values in defaults.items():
             parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
@@ -86,6 +89,11 @@ def _run_folder(runs: str, name: str) -> str:
 
 # In a run's folder: what its checkpoints belong to.
 _SETTINGS = "settings.json"
+
+_NOT_EVALUATED = (
+    "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
+    "validation on."
+)
 
 _TRAINER_DEFAULTS = {
     "accelerator": "auto",
@@ -164,17 +172,9 @@ def _fit(parsed: LightningCLI) -> Result | None:
     module: EvaluatorModule = parsed.model
     data: TrainingData = parsed.datamodule
     trainer: lightning.Trainer = parsed.trainer
-    if Path(config.name).name != config.name or config.name in ("", ".."):
-        raise ConfigError(f"name: {config.name!r} must be a plain name without slashes.")
+    package = package_path(Path(config.output), config.name)
     folder = Path(_run_folder(config.runs, config.name))
-    package = Path(config.output) / config.name
-    check_writable(package / "manifest.json" if package.is_dir() else package)
     check_writable(folder / "last.ckpt")
-    if package.is_file() or (package.is_dir() and not is_package(package)):
-        # What is there would be replaced.
-        raise ConfigError(
-            f"name: {package} exists and is no evaluator package; choose another name or output."
-        )
     if data.check_leakage and module.continued and not _checked(module.continued):
         raise LeakageError(
             f"model.encoder: {config.model.encoder} learned from text that was not checked against SEEDA, GJG15 and "
@@ -201,21 +201,26 @@ def _fit(parsed: LightningCLI) -> Result | None:
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
     trainer.loggers = loggers
-    trainer.fit(
-        module,
-        data,
-        ckpt_path=str(last) if config.resume and last.exists() else None,
-        weights_only=False,
-    )
+    try:
+        trainer.fit(
+            module,
+            data,
+            ckpt_path=str(last) if config.resume and last.exists() else None,
+            weights_only=False,
+        )
+    except RuntimeError as error:
+        # Either the key is none of dev's, or the run was too short for an evaluation.
+        if not str(error).startswith("Early stopping conditioned on metric"):
+            raise
+        if "dev/" in str(error).partition("use any of the following")[2]:
+            raise ConfigError(f"early_stopping.monitor: {error}") from None
+        raise ConfigError(_NOT_EVALUATED) from None
     if trainer.interrupted:
         raise KeyboardInterrupt
     if not trainer.is_global_zero:
         return None
     if not (folder / "best.ckpt").exists():
-        raise ConfigError(
-            "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
-            "validation on."
-        )
+        raise ConfigError(_NOT_EVALUATED)
     state = torch.load(folder / "best.ckpt", map_location="cpu", weights_only=False)
     module.load_state_dict(state["state_dict"])
     model = float16_round_trip(module.model).eval()
@@ -298,8 +303,6 @@ def _silence_advice() -> None:
         r"(?s).*(JsonargparseDeprecationWarning|was deprecated in v4\.).*",
         ".*does not have many workers.*",
         ".*Checkpoint directory .* exists and is not empty.*",
-        ".*Early stopping conditioned on metric.*",
-        ".*could not find the monitored key.*",
         ".*The number of training batches .* is smaller than the logging interval.*",
         ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",
     ):

@@ -15,13 +15,32 @@ import torch
 from learnedgec._version import __version__
 from learnedgec.catalog.files import DATASETS
 from learnedgec.encoding import quiet_transformers
+from learnedgec.errors import ConfigError
 from learnedgec.evaluator import EvaluatorModel
-from learnedgec.packages import MANIFEST
-from learnedgec.text import atomic_path
+from learnedgec.packages import MANIFEST, is_package
+from learnedgec.text import atomic_path, check_writable
 
-__all__ = ["continuation", "float16_round_trip", "write_package"]
+__all__ = ["continuation", "float16_round_trip", "package_path", "write_package"]
 
 _VERSIONED = ("torch", "transformers", "pytorch-lightning", "tokenizers", "numpy", "datasets")
+
+
+def package_path(output: Path, name: str) -> Path:
+    """Return where a package of this name goes, if it can go there.
+
+    Raises:
+        ConfigError: the name is none, or what is there is no package and would be replaced.
+        OutputError: it cannot be written.
+    """
+    if Path(name).name != name or name in ("", ".."):
+        raise ConfigError(f"name: {name!r} must be a plain name without slashes.")
+    path = output / name
+    check_writable(path / MANIFEST if path.is_dir() else path)
+    if path.is_file() or (path.is_dir() and not is_package(path)):
+        raise ConfigError(
+            f"name: {path} exists and is no evaluator package; choose another name or output."
+        )
+    return path
 
 
 def write_package(

@@ -46,7 +46,8 @@ def test_the_mean_has_the_mean_weights_and_says_of_what(tmp_path: Path, tiny_enc
         for seed in (1, 2)
     ]
     data = training_data(words(tmp_path, tiny_encoder, "mean"))
-    result = average(names, tmp_path / "checkpoints" / "mean", data)
+    output = tmp_path / "checkpoints"
+    result = average(names, output, "mean", data)
     first, second, mean = (
         Evaluator.load(str(name)).model.state_dict() for name in (*names, result.package)
     )
@@ -62,12 +63,35 @@ def test_the_mean_has_the_mean_weights_and_says_of_what(tmp_path: Path, tiny_enc
     assert "- Mean of the weights of `seed-1` (" in card
     assert "- Seed: 1, 2\n" in card
 
+    configuration = (result.package / "training.yaml").read_text()
+    assert "learning_rate: 0.005" in configuration
+    assert str(output) not in configuration
+
     # From another start there is nothing to average.
     elsewhere = [*words(tmp_path, tiny_encoder, "other"), "--model.encoder", names[0]]
-    with pytest.raises(ConfigError, match="its start is another"):
-        average([names[0], trained(elsewhere)], tmp_path / "checkpoints" / "mean", data)
+    with pytest.raises(ConfigError, match="they differ in their start"):
+        average([names[0], trained(elsewhere)], output, "mean", data)
     others = training_data([*words(tmp_path, tiny_encoder, "mean"), "--data.split_seed", "5"])
-    with pytest.raises(ConfigError, match="its training data is another"):
-        average(names, tmp_path / "checkpoints" / "mean", others)
+    with pytest.raises(ConfigError, match="trained on other data than the configuration's"):
+        average(names, output, "mean", others)
+    unchecked = [*words(tmp_path, tiny_encoder, "mean"), "--data.check_leakage", "false"]
+    with pytest.raises(ConfigError, match="trained on other data than the configuration's"):
+        average(names, output, "mean", training_data(unchecked))
     with pytest.raises(ConfigError, match="name two or more"):
-        average(names[:1], tmp_path / "checkpoints" / "mean", data)
+        average(names[:1], output, "mean", data)
+    with pytest.raises(ConfigError, match="named twice"):
+        average([names[0], names[0]], output, "mean", data)
+    with pytest.raises(ConfigError, match="is a mean already"):
+        average([names[0], str(result.package)], output, "mean", data)
+
+
+def test_nothing_but_a_package_is_replaced(tmp_path: Path, tiny_encoder: Path) -> None:
+    data = training_data(words(tmp_path, tiny_encoder, "mean"))
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "thesis.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="exists and is no evaluator package"):
+        average(["a", "b"], tmp_path, "own", data)
+    for name in ("", "..", "a/b"):
+        with pytest.raises(ConfigError, match="must be a plain name"):
+            average(["a", "b"], tmp_path / "own", name, data)
+    assert (tmp_path / "own" / "thesis.txt").read_text() == "mine"

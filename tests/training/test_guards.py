@@ -110,6 +110,11 @@ def test_training_that_never_evaluates_is_refused(words: list[str], limit: str) 
         train([*words, f"--trainer.{limit}"], progress=False)
 
 
+def test_an_unknown_figure_to_stop_by_is_named(words: list[str]) -> None:
+    with pytest.raises(ConfigError, match=r"early_stopping\.monitor: .*dev/flency"):
+        train([*words, "--early_stopping.monitor", "dev/flency/pearson"], progress=False)
+
+
 def test_equal_sides_are_no_pair(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     write_ranked_pairs(path, [RankedPair("s", "b", "w"), RankedPair("s", "b", "b")])
