@@ -5,7 +5,7 @@
 #   scripts/train_released.sh [OUTPUT]
 #
 # What is done is not repeated and what was interrupted goes on: after a stop, start it again. WORK is the
-# directory for what lies between the steps; PARALLEL=1 runs the three seeds at once.
+# directory for what lies between the steps.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="${VENV:-.venv}/bin:$PATH"
@@ -23,15 +23,8 @@ run() { # NAME [OPTION…]
 mkdir -p "$LEARNEDGEC_EVALUATORS"
 # The study's candidate of this name, so that WORK=runs/study shares it.
 run clean-seed-1 --config configs/released/study/base.yaml --config configs/released/study/clean.yaml
-processes=()
 for seed in 1 2 3; do
-    if [ -n "${PARALLEL:-}" ]; then
-        run "joint-mini-$seed" --config configs/released/joint-mini.yaml --seed_everything "$seed" &
-        processes+=($!)
-    else
-        run "joint-mini-$seed" --config configs/released/joint-mini.yaml --seed_everything "$seed"
-    fi
+    run "joint-mini-$seed" --config configs/released/joint-mini.yaml --seed_everything "$seed"
 done
-for process in ${processes[@]+"${processes[@]}"}; do wait "$process"; done
 python scripts/average_evaluators.py joint-mini-1 joint-mini-2 joint-mini-3 --name joint-mini \
     --config configs/released/joint-mini.yaml --runs "$WORK/runs" --output "$OUTPUT"

@@ -44,15 +44,15 @@ class TrainingData(lightning.LightningDataModule):
         ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), files or folders; heads
             learn the dimension that bears their name.
         auxiliary: further rated datasets that are trained on whole, never selected or tested on;
-            sentences that the dev or test part holds are left out of them.
+            sentences, and outputs for sources, that the dev or test part holds are left out of them.
         pairs: head -> what makes the ranked pairs that it learns from; see `learnedgec.training.pairs`.
         cases: head -> parts of RobustGEC, or files of that kind, on which the head's preference for the
             correction shall not depend on the context (`model.consistency`); a head that ranks learns in
             each context that the correction is better.
         variants: how many variants of each case to train on, drawn by `split_seed`; all by default.
         split: how to divide the data into train, dev and test; see `split_examples`. Rated datasets are
-            divided one after the other, then pairs and cases together; a group that was divided
-            before stays on its side.
+            divided one after the other, then pairs and cases together; a group or source that
+            was divided before stays on its side.
         split_seed: seed of the division, apart from the training seed.
         batch_size: examples per step and device; a ranked pair is one example.
         evaluation_batch_size: examples per step in development.
@@ -117,7 +117,7 @@ class TrainingData(lightning.LightningDataModule):
                     found = split_examples(examples, self.split, self.split_seed, placed)
                     for part, rows in found.items():
                         parts[part] += rows
-                        placed |= {example.group: part for example in rows}
+                        placed |= {side: part for example in rows for side in example.sides}
             held_out = {
                 hypothesis
                 for part in ("dev", "test")
@@ -126,7 +126,10 @@ class TrainingData(lightning.LightningDataModule):
             }
             for name in self.auxiliary:
                 parts["train"] += [
-                    example for example in self._rated(name) if example.texts[0][1] not in held_out
+                    example
+                    for example in self._rated(name)
+                    if example.texts[0][1] not in held_out
+                    and not any(placed.get(side, "train") != "train" for side in example.sides)
                 ]
             self.parts = parts
         return self.parts

@@ -48,6 +48,11 @@ class Example:
     group: str = ""
 
     @property
+    def sides(self) -> set[str]:
+        """Its group and its sources: what must not be on two sides of a split."""
+        return {name for name in (self.group, *(source for source, _ in self.texts)) if name}
+
+    @property
     def heads(self) -> set[str]:
         """The heads that learn from this."""
         return {*self.values, *self.ranked, *self.consistent}
@@ -129,13 +134,13 @@ def split_examples(
     """Divide examples into train, dev and test, 8:1:1.
 
     Args:
-        examples: of at least three groups that are not placed yet.
+        examples: of at least three groups. Beside groups that are placed, one or two others are for training.
         split: `by-source` keeps a group on one side, the honest default; `paper-random` deals single
             examples out at random as Yoshimura et al. (2020) did (3,376, 422 and 423 of TMU-GFM's
             4,221), so that outputs for one source fall on both sides. For comparison only.
         seed: of the shuffle; the same seed gives the same split.
-        placed: group -> part of groups that were divided before, which stay there; not for single
-            examples dealt out at random.
+        placed: group or source -> part of what was divided before; groups that share one go there. Not for
+            single examples dealt out at random.
     """
     units: list[list[Example]]
     before: dict[str, list[Example]] = {part: [] for part in PARTS}
@@ -144,13 +149,14 @@ def split_examples(
     else:
         groups: dict[str, list[Example]] = {}
         for example in examples:
-            if placed and example.group in placed:
-                before[placed[example.group]].append(example)
-            else:
-                groups.setdefault(example.group, []).append(example)
+            groups.setdefault(example.group, []).append(example)
+        places = placed or {}
+        for group in list(groups):
+            known = [places[side] for row in groups[group] for side in row.sides if side in places]
+            if known:
+                before[known[0]] += groups.pop(group)
         units = list(groups.values())
         if placed and len(units) < len(PARTS):
-            # Too few to divide, beside others that are: they are for training.
             before["train"] += [example for unit in units for example in unit]
             return before
     random.Random(seed).shuffle(units)

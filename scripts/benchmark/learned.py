@@ -118,7 +118,12 @@ class PackagedClassifier:
             def __init__(self) -> None:
                 super().__init__()
                 self.encoder = encoder.eval()
-                self.device = torch.device("cpu")
+                self.register_buffer("weight", weight)
+                self.register_buffer("bias", bias)
+
+            @property
+            def device(self) -> torch.device:
+                return torch.device(next(self.encoder.parameters()).device)
 
             def forward(
                 self, input_ids: Any, attention_mask: Any, token_type_ids: Any = None
@@ -126,7 +131,7 @@ class PackagedClassifier:
                 states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
                 mask = attention_mask.unsqueeze(-1)
                 pooled = (states * mask).sum(1) / mask.sum(1)
-                return SimpleNamespace(logits=(pooled @ weight.T + bias) * scale + offset)
+                return SimpleNamespace(logits=(pooled @ self.weight.T + self.bias) * scale + offset)
 
         return Classifier()
 
@@ -236,7 +241,7 @@ def main() -> None:
 
     from learnedgec.benchmarks import load_benchmark
     from learnedgec.encoding import locate
-    from learnedgec.packages import find_evaluator
+    from learnedgec.packages import check_package, find_evaluator
 
     benchmark = load_benchmark("gjg15").select(
         list(load_benchmark("gjg15").systems)[: options.systems],
@@ -258,9 +263,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         names = ("grammaticality", "fluency", "meaning", "quality")
         if options.package:
+            package = find_evaluator(options.package).resolve()
+            if missing := set(names) - set(check_package(package)["heads"]):
+                raise SystemExit(f"{package} lacks the heads {', '.join(sorted(missing))}.")
             models = {name: str(Path(folder) / name) for name in names}
             for link in models.values():
-                Path(link).symlink_to(find_evaluator(options.package).resolve())
+                Path(link).symlink_to(package)
         else:
             models = {
                 name: save_classifier(options.encoder, Path(folder) / name, seed)

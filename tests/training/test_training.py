@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -163,11 +164,18 @@ def test_split_by_source_keeps_groups_together() -> None:
 
 def test_groups_that_were_divided_before_stay_on_their_side() -> None:
     first = split_examples([example(number) for number in range(400)], "by-source")
-    placed = {row.group: part for part, rows in first.items() for row in rows}
+    placed = {side: part for part, rows in first.items() for row in rows for side in row.sides}
     parts = split_examples([example(number) for number in range(600)], "by-source", placed=placed)
     for part, rows in first.items():
         assert {row.group for row in parts[part]} & placed.keys() == {row.group for row in rows}
     assert [len(rows) for rows in parts.values()] == [480, 60, 60]
+    # Groups of other names stay on the side of their sources.
+    essay = [replace(row, group=f"essay {row.group}") for row in first["dev"]]
+    assert split_examples(essay, "by-source", placed=placed) == {
+        "train": [],
+        "dev": essay,
+        "test": [],
+    }
     # Two groups cannot be divided; they are for training.
     few = split_examples([example(number) for number in range(408)], "by-source", placed=placed)
     assert [len(rows) for rows in few.values()] == [328, 40, 40]
