@@ -28,6 +28,7 @@ __all__ = [
     "find_evaluator",
     "is_evaluator",
     "is_package",
+    "learned_from",
     "list_evaluators",
     "shelves",
 ]
@@ -73,6 +74,13 @@ def check_package(path: Path) -> dict[str, Any]:
                 f"{expected[:12]}…; {again}."
             )
     return manifest
+
+
+def learned_from(name: str) -> tuple[str, ...]:
+    """Return the datasets that an evaluator, and what it was continued from, has learned from."""
+    manifest = check_package(find_evaluator(name))
+    earlier = manifest.get("continued") or {"datasets": []}
+    return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
 
 
 def shelves() -> list[Path]:

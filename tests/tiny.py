@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -84,7 +84,11 @@ def save_regressor(folder: Path, seed: int = 0) -> Path:
 
 
 def save_evaluator(
-    folder: Path, seed: int = 0, heads: Mapping[str, Head] = SOME_HEADS, encoder: str = "tiny"
+    folder: Path,
+    seed: int = 0,
+    heads: Mapping[str, Head] = SOME_HEADS,
+    encoder: str = "tiny",
+    datasets: Sequence[str] = ("none",),
 ) -> Path:
     """Write an evaluator package with random weights, SOME's three heads unless told."""
     torch.manual_seed(seed)
@@ -98,7 +102,13 @@ def save_evaluator(
         float16_round_trip(model),
         made,
         configuration="name: tiny\n",
-        data={"datasets": ["none"], "ratings": ["none"], "auxiliary": [], "pairs": {}, "cases": {}}
+        data={
+            "datasets": list(datasets),
+            "ratings": ["none"],
+            "auxiliary": [],
+            "pairs": {},
+            "cases": {},
+        }
         | {"split": "by-source", "split_seed": 0, "check_leakage": True}
         | dict.fromkeys(("train", "dev", "test"), part),
         results={},

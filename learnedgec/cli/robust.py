@@ -10,6 +10,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
+from learnedgec.benchmarks.contamination import contamination
 from learnedgec.catalog.cases import CASES, Case, load_cases, read_cases, write_cases
 from learnedgec.catalog.outputs import load_outputs
 from learnedgec.catalog.parallel import load_parallel
@@ -168,6 +169,10 @@ def _robustness(options: Namespace) -> None:
                 _plotted(plot_systems(chosen, options.plot))
         return
     metrics = read_metrics(options)
+    if not options.quiet:
+        for name in _expanded(options.case):
+            for message in (text for each in metrics for text in contamination(each, name)):
+                notice(f"{name}: {message}")
     found = evaluate_preferences(parts, metrics, **settings, runtime=runtime)
     _report(options, found, _preference_row, _preference_variants)
     if options.plot:
@@ -176,11 +181,16 @@ def _robustness(options: Namespace) -> None:
         _plotted(plot_preferences(found, options.plot))
 
 
+def _expanded(names: Sequence[str]) -> list[str]:
+    """Return the names, `robustgec` as its parts."""
+    expanded = [CASES if name == "robustgec" else (name,) for name in names]
+    return list(chain.from_iterable(expanded))
+
+
 def _read_parts(names: Sequence[str]) -> dict[str, list[Case]]:
     """Return sets of cases by name."""
     parts: dict[str, list[Case]] = {}
-    expanded = [CASES if name == "robustgec" else (name,) for name in names]
-    for name in chain.from_iterable(expanded):
+    for name in _expanded(names):
         if name in CASES:
             label, cases = name.partition(":")[2], load_cases(name)
         elif name == "sample":

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.benchmarks.base import Benchmark, Comparisons
+from learnedgec.benchmarks.contamination import contamination
 from learnedgec.errors import InputError
 from learnedgec.meta.agreement import (
     Agreement,
@@ -269,7 +270,12 @@ def evaluate(
         metrics=tuple(entry for entry, _ in found),
         tests=tuple(_tests(shared, tested)) if tests else (),
         protocol=protocol,
-        notices=benchmark.notices,
+        notices=(
+            *benchmark.notices,
+            *dict.fromkeys(
+                text for metric in metrics for text in contamination(metric, benchmark.name)
+            ),
+        ),
     )
 
 

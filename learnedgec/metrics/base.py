@@ -168,6 +168,10 @@ class Metric(ABC):
         """Return what else the score depends on: checkpoint, encoder, annotator, precision, order."""
         return {}
 
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the names of the evaluator packages that it scores with."""
+        return ()
+
     @classmethod
     def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields' values that the keywords of a name stand for: here the same.

@@ -184,6 +184,11 @@ class Ensemble(Metric):
         labels = [metric.label for metric in self.metrics]
         return dict(zip(labels, self._sentences(statistics), strict=True))
 
+    def evaluators(self) -> tuple[str, ...]:
+        """Return those of the members."""
+        names = (name for metric in self.metrics for name in metric.evaluators())
+        return tuple(dict.fromkeys(names))
+
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what the members depend on, under names that start with `k:`."""
         return {

@@ -116,6 +116,11 @@ class Some(Metric):
         """Return each dimension."""
         return {dimension: statistics[dimension] for dimension in DIMENSIONS}
 
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the packages in use."""
+        names = dict.fromkeys(getattr(self, each) or self.model for each in DIMENSIONS)
+        return tuple(name for name in names if is_evaluator(name))
+
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 of each model in use, and the precision."""
         digests = []
@@ -210,6 +215,10 @@ class Impara(Metric):
         """Return the bare quality and the similarity."""
         return {name: statistics[name] for name in ("quality", "similarity")}
 
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the package of the quality estimator, if it is one."""
+        return (self.quality,) if is_evaluator(self.quality) else ()
+
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of both models' weights, which encoder it is, and the precision."""
         encoder = self._encoder()
@@ -274,6 +283,10 @@ class Preference(Metric):
         """Return the preference."""
         scores: Floats = statistics["preference"]
         return scores
+
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the package."""
+        return (self.model,)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of the weights, and the precision."""

@@ -23,6 +23,7 @@ import optuna
 from learnedgec import cache
 from learnedgec._version import __version__
 from learnedgec.benchmarks.base import Benchmark
+from learnedgec.benchmarks.contamination import contamination
 from learnedgec.errors import ConfigError, InputError, LeakageError
 from learnedgec.meta.evaluation import benchmark_statistics
 from learnedgec.meta.significance import interval
@@ -350,7 +351,7 @@ def tune(
         trials=tuple(trials),
         folds=tuple(_folds(trials_of, goal, ranges, plan)),
         benchmark=benchmark.name,
-        notices=benchmark.notices,
+        notices=(*benchmark.notices, *contamination(metric, benchmark.name)),
         parts=tuple(metric.sentence_details(trials_of.statistics(metric)[0])),
         human=goal.human_on(benchmark),
         goal=goal,
