@@ -1,0 +1,60 @@
+"""The evaluator that comes along: what it scores, what it says of itself, how large it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from embedded import SAMPLE_FOLDER
+
+from learnedgec import load_metric
+from learnedgec.packages import check_package
+from learnedgec.text import read_lines, read_text
+
+CHECKPOINTS = Path(__file__).parents[1] / "checkpoints"
+PACKAGE = CHECKPOINTS / "joint-mini"
+METRICS = ("some", "impara", "preference")
+# Scores of the sample's systems; a change moves users' scores and belongs into the changelog.
+SCORES = {
+    "some": {"careful": 0.742908, "eager": 0.761639, "strong": 0.761884, "weak": 0.718266},
+    "impara": {"careful": 0.882481, "eager": 0.520503, "strong": 0.954064, "weak": 0.688377},
+    "preference": {"careful": 0.313648, "eager": 0.467765, "strong": 0.526600, "weak": -0.091189},
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_scores_of_the_sample_stay(name: str) -> None:
+    sources = read_lines(SAMPLE_FOLDER / "source.txt")
+    systems = {
+        system: read_lines(SAMPLE_FOLDER / "systems" / f"{system}.txt") for system in SCORES[name]
+    }
+    scores = load_metric(name).score_systems(sources, systems)
+    for system, expected in SCORES[name].items():
+        assert scores[system].value == pytest.approx(expected, abs=1e-4)
+    digest = check_package(PACKAGE)["files"]["model.safetensors"][:12]
+    assert "='joint-mini'" in scores["strong"].signature
+    assert f"sha256:{digest}" in scores["strong"].signature
+
+
+def test_manifest_and_card_say_what_it_is() -> None:
+    manifest = check_package(PACKAGE)
+    assert manifest["data"]["check_leakage"]
+    assert set(manifest["heads"]) >= {
+        "grammaticality",
+        "fluency",
+        "meaning",
+        "quality",
+        "preference",
+    }
+    datasets = {*manifest["data"]["datasets"], *manifest["continued"]["datasets"]}
+    assert not [name for name in datasets if "conll14" in name or name in ("seeda", "gjg15")]
+    assert len(manifest["averaged"]) == len(manifest["seed"]) == 3
+    card = read_text(PACKAGE / "README.md")
+    for metric in ("some(model=", "impara(quality=", "preference(model="):
+        assert f"{metric}'joint-mini')" in card
+    assert "is above 0.9 (`threshold`)" in card
+
+
+def test_a_clone_stays_small() -> None:
+    released = [*(CHECKPOINTS / "en-ewt-sm").rglob("*"), *PACKAGE.rglob("*")]
+    assert sum(file.stat().st_size for file in released if file.is_file()) < 56e6
