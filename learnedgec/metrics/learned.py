@@ -148,8 +148,9 @@ class Impara(Metric):
     rejected hypothesis still gets 0, as in the authors' code, which is no longer the lowest score.
 
     Attributes:
-        quality: an evaluator package with the head `quality`, such as the released `joint-mini`, or a directory or hub id with a sequence
-            classifier of one label (the layout of `gotutiyan/IMPARA-QE`), read at up to 128 tokens.
+        quality: an evaluator package with the head `quality`, such as the released `joint-mini`, or a
+            directory or hub id with a sequence classifier of one label (the layout of `gotutiyan/IMPARA-QE`),
+            read at up to 128 tokens.
         similarity: the encoder for the similarity, not fine-tuned, or `embeddings`: the package's own,
             which takes neither another model nor a pass through one. By default `embeddings` for a
             package, and `bert-base-cased`, the paper's, beside a sequence classifier.
