@@ -208,6 +208,11 @@ def _fit(parsed: LightningCLI) -> Result | None:
             ckpt_path=str(last) if config.resume and last.exists() else None,
             weights_only=False,
         )
+    except SystemExit:
+        # How Lightning ends after Ctrl-C; who called decides what is said and returned.
+        if trainer.interrupted:
+            raise KeyboardInterrupt from None
+        raise
     except RuntimeError as error:
         # Either the key is none of dev's, or the run was too short for an evaluation.
         if not str(error).startswith("Early stopping conditioned on metric"):

@@ -240,3 +240,14 @@ def test_what_was_not_checked_for_leaks_cannot_be_continued_unnoticed(
     with pytest.raises(LeakageError, match="was not checked against SEEDA"):
         train(again, progress=False)
     assert train([*again, "--data.check_leakage", "false"], progress=False) is not None
+
+
+def test_an_interruption_is_one_for_the_caller(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EvaluatorModule, "training_step", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        train(words, progress=False)
