@@ -140,6 +140,10 @@ METRICS: dict[str, Entry] = {
         "learnedgec.metrics.language_model:Scribendi",
         "is the correction more probable than the source, and close to it",
     ),
+    "likelihood": Entry(
+        "learnedgec.metrics.language_model:Likelihood",
+        "how probable a language model finds the sentence, per character",
+    ),
     "asano": Entry(
         "learnedgec.metrics.language_model:Asano",
         "grammaticality, fluency and meaning by counts and a language model",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -196,6 +198,11 @@ class TrainingData(lightning.LightningDataModule):
             found[head] = (float(np.mean(values)), float(np.std(values)) or 1.0)
         return found
 
+    def margin_scale(self, head: str) -> float:
+        """Return the root mean square of the margins of a head's training pairs, 1 where all are 0."""
+        margins = [example.margin for example in self.load()["train"] if head in example.ranked]
+        return math.sqrt(fmean(margin**2 for margin in margins)) or 1.0 if margins else 1.0
+
     def tells_wrong_words(self, head: str) -> bool:
         """Return whether a training pair of the head says what is correct."""
         return any(example.correct and head in example.ranked for example in self.load()["train"])
@@ -316,6 +323,7 @@ class TrainingData(lightning.LightningDataModule):
                 example.values.get(head, float("nan")) for example in examples
             ]
         columns["ranked"] = [list(example.ranked) for example in examples]
+        columns["margin"] = [example.margin for example in examples]
         columns["consistent"] = [list(example.consistent) for example in examples]
         return Dataset.from_dict({**columns, "length": lengths.tolist()})
 
@@ -342,7 +350,7 @@ class TrainingData(lightning.LightningDataModule):
         """Return a batch of M texts for each input.
 
         `inputs`: padded texts by input. By head: `targets` (M,), NaN where unrated; `ranked` (P, 2), where
-        the better and the worse text of each pair are; `consistent` (C, 4), likewise the texts of each
+        the better and the worse text of each pair are, and `margins` (P,), by how much; `consistent` (C, 4), likewise the texts of each
         case; of heads that detect, `wrong` (M, T), 1 for a token of a wrong word, NaN where unknown.
         """
         inputs: dict[str, Batch] = {}
@@ -360,7 +368,7 @@ class TrainingData(lightning.LightningDataModule):
                 }
                 inputs[kind] = pad(self.tokenizer, encoded, range(sizes[kind]))
         batch: dict[str, Any] = {"inputs": inputs, "targets": {}, "ranked": {}, "consistent": {}}
-        batch["wrong"] = {}
+        batch |= {"margins": {}, "wrong": {}}
         for head, kind in self.inputs.items():
             targets = torch.full((sizes[kind],), float("nan"))
             places: dict[str, list[list[int]]] = {"ranked": [], "consistent": []}
@@ -380,6 +388,8 @@ class TrainingData(lightning.LightningDataModule):
                             wrong[place, : len(labels)] = torch.tensor(labels, dtype=torch.float32)
                 batch["wrong"][head] = wrong
             batch["ranked"][head] = torch.tensor(places["ranked"], dtype=torch.long).view(-1, 2)
+            margins = [row["margin"] for row in rows if head in row["ranked"]]
+            batch["margins"][head] = torch.tensor(margins, dtype=torch.float32)
             batch["consistent"][head] = torch.tensor(places["consistent"], dtype=torch.long).view(
                 -1, 4
             )

@@ -36,6 +36,7 @@ class Example:
         values: rating of text 0 by head.
         ranked: heads that shall value text 0 above text 1.
         consistent: heads whose preference between texts 0 and 1 shall be that between 2 and 3.
+        margin: by how much text 0 is ahead of text 1, for heads that learn differences.
         correct: what the texts should have become, for heads that detect wrong words; empty where unknown.
         group: examples of one group belong on one side of a split.
     """
@@ -44,6 +45,7 @@ class Example:
     values: Mapping[str, float] = field(default_factory=dict)
     ranked: tuple[str, ...] = ()
     consistent: tuple[str, ...] = ()
+    margin: float = 0.0
     correct: str = ""
     group: str = ""
 
@@ -81,6 +83,7 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
         Example(
             ((pair.source, pair.better), (pair.source, pair.worse)),
             ranked=tuple(heads),
+            margin=pair.margin,
             correct=pair.correct,
             group=pair.group or pair.source,
         )

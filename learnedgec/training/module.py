@@ -21,7 +21,7 @@ from learnedgec.packages import check_package, find_evaluator, is_evaluator
 __all__ = ["EvaluatorModule", "HeadOptions"]
 
 
-Objective = Literal["regression", "sigmoid", "logistic", "detection"]
+Objective = Literal["regression", "sigmoid", "logistic", "difference", "detection"]
 
 
 @dataclass
@@ -30,8 +30,9 @@ class HeadOptions:
 
     Attributes:
         input: what it reads: the `hypothesis` alone or the `pair` (source, hypothesis).
-        objective: `regression` on ratings; ranking: `sigmoid` (IMPARA's loss) or `logistic`; or
-            `detection` of the wrong words in ranked pairs.
+        objective: `regression` on ratings; on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which ask
+            for the order alone, or `difference`, which asks for their margins as well; or `detection` of the
+            wrong words in ranked pairs.
         margin: by how much the better text of a ranked pair shall be ahead, in the head's units.
         weight: of its loss in the sum.
     """
@@ -62,6 +63,8 @@ class EvaluatorModule(lightning.LightningModule):
       the worse text of a ranked pair (Maeda et al. 2022, equation 2, with margin 0);
     - `logistic`: the mean of log(1 + exp(low − high + margin)), which is cross entropy: the
       likelihood of the Bradley-Terry model;
+    - `difference`: the mean of ((high − low − m)/s)², where m is the pair's own margin and s the root mean square
+      of all margins that the head is trained on; so it speaks in their units;
     - `detection`: the mean binary cross entropy of each token being part of a wrong word, in the texts of ranked
       pairs that say what is correct. The head's value is the log-probability that no token is wrong,
       so that it ranks as well.
@@ -183,6 +186,9 @@ class EvaluatorModule(lightning.LightningModule):
         rated = [name for name, options in self.head_options.items() if not options.ranks]
         for name, (mean, deviation) in data.target_statistics(rated).items():
             self.model.config.heads[name] |= {"offset": mean, "scale": deviation}
+        for name in self.head_options:
+            if self.head_options[name].objective == "difference":
+                self.model.config.heads[name] |= {"offset": 0.0, "scale": data.margin_scale(name)}
         for name in set(self.head_options) - set(rated):
             if not data.pairs.get(name):
                 raise ConfigError(
@@ -243,6 +249,10 @@ class EvaluatorModule(lightning.LightningModule):
             known = ~wrong.isnan()
             logits = values[known].float()
             terms = binary_cross_entropy_with_logits(logits, wrong[known], reduction="none")
+        elif options.objective == "difference":
+            high, low = values[batch["ranked"][name]].float().unbind(dim=1)
+            error = high - low - batch["margins"][name]
+            terms = (error / self.model.config.head(name).scale).square()
         elif options.ranks:
             pairs = torch.cat((batch["ranked"][name], batch["consistent"][name].view(-1, 2)))
             high, low = values[pairs].float().unbind(dim=1)

@@ -54,6 +54,7 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
     },
     "gotoscorer": lambda request: {"weights": str(request.getfixturevalue("difficulties"))},
     "scribendi": lambda request: {"model": str(request.getfixturevalue("tiny_causal"))},
+    "likelihood": lambda request: {"model": str(request.getfixturevalue("tiny_causal"))},
     "asano": lambda request: {
         "model": str(request.getfixturevalue("tiny_causal")),
         "ratings": str(request.getfixturevalue("sample").folder),

@@ -17,7 +17,9 @@ from learnedgec.errors import InputError, ParameterError
 from learnedgec.metrics import language_model
 from learnedgec.metrics.language_model import (
     Asano,
+    Likelihood,
     Scribendi,
+    as_written,
     indel_ratio,
     token_scores,
     token_sort_ratio,
@@ -109,6 +111,45 @@ def test_scribendi_sums_resamples(tiny_causal: Path, sample: Sample) -> None:
     assert metric.aggregate_many(statistics, samples) == pytest.approx(expected)
     strict = Scribendi(model=str(tiny_causal), threshold=1.0)
     assert strict.aggregate(statistics) < metric.aggregate(statistics)
+
+
+def test_likelihood_equals_its_definition(tiny_causal: Path, sample: Sample) -> None:
+    hypotheses = [*sample.systems["eager"][:20], ""]
+    model, tokenizer = load(tiny_causal)
+    logs = [literal_logs(model, tokenizer, text) for text in hypotheses]
+    totals = [sum(row) if row else -math.log(model.config.vocab_size) for row in logs]
+    counts = {
+        "sentence": [1] * len(logs),
+        "character": [len(text) for text in hypotheses],
+        "token": [len(row) for row in logs],
+        "word": [len(text.split()) for text in hypotheses],
+    }
+    for per, numbers in counts.items():
+        metric = Likelihood(str(tiny_causal), per, written=False)  # type: ignore[arg-type]
+        score = metric.score(hypotheses, hypotheses)
+        expected = [total / max(n, 1) for total, n in zip(totals, numbers, strict=True)]
+        assert score.sentences == pytest.approx(expected, rel=1e-4)
+        assert score.value == pytest.approx(np.mean(expected), rel=1e-4)
+    written = Likelihood(str(tiny_causal)).score(hypotheses, hypotheses)
+    plain = [as_written(text) for text in hypotheses]
+    again = Likelihood(str(tiny_causal), written=False).score(plain, plain)
+    assert written.sentences == pytest.approx(again.sentences)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He goes , she does n't .", "He goes, she doesn't."),
+        ("`` Why ? '' he said", '"Why?" he said'),
+        ('" Yes " and " no "', '"Yes" and "no"'),
+        ("It costs $ 5 ( or 6 ) .", "It costs $5 (or 6)."),
+        ("the dogs ' tails and John 's", "the dogs' tails and John's"),
+        ("an n of 3 : fine ...", "an n of 3: fine..."),
+        ("", ""),
+    ],
+)
+def test_text_as_people_write_it(text: str, expected: str) -> None:
+    assert as_written(text) == expected
 
 
 def test_long_texts_are_read_in_overlapping_windows(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from learnedgec.training.pairs.base import (
 from learnedgec.training.pairs.corruption import CorruptedPairs
 from learnedgec.training.pairs.impact import ImpactPairs
 from learnedgec.training.pairs.rated import RatedPairs
+from learnedgec.training.pairs.taught import TaughtPairs
 
 __all__ = [
     "CorruptedPairs",
@@ -28,6 +29,7 @@ __all__ = [
     "PairSource",
     "RankedPair",
     "RatedPairs",
+    "TaughtPairs",
     "read_ranked_pairs",
     "write_ranked_pairs",
 ]
