@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ __all__ = [
     "learned_from",
     "list_evaluators",
     "shelves",
+    "was_checked",
 ]
 
 MANIFEST = "manifest.json"
@@ -74,6 +76,11 @@ def check_package(path: Path) -> dict[str, Any]:
                 f"{expected[:12]}…; {again}."
             )
     return manifest
+
+
+def was_checked(manifest: Mapping[str, Any]) -> bool:
+    """Return whether what an evaluator learned from was checked for text of the benchmarks."""
+    return bool(manifest["data"].get("check_leakage", True))
 
 
 def learned_from(name: str) -> tuple[str, ...]:

@@ -49,8 +49,8 @@ class TrainingData(lightning.LightningDataModule):
             sentences, and outputs for sources, that the dev or test part holds are left out of them.
         pairs: head -> what makes the ranked pairs that it learns from; see `learnedgec.training.pairs`.
         cases: head -> parts of RobustGEC, or files of that kind, on which the head's preference for the
-            correction shall not depend on the context (`model.consistency`); a head that ranks learns in
-            each context that the correction is better.
+            correction shall not depend on the context (`model.consistency`); a head that learns the order
+            of pairs learns in each context that the correction is better.
         variants: how many variants of each case to train on, drawn by `split_seed`; all by default.
         split: how to divide the data into train, dev and test; see `split_examples`. Rated datasets are
             divided one after the other, then pairs and cases together; a group or source that

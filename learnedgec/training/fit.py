@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from pytorch_lightning.loggers import CSVLogger
 
 from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
 from learnedgec.evaluator import Evaluator
+from learnedgec.packages import was_checked
 from learnedgec.runtime import Runtime
 from learnedgec.text import check_writable, read_json, write_json
 from learnedgec.training.data import TrainingData
@@ -175,7 +176,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
     package = package_path(Path(config.output), config.name)
     folder = Path(_run_folder(config.runs, config.name))
     check_writable(folder / "last.ckpt")
-    if data.check_leakage and module.continued and not _checked(module.continued):
+    if data.check_leakage and module.continued and not was_checked(module.continued):
         raise LeakageError(
             f"model.encoder: {config.model.encoder} learned from text that was not checked against SEEDA, GJG15 and "
             "CoNLL-2014; what continues from it cannot be tested on them either, so say data.check_leakage: false."
@@ -253,11 +254,6 @@ def _started_with(folder: Path) -> str | None:
     """Return the digest of the settings that a run was started with."""
     file = folder / _SETTINGS
     return str(read_json(file)["sha256"]) if file.exists() else None
-
-
-def _checked(manifest: Mapping[str, Any]) -> bool:
-    """Return whether what an evaluator learned from was checked for text of the benchmarks."""
-    return bool(manifest["data"].get("check_leakage", True))
 
 
 def _plain(value: Any) -> Any:

@@ -33,7 +33,8 @@ class HeadOptions:
         objective: `regression` on ratings; on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which ask
             for the order alone, or `difference`, which asks for their margins as well; or `detection` of the
             wrong words in ranked pairs.
-        margin: by how much the better text of a ranked pair shall be ahead, in the head's units.
+        margin: by how much the better text of a ranked pair shall be ahead, in the head's units; not for
+            `difference`, to which each pair says its own.
         weight: of its loss in the sum.
     """
 
@@ -72,10 +73,10 @@ class EvaluatorModule(lightning.LightningModule):
     The total is the weighted sum over heads. Heads that read the same input share one pass through the
     encoder. Where `data.cases` gives a head cases, `consistency` times this is added: the mean of
     ½·(KL(p ‖ q) + KL(q ‖ p)), where p = σ(value(correction) − value(source)) is the preference in the
-    original context and q that in a perturbed one; a regression head's values are standardised first. A head
-    that ranks also learns from both contexts that the correction is better, whatever `consistency` is. It is the regularisation of
-    Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3), there per token, here per pair. Without the
-    latter, the former is met best by having no preference.
+    original context and q that in a perturbed one; a regression head's values are standardised first. It is the
+    regularisation of Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3), there per token, here per pair.
+    Alone it is met best by having no preference; so a head that learns the order of pairs (`sigmoid`,
+    `logistic`) also learns from both contexts that the correction is better, whatever `consistency` is.
 
     `dev/score`, the mean over heads of the Pearson correlation (regression) or of the share of pairs in
     the right order (ranking) on the dev part, selects the checkpoint.

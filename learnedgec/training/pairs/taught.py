@@ -12,7 +12,7 @@ from learnedgec import cache
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.names import parse_metric
-from learnedgec.packages import check_package, find_evaluator, learned_from
+from learnedgec.packages import check_package, find_evaluator, learned_from, was_checked
 from learnedgec.progress import track
 from learnedgec.runtime import Runtime
 from learnedgec.training.pairs.balance import edit_balance
@@ -71,7 +71,7 @@ class TaughtPairs(PairSource):
             LeakageError: the teacher learned from text that nobody has checked.
         """
         for name in self.metric.evaluators():
-            if not check_package(find_evaluator(name))["data"].get("check_leakage", True):
+            if not was_checked(check_package(find_evaluator(name))):
                 raise LeakageError(
                     f"data.pairs: the teacher {name} learned from text that was not checked against SEEDA, GJG15 and "
                     "CoNLL-2014; what it teaches cannot be tested on them either, so say "
