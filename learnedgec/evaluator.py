@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -10,6 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch.nn.functional import logsigmoid
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 
@@ -26,6 +29,7 @@ from learnedgec.encoding import (
 from learnedgec.errors import PackageError
 from learnedgec.metrics.base import Floats
 from learnedgec.packages import check_package, file_digest, find_evaluator
+from learnedgec.rounding import unpack
 from learnedgec.runtime import Runtime
 
 __all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "Head"]
@@ -102,6 +106,16 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         width = int(config.encoder["hidden_size"])
         self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 1) for name in config.heads})
         self.post_init()
+
+    @classmethod
+    def from_pretrained(cls, path: str | os.PathLike[str], **options: Any) -> EvaluatorModel:
+        """Load the model of a package, whose weights may be packed, with transformers' options."""
+        config = EvaluatorConfig.from_pretrained(path, local_files_only=True)
+        weights = unpack(load_file(Path(path) / "model.safetensors"))
+        model: EvaluatorModel = super().from_pretrained(
+            None, config=config, state_dict=weights, **options
+        )
+        return model
 
     @classmethod
     def from_encoder(
@@ -261,13 +275,9 @@ class Evaluator:
 @lru_cache(maxsize=8)
 def _load(path: Path, digest: str, device: str) -> Evaluator:
     """Load a package's model and tokenizer; `digest` keeps the cache honest when files change."""
-    from safetensors import SafetensorError
-
     with quiet_transformers():
         try:
-            model = EvaluatorModel.from_pretrained(
-                path, local_files_only=True, use_safetensors=True, dtype=torch.float32
-            )
+            model = EvaluatorModel.from_pretrained(path, dtype=torch.float32)
         except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
             raise PackageError(
                 f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."

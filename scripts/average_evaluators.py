@@ -25,11 +25,17 @@ def main() -> int:
     parser.add_argument("evaluators", nargs="+", help="names or directories")
     parser.add_argument("--name", required=True, help="of the package")
     parser.add_argument("--output", type=Path, default=Path("checkpoints"))
+    parser.add_argument("--bits", type=int, choices=(16, 4), default=16, help="of a stored weight")
     options, words = parser.parse_known_args()
     try:
         data = training_data([*words, "--name", options.name])
         average(
-            options.evaluators, options.output, options.name, data, runtime=Runtime(progress=True)
+            options.evaluators,
+            options.output,
+            options.name,
+            data,
+            bits=options.bits,
+            runtime=Runtime(progress=True),
         )
     except (LearnedgecError, ArgumentError) as error:
         print(f"average_evaluators: {error}", file=sys.stderr)

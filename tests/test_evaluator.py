@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 
 from learnedgec.encoding import load_tokenizer
@@ -18,6 +19,7 @@ from learnedgec.errors import ModelError, PackageError, UnknownNameError
 from learnedgec.evaluator import Evaluator, EvaluatorModel
 from learnedgec.metrics.learned import Some
 from learnedgec.packages import check_package, find_evaluator, list_evaluators
+from learnedgec.rounding import unpack
 
 SOURCES = ["He go home .", "She have a dog ."]
 HYPOTHESES = ["He goes home .", "She has a dog ."]
@@ -53,10 +55,22 @@ def test_from_pretrained_reads_a_package(tiny_evaluator: Path) -> None:
 
 
 def test_weights_are_float16_on_disk(tiny_evaluator: Path) -> None:
-    from safetensors.torch import load_file
-
     weights = load_file(tiny_evaluator / "model.safetensors")
     assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
+
+
+def test_a_package_of_4_bits_scores_what_its_rounded_model_scores(tmp_path: Path) -> None:
+    folder = tiny.save_evaluator(tmp_path / "small", bits=4, width=128)
+    manifest = check_package(folder)
+    assert manifest["bits"] == 4
+    assert "- Weights: 4 bits each in the encoder's matrices" in (folder / "README.md").read_text()
+    evaluator = Evaluator.load(str(folder))
+    torch.manual_seed(0)
+    model = EvaluatorModel(evaluator.model.config)
+    model.load_state_dict(unpack(load_file(folder / "model.safetensors")))
+    expected = Evaluator(model.eval(), evaluator.tokenizer).predict(SOURCES, HYPOTHESES)
+    for head, values in evaluator.predict(SOURCES, HYPOTHESES).items():
+        assert values == pytest.approx(expected[head], abs=1e-6)
 
 
 def test_heads_read_what_they_say(tiny_evaluator: Path) -> None:

@@ -17,8 +17,9 @@ from transformers import (
 )
 
 from learnedgec.evaluator import EvaluatorModel, Head
+from learnedgec.rounding import Bits, round_weights
 from learnedgec.text import read_lines
-from learnedgec.training.package import float16_round_trip, write_package
+from learnedgec.training.package import write_package
 
 SAMPLE = Path(__file__).parent.parent / "data" / "sample"
 SOME_HEADS = {
@@ -51,10 +52,10 @@ def tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def configuration(vocabulary: int, **settings: object) -> BertConfig:
+def configuration(vocabulary: int, width: int = 32, **settings: object) -> BertConfig:
     return BertConfig(
         vocab_size=vocabulary,
-        hidden_size=32,
+        hidden_size=width,
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=64,
@@ -89,17 +90,21 @@ def save_evaluator(
     heads: Mapping[str, Head] = SOME_HEADS,
     encoder: str = "tiny",
     datasets: Sequence[str] = ("none",),
+    bits: Bits = 16,
+    width: int = 32,
 ) -> Path:
     """Write an evaluator package with random weights, SOME's three heads unless told."""
     torch.manual_seed(seed)
     made = tokenizer()
-    model = EvaluatorModel.from_encoder(BertModel(configuration(len(made))), heads, max_tokens=256)
+    encoder_model = BertModel(configuration(len(made), width))
+    model = EvaluatorModel.from_encoder(encoder_model, heads, max_tokens=256)
     for head in model.heads.values():
         torch.nn.init.normal_(head.weight, std=1.0)
     part = {"ratings": 1, "pairs": 0, "cases": 0, "sha256": ""}
     write_package(
         folder,
-        float16_round_trip(model),
+        model.config,
+        round_weights(model, bits),
         made,
         configuration="name: tiny\n",
         data={

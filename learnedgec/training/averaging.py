@@ -14,12 +14,13 @@ from learnedgec.encoding import torch_device
 from learnedgec.errors import ConfigError
 from learnedgec.evaluator import Evaluator, EvaluatorModel
 from learnedgec.packages import check_package, find_evaluator
+from learnedgec.rounding import Bits, round_weights
 from learnedgec.runtime import Runtime
 from learnedgec.text import read_text
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import Result
-from learnedgec.training.package import float16_round_trip, package_path, write_package
+from learnedgec.training.package import package_path, write_package
 
 __all__ = ["average"]
 
@@ -30,6 +31,7 @@ def average(
     name: str,
     data: TrainingData,
     *,
+    bits: Bits = 16,
     runtime: Runtime = Runtime(),
 ) -> Result:
     """Package the mean of the weights of evaluators.
@@ -43,6 +45,7 @@ def average(
         output: folder that the package goes into.
         name: of the package, replaced if it exists.
         data: what they were trained on (`fit.training_data`); the mean is evaluated on its dev and test part.
+        bits: of a weight in the package (`rounding`).
         runtime: device of the evaluation.
 
     Raises:
@@ -90,14 +93,15 @@ def average(
     model.load_state_dict(
         {key: torch.stack([state[key].double() for state in states]).mean(0) for key in states[0]}
     )
-    model = float16_round_trip(model).eval().to(torch_device(runtime))
-    evaluator = Evaluator(model, members[0].tokenizer)
+    weights = round_weights(model.eval(), bits)
+    evaluator = Evaluator(model.to(torch_device(runtime)), members[0].tokenizer)
     results = {
         part: evaluate(evaluator, data.load()[part], runtime=runtime) for part in ("dev", "test")
     }
     write_package(
         path,
-        model.cpu(),
+        model.config,
+        weights,
         evaluator.tokenizer,
         configuration=_shared(read_text(folders[0] / "training.yaml")),
         data=fingerprint,

@@ -21,6 +21,7 @@ from pytorch_lightning.loggers import CSVLogger
 from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
 from learnedgec.evaluator import Evaluator
 from learnedgec.packages import was_checked
+from learnedgec.rounding import Bits, round_weights
 from learnedgec.runtime import Runtime
 from learnedgec.text import check_writable, read_json, write_json
 from learnedgec.training.data import TrainingData
@@ -28,7 +29,6 @@ from learnedgec.training.evaluate import evaluate
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.package import (
     continuation,
-    float16_round_trip,
     package_path,
     write_package,
 )
@@ -51,6 +51,12 @@ class _Parser(LightningCLI):
         parser.add_argument("--name", type=str, help="name of the package", required=True)
         parser.add_argument(
             "--output", type=str, default="checkpoints", help="folder that the package goes into"
+        )
+        parser.add_argument(
+            "--bits",
+            type=Bits,
+            default=16,
+            help="of a weight in the package: 16, or 4 in the encoder's matrices",
         )
         parser.add_argument(
             "--runs", type=str, default="runs", help="folder for logs and resumable checkpoints"
@@ -229,7 +235,8 @@ def _fit(parsed: LightningCLI) -> Result | None:
         raise ConfigError(_NOT_EVALUATED)
     state = torch.load(folder / "best.ckpt", map_location="cpu", weights_only=False)
     module.load_state_dict(state["state_dict"])
-    model = float16_round_trip(module.model).eval()
+    model = module.model.cpu().eval()
+    weights = round_weights(model, config.bits)
     device = trainer.strategy.root_device
     evaluator = Evaluator(model.to(device), module.tokenizer)
     runtime = Runtime(device=str(device))
@@ -238,7 +245,8 @@ def _fit(parsed: LightningCLI) -> Result | None:
     }
     write_package(
         package,
-        model.cpu(),
+        model.config,
+        weights,
         module.tokenizer,
         configuration=configuration,
         data=data.fingerprint(),

@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 
 from learnedgec._version import __version__
 from learnedgec.catalog.files import DATASETS
 from learnedgec.encoding import quiet_transformers
 from learnedgec.errors import ConfigError
-from learnedgec.evaluator import EvaluatorModel
+from learnedgec.evaluator import EvaluatorConfig
 from learnedgec.packages import MANIFEST, is_package
 from learnedgec.text import atomic_path, check_writable
 
-__all__ = ["continuation", "float16_round_trip", "package_path", "write_package"]
+__all__ = ["continuation", "package_path", "write_package"]
 
 _VERSIONED = ("torch", "transformers", "pytorch-lightning", "tokenizers", "numpy", "datasets")
 
@@ -45,7 +46,8 @@ def package_path(output: Path, name: str) -> Path:
 
 def write_package(
     path: Path,
-    model: EvaluatorModel,
+    config: EvaluatorConfig,
+    weights: Mapping[str, torch.Tensor],
     tokenizer: Any,
     *,
     configuration: str,
@@ -60,7 +62,8 @@ def write_package(
 
     Args:
         path: the package's directory, replaced if it exists.
-        model: the trained model; stored as float16.
+        config: the model's.
+        weights: what to store of the model's (`rounding.round_weights`).
         tokenizer: its tokenizer.
         configuration: the resolved training configuration, YAML.
         data: what was trained on (`TrainingData.fingerprint`).
@@ -72,11 +75,9 @@ def write_package(
     """
     with atomic_path(path) as folder:
         folder.mkdir()
-        state = {name: tensor.half() for name, tensor in model.state_dict().items()}
-        half = EvaluatorModel(model.config)
-        half.load_state_dict(state)
+        config.save_pretrained(folder)
+        save_file(dict(weights), folder / "model.safetensors", metadata={"format": "pt"})
         with quiet_transformers():
-            half.half().save_pretrained(folder)
             tokenizer.save_pretrained(folder)
         (folder / "training.yaml").write_text(configuration, encoding="utf-8")
         manifest: dict[str, Any] = {
@@ -85,7 +86,8 @@ def write_package(
             "encoder": encoder,
             "continued": None if continued is None else dict(continued),
             "averaged": [dict(member) for member in averaged],
-            "heads": model.config.heads,
+            "heads": config.heads,
+            "bits": 4 if torch.uint8 in {tensor.dtype for tensor in weights.values()} else 16,
             "data": data,
             "seed": seed if isinstance(seed, int) else list(seed),
             "versions": {"learnedgec": __version__}
@@ -114,15 +116,6 @@ def continuation(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "sha256": manifest["files"]["model.safetensors"],
         "datasets": list(dict.fromkeys(datasets)),
     }
-
-
-def float16_round_trip(model: EvaluatorModel) -> EvaluatorModel:
-    """Round every weight to what a package stores, in place; scores are then the package's."""
-    with torch.no_grad():
-        for tensor in model.state_dict().values():
-            if tensor.is_floating_point():
-                tensor.copy_(tensor.half())
-    return model
 
 
 def _revision() -> str | None:
@@ -183,6 +176,7 @@ model.
 - Encoder: `{manifest["encoder"]}`
 {_continued_line(manifest)}{chr(10).join(_data_lines(data))}
 {_averaged_line(manifest)}- Seed: {_seeds(manifest["seed"])}
+- Weights: {manifest["bits"]} bits each{_rounded(manifest["bits"])}
 - Everything else: `training.yaml`, `manifest.json`
 
 Licences of the data:
@@ -219,6 +213,12 @@ def _averaged_line(manifest: Mapping[str, Any]) -> str:
         return ""
     names = ", ".join(f"`{row['name']}` ({row['sha256'][:12]}…)" for row in averaged)
     return f"- Mean of the weights of {names}\n"
+
+
+def _rounded(bits: int) -> str:
+    return (
+        "" if bits == 16 else " in the encoder's matrices; so rounded they gave the results below"
+    )
 
 
 def _seeds(seed: int | Sequence[int]) -> str:

@@ -1,0 +1,100 @@
+"""How a package stores weights: in 16 bits each, or the encoder's matrices in 4 bits with a scale per group.
+
+Scores of a package come from the weights that it stores, so what is trained is rounded first and evaluated then:
+`round_weights` does both at once. 4 bits keep the order of systems and nearly that of sentences, not the
+third digit of a score; an evaluator takes a quarter of the room that it takes with 16.
+
+The sixteen numbers are those of NormalFloat (Dettmers et al., "QLoRA", NeurIPS 2023, appendix E): quantiles of
+a normal distribution, like the weights of a trained layer, scaled to −1 … 1, with 0 among them. Each
+group of 128 neighbours in a row has a float16 scale. Deviation: the paper's scale is the group's largest
+magnitude; here it is what leaves the least squared error of nine shares of that, 1 to 0.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import torch
+
+__all__ = ["GROUP", "NORMAL_FLOAT", "Bits", "pack", "round_weights", "unpack"]
+
+Bits = Literal[16, 4]
+
+GROUP = 128
+NORMAL_FLOAT = torch.tensor(
+    [
+        [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453],
+        [-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0],
+        [0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224],
+        [0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0],
+    ]
+).flatten()
+_BORDERS = (NORMAL_FLOAT[1:] + NORMAL_FLOAT[:-1]) / 2
+# The two numbers that a byte stands for: its high half is the first.
+_PAIRS = torch.stack([NORMAL_FLOAT.repeat_interleave(16), NORMAL_FLOAT.repeat(16)], dim=1)
+_SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)
+_CODES, _SCALES = ".codes", ".scales"
+
+
+def pack(weights: Mapping[str, torch.Tensor], bits: Bits) -> dict[str, torch.Tensor]:
+    """Return what a package stores of weights.
+
+    Args:
+        weights: a model's state.
+        bits: with 16 each tensor becomes float16. With 4 each matrix (R, C) whose rows are whole groups becomes
+            `NAME.codes`, uint8 (R, C / 2), and `NAME.scales`, float16 (R, C / 128); what else there is
+            becomes float16.
+
+    Example:
+        >>> stored = pack({"dense": torch.ones(2, 256), "bias": torch.ones(2)}, 4)
+        >>> {name: tuple(tensor.shape) for name, tensor in stored.items()}
+        {'dense.codes': (2, 128), 'dense.scales': (2, 2), 'bias': (2,)}
+    """
+    stored: dict[str, torch.Tensor] = {}
+    for name, tensor in weights.items():
+        if bits == 4 and tensor.dim() == 2 and tensor.shape[1] % GROUP == 0 and len(tensor) > 1:
+            stored[name + _CODES], stored[name + _SCALES] = _pack_matrix(tensor.detach().float())
+        else:
+            stored[name] = tensor.detach().half().contiguous()
+    return stored
+
+
+def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return float32 weights from what `pack` made of them."""
+    weights = {}
+    for name, tensor in stored.items():
+        if name.endswith(_CODES):
+            whole = name.removesuffix(_CODES)
+            scales = stored[whole + _SCALES].float()
+            numbers = _PAIRS[tensor.long()].reshape(*scales.shape, GROUP)
+            weights[whole] = (numbers * scales[..., None]).flatten(1)
+        elif not name.endswith(_SCALES):
+            weights[name] = tensor.float()
+    return weights
+
+
+def round_weights(model: torch.nn.Module, bits: Bits) -> dict[str, torch.Tensor]:
+    """Round a model's weights, in place, to what a package stores of them, and return that."""
+    stored = pack(model.state_dict(), bits)
+    model.load_state_dict(unpack(stored))
+    return stored
+
+
+def _pack_matrix(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return a matrix's codes, two in a byte, and its scales."""
+    groups = matrix.reshape(-1, GROUP)
+    peak = groups.abs().amax(dim=1, keepdim=True)
+    codes = torch.zeros(groups.shape, dtype=torch.uint8)
+    scales = torch.zeros_like(peak)
+    least = torch.full_like(peak, torch.inf)
+    for share in _SHARES:
+        scale = (peak * share).half().float()
+        found = torch.bucketize(groups / scale.clamp(min=1e-12), _BORDERS)
+        error = (NORMAL_FLOAT[found] * scale - groups).square().sum(dim=1, keepdim=True)
+        better = error < least
+        codes = torch.where(better, found.to(torch.uint8), codes)
+        scales = torch.where(better, scale, scales)
+        least = torch.where(better, error, least)
+    rows = codes.reshape(len(matrix), -1)
+    return rows[:, 0::2] * 16 + rows[:, 1::2], scales.half().reshape(len(matrix), -1)
