@@ -191,8 +191,7 @@ def load_model(
 def _load_model(
     place: str, local: bool, kind: str, device: str, allow_pickle: bool, layer: int | None
 ) -> Any:
-    settings = {} if layer is None else {"num_hidden_layers": _count_layers(place, local, layer)}
-    model = _from_pretrained(place, local, kind, allow_pickle, **settings)
+    model = _from_pretrained(place, local, kind, allow_pickle, layer)
     return model.eval().requires_grad_(False).to(device)
 
 
@@ -211,17 +210,24 @@ def _count_layers(place: str, local: bool, layer: int) -> int:
     return layer if layer >= 0 else most + 1 + layer
 
 
-def load_pretrained(name: str, kind: str = "AutoModel", *, allow_pickle: bool = False) -> Any:
+def load_pretrained(
+    name: str,
+    kind: str = "AutoModel",
+    *,
+    allow_pickle: bool = False,
+    layer: int | None = None,
+) -> Any:
     """Return a fresh pretrained model on the CPU, ready to be fine-tuned; see `load_model`."""
-    return _from_pretrained(*_available(name), kind, allow_pickle)
+    return _from_pretrained(*_available(name), kind, allow_pickle, layer)
 
 
 def _from_pretrained(
-    place: str, local: bool, kind: str, allow_pickle: bool, **settings: int
+    place: str, local: bool, kind: str, allow_pickle: bool, layer: int | None
 ) -> Any:
     import transformers
     from safetensors import SafetensorError
 
+    settings = {} if layer is None else {"num_hidden_layers": _count_layers(place, local, layer)}
     with quiet_transformers():
         try:
             model, loading = getattr(transformers, kind).from_pretrained(

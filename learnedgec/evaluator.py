@@ -57,7 +57,11 @@ class Head:
 
 
 class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
-    """Architecture of an evaluator: the encoder's configuration, its pooling and the heads."""
+    """Architecture of an evaluator: the encoder's configuration, its pooling, the heads and their sums.
+
+    Attributes:
+        sums: name of a further output -> head -> its weight: what heads say together.
+    """
 
     model_type = "learnedgec-evaluator"
 
@@ -68,10 +72,12 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
         pooling: Pooling = "mean",
         dropout: float = 0.1,
         max_tokens: int = 128,
+        sums: Mapping[str, Mapping[str, float]] | None = None,
         **others: Any,
     ) -> None:
         self.encoder = dict(encoder or {})
         self.heads = {name: dict(head) for name, head in (heads or {}).items()}
+        self.sums = {name: dict(parts) for name, parts in (sums or {}).items()}
         self.pooling = pooling
         self.dropout = dropout
         self.max_tokens = max_tokens
@@ -126,6 +132,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         pooling: Pooling = "mean",
         dropout: float = 0.1,
         max_tokens: int = 128,
+        sums: Mapping[str, Mapping[str, float]] | None = None,
     ) -> EvaluatorModel:
         """Put new heads on a pretrained encoder."""
         config = EvaluatorConfig(
@@ -134,6 +141,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             pooling=pooling,
             dropout=dropout,
             max_tokens=max_tokens,
+            sums=sums,
         )
         return cls(config, encoder)
 
@@ -210,8 +218,8 @@ class Evaluator:
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The names of the outputs."""
-        return tuple(self.model.config.heads)
+        """The names of the outputs: heads, then their sums."""
+        return (*self.model.config.heads, *self.model.config.sums)
 
     @property
     def digest(self) -> str:
@@ -227,15 +235,16 @@ class Evaluator:
         *,
         runtime: Runtime = Runtime(),
     ) -> dict[str, Floats]:
-        """Return each head's value for N (source, hypothesis) rows, float64 (N,).
+        """Return each output's value for N (source, hypothesis) rows, float64 (N,).
 
         Heads that read the same input share a pass; each distinct input is encoded once.
         """
+        wanted = list(heads or self.heads)
+        sums = self.model.config.sums
+        read = dict.fromkeys(head for name in wanted for head in sums.get(name, (name,)))
         found: dict[str, Floats] = {}
         for kind in ("hypothesis", "pair"):
-            names = [
-                name for name in heads or self.heads if self.model.config.head(name).input == kind
-            ]
+            names = [name for name in read if self.model.config.head(name).input == kind]
             if not names:
                 continue
             items: list[Item] = (
@@ -254,7 +263,11 @@ class Evaluator:
                 description=", ".join(names),
             )
             found |= {name: rows[:, column].astype(np.float64) for column, name in enumerate(names)}
-        return found
+        for name in set(wanted) & set(sums):
+            found[name] = np.sum(
+                [weight * found[head] for head, weight in sums[name].items()], axis=0
+            )
+        return {name: found[name] for name in wanted}
 
     def embedding_vectors(self, texts: Sequence[str], *, runtime: Runtime = Runtime()) -> Floats:
         """Return each text's mean input embedding, float64 (N, H): its words, whatever their order.

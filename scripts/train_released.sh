@@ -1,30 +1,14 @@
 #!/usr/bin/env bash
-# Train the released evaluator, from public data to checkpoints/joint-mini/: pretraining, three runs that
-# differ in their seed, the mean of their weights. Every choice is in configs/released/*.yaml.
+# Train the released evaluator, from public data to checkpoints/joint-mpnet/. Every choice is in
+# configs/released/joint-mpnet.yaml.
 #
 #   scripts/train_released.sh [OUTPUT]
 #
-# What is done is not repeated and what was interrupted goes on: after a stop, start it again. WORK is the
-# directory for what lies between the steps.
+# The encoder and the language model that teaches come from the hub, or from directories of their names here
+# (sentence-transformers/all-mpnet-base-v2, HuggingFaceTB/SmolLM2-135M-Instruct), which go before it.
+# After a stop, start it again: it goes on. WORK is the directory for pairs, logs and checkpoints.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="${VENV:-.venv}/bin:$PATH"
-WORK=${WORK:-runs/released}
-OUTPUT=${1:-checkpoints}
-export LEARNEDGEC_EVALUATORS="$WORK/checkpoints"
-
-run() { # NAME [OPTION…]
-    if [ ! -f "$LEARNEDGEC_EVALUATORS/$1/manifest.json" ]; then
-        learnedgec train "${@:2}" --name "$1" --resume \
-            --output "$LEARNEDGEC_EVALUATORS" --runs "$WORK/runs"
-    fi
-}
-
-mkdir -p "$LEARNEDGEC_EVALUATORS"
-# The study's candidate of this name, so that WORK=runs/study shares it.
-run clean-seed-1 --config configs/released/study/base.yaml --config configs/released/study/clean.yaml
-for seed in 1 2 3; do
-    run "joint-mini-$seed" --config configs/released/joint-mini.yaml --seed_everything "$seed"
-done
-python scripts/average_evaluators.py joint-mini-1 joint-mini-2 joint-mini-3 --name joint-mini \
-    --config configs/released/joint-mini.yaml --runs "$WORK/runs" --output "$OUTPUT"
+exec learnedgec train --config configs/released/joint-mpnet.yaml --resume \
+    --output "${1:-checkpoints}" --runs "${WORK:-runs/released}"

@@ -64,11 +64,11 @@ def configuration(vocabulary: int, width: int = 32, **settings: object) -> BertC
     )
 
 
-def save_encoder(folder: Path) -> Path:
+def save_encoder(folder: Path, width: int = 32) -> Path:
     """Write a two-layer BERT with its tokenizer."""
     torch.manual_seed(0)
     made = tokenizer()
-    BertModel(configuration(len(made))).save_pretrained(folder)
+    BertModel(configuration(len(made), width)).save_pretrained(folder)
     made.save_pretrained(folder)
     return folder
 

@@ -27,7 +27,7 @@ def evaluate(
     """
     ranked = {head for example in examples for head in example.ranked}
     found: dict[str, Figures] = {}
-    for head in evaluator.heads:
+    for head in evaluator.model.config.heads:
         if head in ranked:
             rows = [example for example in examples if head in example.ranked]
             texts = [text for example in rows for text in example.texts[:2]]

@@ -85,6 +85,7 @@ class EvaluatorModule(lightning.LightningModule):
         heads: name of each head, for regression that of a rated dimension -> how it is trained.
         encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder; or an evaluator, by
             name or directory, to continue from its encoder and from its heads of the same name.
+        layer: leave out the pretrained encoder's layers above this one, counted from 1.
         pooling: what a head reads of the encoder's states: their `mean`, the first one (`cls`), or
             BERT's pretrained `pooler` on top of it (what `BertForSequenceClassification` does).
         dropout: before the heads.
@@ -94,12 +95,14 @@ class EvaluatorModule(lightning.LightningModule):
         warmup: share of all steps.
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
+        sums: name of a further output of the package -> head -> its weight.
     """
 
     def __init__(
         self,
         heads: dict[str, HeadOptions],
         encoder: str = "bert-base-cased",
+        layer: int | None = None,
         pooling: Pooling = "mean",
         dropout: float = 0.1,
         max_tokens: int = 128,
@@ -108,6 +111,7 @@ class EvaluatorModule(lightning.LightningModule):
         warmup: float = 0.1,
         consistency: float = 1.0,
         allow_pickle: bool = False,
+        sums: dict[str, dict[str, float]] | None = None,
     ) -> None:
         super().__init__()
         if not heads:
@@ -128,6 +132,12 @@ class EvaluatorModule(lightning.LightningModule):
                     f"model.heads.{name}: wrong words are detected in the hypothesis alone; its input "
                     f"is {options.input!r}."
                 )
+        for name, parts in (sums or {}).items():
+            if name in heads or not parts or set(parts) - set(heads):
+                raise ConfigError(
+                    f"model.sums.{name}: a sum has a name of its own and parts among the heads "
+                    f"{', '.join(heads)}; its parts are {', '.join(parts) or 'none'}."
+                )
         self.head_options = heads
         self.encoder_name = encoder
         self.learning_rate = learning_rate
@@ -137,13 +147,17 @@ class EvaluatorModule(lightning.LightningModule):
         self.continued: dict[str, Any] | None = None
         started: EvaluatorModel | None = None
         if is_evaluator(encoder):
+            if layer is not None:
+                raise ConfigError(
+                    f"model.layer: {encoder} is an evaluator already and keeps its layers; leave the key out."
+                )
             folder = find_evaluator(encoder)
             self.continued = check_package(folder)
             self.encoder_name = str(self.continued["encoder"])
             started = copy.deepcopy(Evaluator.load(str(folder)).model).cpu().requires_grad_(True)
             pretrained, encoder = started.encoder, str(folder)
         else:
-            pretrained = load_pretrained(encoder, allow_pickle=allow_pickle)
+            pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
         self.tokenizer = load_tokenizer(encoder)
         self.model = EvaluatorModel.from_encoder(
             pretrained,
@@ -154,6 +168,7 @@ class EvaluatorModule(lightning.LightningModule):
             pooling=pooling,
             dropout=dropout,
             max_tokens=max_tokens,
+            sums=sums,
         )
         if started is not None:
             if pooling == "pooler" and started.config.pooling != "pooler":

@@ -87,6 +87,7 @@ def write_package(
             "continued": None if continued is None else dict(continued),
             "averaged": [dict(member) for member in averaged],
             "heads": config.heads,
+            "sums": config.sums,
             "bits": 4 if torch.uint8 in {tensor.dtype for tensor in weights.values()} else 16,
             "data": data,
             "seed": seed if isinstance(seed, int) else list(seed),
@@ -159,6 +160,9 @@ def _card(manifest: Mapping[str, Any]) -> str:
         f"- `{name}` reads the {'hypothesis alone' if head['input'] == 'hypothesis' else 'source and the hypothesis'}"
         for name, head in heads.items()
     )
+    for name, parts in manifest["sums"].items():
+        terms = " + ".join(f"{weight:g} `{head}`" for head, weight in parts.items())
+        inputs += f"\n- `{name}` is {terms}"
     return f"""# {manifest["name"]}
 
 A learned evaluator for grammatical error correction, trained with learnedgec {__version__}.
@@ -227,7 +231,7 @@ def _seeds(seed: int | Sequence[int]) -> str:
 
 def _metrics(manifest: Mapping[str, Any]) -> str:
     """Return the names of the metrics that the package serves, for a command line."""
-    name, heads = manifest["name"], set(manifest["heads"])
+    name, heads = manifest["name"], {*manifest["heads"], *manifest["sums"]}
     served = [
         ({"grammaticality", "fluency", "meaning"}, f"some(model='{name}')"),
         ({"quality"}, f"impara(quality='{name}')"),

@@ -24,7 +24,8 @@ ON_BASE = sorted(path for path in STUDY.glob("*.yaml") if path.name != "base.yam
 def test_configurations_are_accepted(path: Path, tiny_encoder: Path) -> None:
     on_base = path in ON_BASE
     words = ["--config", str(STUDY / "base.yaml"), "--name", path.stem] if on_base else []
-    data = training_data([*words, "--config", str(path), "--model.encoder", str(tiny_encoder)])
+    encoder = ["--model.encoder", str(tiny_encoder), "--model.layer", "2"]
+    data = training_data([*words, "--config", str(path), *encoder])
     assert data.names or data.pairs
 
 

@@ -159,6 +159,18 @@ def test_another_kind_of_model_is_refused(tiny_encoder: Path) -> None:
         load_pretrained(str(tiny_encoder), "AutoModelForMaskedLM")
 
 
+def test_layers_are_left_out_of_pretrained_encoders_alone(
+    tiny_encoder: Path, tiny_evaluator: Path
+) -> None:
+    heads = {"a": HeadOptions()}
+    assert len(EvaluatorModule(heads, str(tiny_encoder)).model.encoder.encoder.layer) == 2
+    assert len(EvaluatorModule(heads, str(tiny_encoder), layer=1).model.encoder.encoder.layer) == 1
+    with pytest.raises(ModelError, match=r"has 2 layers and no layer 3"):
+        EvaluatorModule(heads, str(tiny_encoder), layer=3)
+    with pytest.raises(ConfigError, match=r"model\.layer: .* keeps its layers"):
+        EvaluatorModule(heads, str(tiny_evaluator), layer=1)
+
+
 def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
     folder = tiny.save_evaluator(
         tmp_path / "first", seed=1, heads={"a": Head("hypothesis", 2.8, 0.5), "b": Head("pair")}

@@ -38,7 +38,7 @@ PAIRS = [
 
 def test_order_and_margins_are_the_teachers(tmp_path: Path) -> None:
     source = TaughtPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "length")
-    found = source.make(tmp_path, Runtime())
+    found, _ = source.made(tmp_path, Runtime())
     values = {
         text: float(parse_metric("length").score(["a b"], [text]).value)
         for pair in PAIRS
@@ -51,7 +51,10 @@ def test_order_and_margins_are_the_teachers(tmp_path: Path) -> None:
         assert pair.margin == pytest.approx(values[pair.better] - values[pair.worse])
     assert (found[0].group, found[0].origin, found[0].correct) == ("g", "o", "a b c")
     assert source.summary(found)["pairs"] == 2
-    assert len(TaughtPairs(source.pairs, "length", number=1).make(tmp_path, Runtime())) == 1
+    first, _ = TaughtPairs(source.pairs, "length", number=1).made(tmp_path, Runtime())
+    assert len(first) == 1
+    # A source beside it that asks for the same pairs finds them made.
+    assert (source.pairs[0].place(tmp_path) / "pairs.jsonl").is_file()
 
 
 def test_blocks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,8 +71,8 @@ def test_blocks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Length, "compute", counting)
     source = TaughtPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "length")
     with pytest.raises(KeyboardInterrupt):
-        source.make(tmp_path, Runtime())
-    found = source.make(tmp_path, Runtime())
+        source.made(tmp_path, Runtime())
+    found, _ = source.made(tmp_path, Runtime())
     # Five distinct texts in blocks of two; the first block was not scored again.
     assert computed == [2, 2, 2, 1]
     assert len(found) == 2

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny
 import torch
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, LearnedgecError
 from learnedgec.evaluator import Evaluator
+from learnedgec.packages import check_package
+from learnedgec.runtime import Runtime
+from learnedgec.training.evaluate import evaluate
 from learnedgec.training.examples import Example, split_examples
-from learnedgec.training.fit import train
+from learnedgec.training.fit import train, training_data
 from learnedgec.training.loading import LengthBatchSampler
 
 CONFIG = """
@@ -120,6 +124,28 @@ def test_resume_gives_the_same_weights_as_no_interruption(
     assert first.keys() == second.keys()
     for name, tensor in first.items():
         assert torch.equal(tensor, second[name]), name
+
+
+def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
+    encoder = tiny.save_encoder(tmp_path / "encoder", width=128)
+    words = options(tmp_path, encoder, "small", "--model.layer", "1", "--trainer.max_epochs", "4")
+    words += ["--model.learning_rate", "1.0e-3"]
+    result = train([*words, "--bits", "4"], progress=False)
+    assert result is not None
+    evaluator = Evaluator.load(str(result.package))
+    assert len(evaluator.model.encoder.encoder.layer) == 1
+    assert check_package(result.package)["bits"] == 4
+    assert evaluator.model.state_dict()["encoder.encoder.layer.0.output.dense.bias"].any()
+    # What is reported was reached with the rounded weights.
+    dev = training_data(words).load()["dev"]
+    assert evaluate(evaluator, dev, runtime=Runtime()) == result.results["dev"]
+    size = (result.package / "model.safetensors").stat().st_size
+    whole = train([*words, "--resume"], progress=False)
+    assert whole is not None
+    for head, found in whole.results["dev"].items():
+        assert found["pearson"] == pytest.approx(result.results["dev"][head]["pearson"], abs=0.1)
+        assert found["pearson"] != result.results["dev"][head]["pearson"]
+    assert 2 * size < (whole.package / "model.safetensors").stat().st_size
 
 
 def test_unknown_key_is_named_before_any_work(tmp_path: Path, tiny_encoder: Path) -> None:

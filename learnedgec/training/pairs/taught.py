@@ -82,7 +82,8 @@ class TaughtPairs(PairSource):
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs; blocks of scores of an interrupted run are read back from the folder."""
-        found = [pair for source in self.pairs for pair in source.made(folder, runtime)[0]]
+        # Beside this source's own folder, where others that ask for the same pairs find them.
+        found = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
         found = found[: self.number]
         scores = self._scores(found, folder, runtime)
         taught = []
