@@ -35,6 +35,8 @@ from learnedgec.runtime import Runtime
 __all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "Head"]
 
 Pooling = Literal["mean", "cls", "pooler"]
+# Inputs of one kind whose values an evaluator remembers: all systems of a benchmark, some 20 MB.
+_MOST_KEPT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,7 @@ class Evaluator:
         self.model = model
         self.tokenizer = tokenizer
         self.path = path
+        self._kept: dict[tuple[str, str, str], dict[Item, Floats]] = {}
 
     @classmethod
     def load(cls, name: str, *, runtime: Runtime = Runtime()) -> Evaluator:
@@ -237,37 +240,50 @@ class Evaluator:
     ) -> dict[str, Floats]:
         """Return each output's value for N (source, hypothesis) rows, float64 (N,).
 
-        Heads that read the same input share a pass; each distinct input is encoded once.
+        Heads that read the same input share a pass; each distinct input is encoded once, also when it comes
+        again in a later call.
         """
         wanted = list(heads or self.heads)
         sums = self.model.config.sums
         read = dict.fromkeys(head for name in wanted for head in sums.get(name, (name,)))
         found: dict[str, Floats] = {}
         for kind in ("hypothesis", "pair"):
-            names = [name for name in read if self.model.config.head(name).input == kind]
-            if not names:
-                continue
-            items: list[Item] = (
-                list(hypotheses)
-                if kind == "hypothesis"
-                else list(zip(sources, hypotheses, strict=True))
-            )
-            rows = run(
-                lambda batch, names=names: torch.stack(  # type: ignore[misc]
-                    list(self.model(batch, names).values()), dim=1
-                ),
-                self.tokenizer,
-                items,
-                runtime,
-                max_length=self.model.config.max_tokens,
-                description=", ".join(names),
-            )
-            found |= {name: rows[:, column].astype(np.float64) for column, name in enumerate(names)}
+            if any(self.model.config.head(name).input == kind for name in read):
+                items: list[Item] = (
+                    list(hypotheses)
+                    if kind == "hypothesis"
+                    else list(zip(sources, hypotheses, strict=True))
+                )
+                found |= self._values(kind, items, runtime)
         for name in set(wanted) & set(sums):
             found[name] = np.sum(
                 [weight * found[head] for head, weight in sums[name].items()], axis=0
             )
         return {name: found[name] for name in wanted}
+
+    def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
+        """Return the values of every head that reads `kind`, float64 (N,) each.
+
+        They cost next to nothing beside the pass that they share, so they are kept: metrics that read
+        different heads of one package, or the same systems again, take no further pass.
+        """
+        names = [name for name, head in self.model.config.heads.items() if head["input"] == kind]
+        kept = self._kept.setdefault((kind, runtime.device, runtime.dtype), {})
+        distinct = dict.fromkeys(items)
+        if len(kept) + len(distinct) > _MOST_KEPT:
+            kept.clear()
+        if fresh := [item for item in distinct if item not in kept]:
+            rows = run(
+                lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
+                self.tokenizer,
+                fresh,
+                runtime,
+                max_length=self.model.config.max_tokens,
+                description=", ".join(names),
+            )
+            kept |= zip(fresh, rows.astype(np.float64), strict=True)
+        values = np.array([kept[item] for item in items]).reshape(len(items), len(names))
+        return {name: values[:, column] for column, name in enumerate(names)}
 
     def embedding_vectors(self, texts: Sequence[str], *, runtime: Runtime = Runtime()) -> Floats:
         """Return each text's mean input embedding, float64 (N, H): its words, whatever their order.

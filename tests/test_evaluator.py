@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,14 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 
+from learnedgec import evaluator as evaluator_module
 from learnedgec.encoding import load_tokenizer
 from learnedgec.errors import ModelError, PackageError, UnknownNameError
 from learnedgec.evaluator import Evaluator, EvaluatorModel
-from learnedgec.metrics.learned import Some
+from learnedgec.metrics.learned import Preference, Some
 from learnedgec.packages import check_package, find_evaluator, list_evaluators
 from learnedgec.rounding import unpack
+from learnedgec.runtime import Runtime
 
 SOURCES = ["He go home .", "She have a dog ."]
 HYPOTHESES = ["He goes home .", "She has a dog ."]
@@ -110,6 +113,54 @@ def test_weights_that_do_not_fit_are_refused_even_with_a_right_sum(copy: Path) -
     (copy / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(PackageError, match="cannot be loaded"):
         Evaluator.load(str(copy))
+
+
+def test_no_input_is_encoded_twice(tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = Evaluator.load(str(tiny_evaluator))
+    evaluator = Evaluator(evaluator.model, evaluator.tokenizer)
+    encoded: list[object] = []
+
+    def counting(forward: Any, tokenizer: Any, items: Any, *rest: Any, **options: Any) -> Any:
+        encoded.extend(items)
+        return original(forward, tokenizer, items, *rest, **options)
+
+    original = evaluator_module.run
+    monkeypatch.setattr(evaluator_module, "run", counting)
+    first = evaluator.predict(SOURCES, HYPOTHESES, ["fluency"])
+    assert encoded == HYPOTHESES
+    again = evaluator.predict(SOURCES, [*HYPOTHESES[::-1]], ["grammaticality", "fluency"])
+    assert encoded == HYPOTHESES
+    assert again["fluency"][::-1] == pytest.approx(first["fluency"], abs=0)
+    evaluator.predict(SOURCES, HYPOTHESES, ["meaning"])
+    assert encoded == [*HYPOTHESES, *zip(SOURCES, HYPOTHESES, strict=True)]
+    # Another precision is another value; and what is remembered has a limit.
+    evaluator.predict(SOURCES, HYPOTHESES, ["fluency"], runtime=Runtime(dtype="bfloat16"))
+    assert encoded[4:] == HYPOTHESES
+    monkeypatch.setattr(evaluator_module, "_MOST_KEPT", 3)
+    evaluator.predict(["a", "b"], ["c", "d"], ["fluency"])
+    assert encoded[6:] == ["c", "d"]
+    evaluator.predict(SOURCES, HYPOTHESES, ["fluency"])
+    assert encoded[8:] == HYPOTHESES
+    assert evaluator.predict([], [], ["fluency"])["fluency"].shape == (0,)
+
+
+def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
+    sums = {"preference": {"fluency": 2.0, "meaning": -0.5}}
+    folder = tiny.save_evaluator(tmp_path / "summed", sums=sums)
+    evaluator = Evaluator.load(str(folder))
+    assert set(evaluator.heads) == {"grammaticality", "fluency", "meaning", "preference"}
+    alone = evaluator.predict(SOURCES, HYPOTHESES, ["preference"])
+    assert set(alone) == {"preference"}
+    found = evaluator.predict(SOURCES, HYPOTHESES)
+    expected = 2.0 * found["fluency"] - 0.5 * found["meaning"]
+    assert found["preference"] == pytest.approx(expected, abs=1e-6)
+    assert alone["preference"] == pytest.approx(expected, abs=1e-6)
+    base = evaluator.predict(SOURCES, SOURCES, ["preference"])["preference"]
+    score = Preference(model=str(folder)).score(SOURCES, HYPOTHESES)
+    assert score.sentences == pytest.approx(alone["preference"] - base, abs=1e-6)
+    card = (folder / "README.md").read_text()
+    assert "- `preference` is 2 `fluency` + -0.5 `meaning`" in card
+    assert "\"preference(model='summed')\"" in card
 
 
 def test_some_is_the_weighted_mean_of_scaled_heads(tiny_evaluator: Path) -> None:

@@ -92,12 +92,13 @@ def save_evaluator(
     datasets: Sequence[str] = ("none",),
     bits: Bits = 16,
     width: int = 32,
+    sums: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Path:
     """Write an evaluator package with random weights, SOME's three heads unless told."""
     torch.manual_seed(seed)
     made = tokenizer()
     encoder_model = BertModel(configuration(len(made), width))
-    model = EvaluatorModel.from_encoder(encoder_model, heads, max_tokens=256)
+    model = EvaluatorModel.from_encoder(encoder_model, heads, max_tokens=256, sums=sums)
     for head in model.heads.values():
         torch.nn.init.normal_(head.weight, std=1.0)
     part = {"ratings": 1, "pairs": 0, "cases": 0, "sha256": ""}

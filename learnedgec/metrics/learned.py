@@ -53,7 +53,7 @@ class Some(Metric):
     sentence level on GJG15; at the system level, on JFLEG, it found 0.01, 0.98 and 0.01.
 
     Attributes:
-        model: name or directory of an evaluator package with the three heads; `joint-mini` is released with
+        model: name or directory of an evaluator package with the three heads; `joint-mpnet` is released with
             learnedgec, and is not the paper's (BERT-base, three models).
         grammaticality: a model for this dimension in place of the package's head.
         fluency: likewise.
@@ -69,7 +69,7 @@ class Some(Metric):
     name: ClassVar[str] = "some"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
-    model: str = "joint-mini"
+    model: str = "joint-mpnet"
     grammaticality: str | None = None
     fluency: str | None = None
     meaning: str | None = None
@@ -148,7 +148,7 @@ class Impara(Metric):
     rejected hypothesis still gets 0, as in the authors' code, which is no longer the lowest score.
 
     Attributes:
-        quality: an evaluator package with the head `quality`, such as the released `joint-mini`, or a
+        quality: an evaluator package with the head `quality`, such as the released `joint-mpnet`, or a
             directory or hub id with a sequence classifier of one label (the layout of `gotutiyan/IMPARA-QE`),
             read at up to 128 tokens.
         similarity: the encoder for the similarity, not fine-tuned, or `embeddings`: the package's own,
@@ -166,7 +166,7 @@ class Impara(Metric):
     name: ClassVar[str] = "impara"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
-    quality: str = "joint-mini"
+    quality: str = "joint-mpnet"
     similarity: str | None = None
     threshold: float = 0.9
     activation: Literal["sigmoid", "none"] = "sigmoid"
@@ -248,13 +248,13 @@ class Preference(Metric):
     """How much a person would prefer the hypothesis to leaving the source as it is, as a logit.
 
     `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and has learned from
-    ranked pairs of any origin (`learnedgec.training.pairs`): σ of the difference of two hypotheses' scores is
+    ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads (`model.sums`): σ of the difference of two hypotheses' scores is
     the estimated share of people who prefer the first (Bradley and Terry 1952). The source itself scores 0.
     The system score is the mean over sentences.
 
     Attributes:
-        model: name or directory of an evaluator package with the head `preference`; `joint-mini` is released with
-            learnedgec.
+        model: name or directory of an evaluator package with the head or sum `preference`; `joint-mpnet` is
+            released with learnedgec.
 
     Example:
         >>> from learnedgec import parse_metric
@@ -264,7 +264,7 @@ class Preference(Metric):
 
     name: ClassVar[str] = "preference"
     needs_references: ClassVar[bool] = False
-    model: str = "joint-mini"
+    model: str = "joint-mpnet"
 
     def compute(
         self,

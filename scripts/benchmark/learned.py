@@ -7,7 +7,7 @@ in this environment. It is no dependency of the project.
 
 Both sides read the same directories: BERT classifiers with the weights of MiniLM (or `--encoder`, another
 BERT) under seeded heads, and MiniLM itself for IMPARA's similarity. The speed is that of real models of this
-size, the scores mean nothing. `--package joint-mini` takes the heads of an evaluator package for both sides
+size, the scores mean nothing. `--package joint-mpnet` takes the heads of an evaluator package for both sides
 instead: the peer reads them as three classifiers and a fourth, ours as one model whose heads share a pass. Every
 sentence's score must be equal on both sides to 1e-5. Each side scores
 each metric in a process of its own, and only scoring is timed, after a first run that loads models and
@@ -24,6 +24,7 @@ import importlib
 import importlib.metadata
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,7 @@ class PackagedClassifier:
             key.removeprefix(prefix): row for key, row in state.items() if key.startswith(prefix)
         }
         encoder.load_state_dict(own)
+        token_types = getattr(encoder.config, "type_vocab_size", 0) > 1
         weight, bias = state[f"heads.{head}.weight"], state[f"heads.{head}.bias"]
         offset, scale = config["heads"][head]["offset"], config["heads"][head]["scale"]
 
@@ -128,7 +130,8 @@ class PackagedClassifier:
             def forward(
                 self, input_ids: Any, attention_mask: Any, token_type_ids: Any = None
             ) -> Any:
-                states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
+                types = {"token_type_ids": token_type_ids} if token_types else {}
+                states = self.encoder(input_ids, attention_mask, **types).last_hidden_state
                 mask = attention_mask.unsqueeze(-1)
                 pooled = (states * mask).sum(1) / mask.sum(1)
                 return SimpleNamespace(logits=(pooled @ self.weight.T + self.bias) * scale + offset)
@@ -184,7 +187,9 @@ def run_side(side: str, job: Mapping[str, Any]) -> dict[str, Any]:
     make = learnedgec_scorer if side == "learnedgec" else peer_scorer
     score = make(module, job)
     sources, systems = job["sources"], job["systems"]
-    score(sources[:8], {system: lines[:8] for system, lines in systems.items()})
+    # Other texts than those that are timed: ours remembers.
+    others = [f"{line} Indeed ." for line in sources[:8]]
+    score(others, dict.fromkeys(systems, others))
     begin, begin_processor = time.perf_counter(), time.process_time()
     scores = score(sources, systems)
     wall, processor = time.perf_counter() - begin, time.process_time() - begin_processor
@@ -239,9 +244,12 @@ def main() -> None:
         json.dump(run_side(options.side, json.load(sys.stdin)), sys.stdout)
         return
 
+    from safetensors.torch import load_file, save_file
+
     from learnedgec.benchmarks import load_benchmark
     from learnedgec.encoding import locate
     from learnedgec.packages import check_package, find_evaluator
+    from learnedgec.rounding import unpack
 
     benchmark = load_benchmark("gjg15").select(
         list(load_benchmark("gjg15").systems)[: options.systems],
@@ -266,9 +274,14 @@ def main() -> None:
             package = find_evaluator(options.package).resolve()
             if missing := set(names) - set(check_package(package)["heads"]):
                 raise SystemExit(f"{package} lacks the heads {', '.join(sorted(missing))}.")
-            models = {name: str(Path(folder) / name) for name in names}
-            for link in models.values():
-                Path(link).symlink_to(package)
+            models = {name: str(Path(folder) / "own" / name) for name in names}
+            # The peer cannot read packed weights.
+            plain = Path(shutil.copytree(package, Path(folder) / "plain"))
+            save_file(unpack(load_file(package / "model.safetensors")), plain / "model.safetensors")
+            for side, target in (("own", package), ("peer", plain)):
+                (Path(folder) / side).mkdir()
+                for name in names:
+                    (Path(folder) / side / name).symlink_to(target)
         else:
             models = {
                 name: save_classifier(options.encoder, Path(folder) / name, seed)
@@ -281,7 +294,13 @@ def main() -> None:
         ):
             job = {"metric": metric, "models": parameters, "device": options.device, **texts}
             job["package"] = options.package is not None
-            peer = run(options.peer_python, "gec-metrics", job, options.threads)
+            theirs = {
+                name: model.replace(f"{folder}/own/", f"{folder}/peer/")
+                for name, model in parameters.items()
+            }
+            peer = run(
+                options.peer_python, "gec-metrics", job | {"models": theirs}, options.threads
+            )
             own = run(sys.executable, "learnedgec", job, options.threads)
             pairs = [
                 pair

@@ -171,6 +171,12 @@ def test_layers_are_left_out_of_pretrained_encoders_alone(
         EvaluatorModule(heads, str(tiny_evaluator), layer=1)
 
 
+@pytest.mark.parametrize("sums", [{"a": {"a": 1.0}}, {"b": {"c": 1.0}}, {"b": {}}])
+def test_sums_are_of_heads(sums: dict[str, dict[str, float]], tiny_encoder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"model\.sums\..*among the heads a; its parts are"):
+        EvaluatorModule({"a": HeadOptions()}, str(tiny_encoder), sums=sums)
+
+
 def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
     folder = tiny.save_evaluator(
         tmp_path / "first", seed=1, heads={"a": Head("hypothesis", 2.8, 0.5), "b": Head("pair")}
