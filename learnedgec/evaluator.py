@@ -35,7 +35,7 @@ from learnedgec.runtime import Runtime
 __all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "Head"]
 
 Pooling = Literal["mean", "cls", "pooler"]
-# Inputs of one kind whose values an evaluator remembers: all systems of a benchmark, some 20 MB.
+# Inputs of one kind whose values an evaluator remembers, unless more are asked for at once: several benchmarks.
 _MOST_KEPT = 100_000
 
 
@@ -62,7 +62,7 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
     """Architecture of an evaluator: the encoder's configuration, its pooling, the heads and their sums.
 
     Attributes:
-        sums: name of a further output -> head -> its weight: what heads say together.
+        sums: name of a further output -> head -> its weight in the sum of the heads' values.
     """
 
     model_type = "learnedgec-evaluator"
@@ -217,7 +217,8 @@ class Evaluator:
         """
         path = find_evaluator(name)
         check_package(path)
-        return _load(path, file_digest(path / "model.safetensors"), str(torch_device(runtime)))
+        digest = file_digest(path / "model.safetensors") + file_digest(path / "config.json")
+        return _load(path, digest, str(torch_device(runtime)))
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -269,10 +270,11 @@ class Evaluator:
         """
         names = [name for name, head in self.model.config.heads.items() if head["input"] == kind]
         kept = self._kept.setdefault((kind, runtime.device, runtime.dtype), {})
-        distinct = dict.fromkeys(items)
-        if len(kept) + len(distinct) > _MOST_KEPT:
+        fresh = [item for item in dict.fromkeys(items) if item not in kept]
+        if len(kept) + len(fresh) > _MOST_KEPT:
             kept.clear()
-        if fresh := [item for item in distinct if item not in kept]:
+            fresh = list(dict.fromkeys(items))
+        if fresh:
             rows = run(
                 lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
                 self.tokenizer,

@@ -2,7 +2,7 @@
 
 A package is a directory that `from_pretrained` reads without the network or the base model:
 
-    config.json             the encoder's architecture and the heads
+    config.json             the encoder's architecture, the heads and their sums
     model.safetensors       all weights, in 16 or 4 bits (`rounding`)
     tokenizer.json …        the tokenizer
     training.yaml           the resolved training configuration

@@ -17,6 +17,8 @@ from typing import Literal
 
 import torch
 
+from learnedgec.errors import ConfigError
+
 __all__ = ["GROUP", "NORMAL_FLOAT", "Bits", "pack", "round_weights", "unpack"]
 
 Bits = Literal[16, 4]
@@ -42,9 +44,9 @@ def pack(weights: Mapping[str, torch.Tensor], bits: Bits) -> dict[str, torch.Ten
 
     Args:
         weights: a model's state.
-        bits: with 16 each tensor becomes float16. With 4 each matrix (R, C) whose rows are whole groups becomes
-            `NAME.codes`, uint8 (R, C / 2), and `NAME.scales`, float16 (R, C / 128); what else there is
-            becomes float16.
+        bits: with 16 each tensor of real numbers becomes float16. With 4 each matrix (R, C) whose rows are whole groups becomes
+            `NAME.codes`, uint8 (R, C / 2), and `NAME.scales`, float16 (R, C / 128); others become
+            float16. All are on the CPU.
 
     Example:
         >>> stored = pack({"dense": torch.ones(2, 256), "bias": torch.ones(2)}, 4)
@@ -54,9 +56,12 @@ def pack(weights: Mapping[str, torch.Tensor], bits: Bits) -> dict[str, torch.Ten
     stored: dict[str, torch.Tensor] = {}
     for name, tensor in weights.items():
         if bits == 4 and tensor.dim() == 2 and tensor.shape[1] % GROUP == 0 and len(tensor) > 1:
-            stored[name + _CODES], stored[name + _SCALES] = _pack_matrix(tensor.detach().float())
+            stored[name + _CODES], stored[name + _SCALES] = _pack_matrix(
+                tensor.detach().cpu().float()
+            )
         else:
-            stored[name] = tensor.detach().half().contiguous()
+            kind = torch.float16 if tensor.is_floating_point() else tensor.dtype
+            stored[name] = tensor.detach().to("cpu", kind, copy=True).contiguous()
     return stored
 
 
@@ -70,13 +75,21 @@ def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
             numbers = _PAIRS[tensor.long()].reshape(*scales.shape, GROUP)
             weights[whole] = (numbers * scales[..., None]).flatten(1)
         elif not name.endswith(_SCALES):
-            weights[name] = tensor.float()
+            weights[name] = tensor.float() if tensor.is_floating_point() else tensor
     return weights
 
 
 def round_weights(model: torch.nn.Module, bits: Bits) -> dict[str, torch.Tensor]:
-    """Round a model's weights, in place, to what a package stores of them, and return that."""
+    """Round a model's float32 weights, in place, to what a package stores of them, and return that.
+
+    Raises:
+        ConfigError: 4 bits are asked for, and no matrix has rows of whole groups.
+    """
     stored = pack(model.state_dict(), bits)
+    if bits == 4 and not any(name.endswith(_CODES) for name in stored):
+        raise ConfigError(
+            f"bits: no matrix of this encoder has rows of whole groups of {GROUP} weights, which 4 bits need; use 16."
+        )
     model.load_state_dict(unpack(stored))
     return stored
 

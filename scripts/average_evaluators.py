@@ -25,7 +25,13 @@ def main() -> int:
     parser.add_argument("evaluators", nargs="+", help="names or directories")
     parser.add_argument("--name", required=True, help="of the package")
     parser.add_argument("--output", type=Path, default=Path("checkpoints"))
-    parser.add_argument("--bits", type=int, choices=(16, 4), default=16, help="of a stored weight")
+    parser.add_argument(
+        "--bits",
+        type=int,
+        choices=(16, 4),
+        default=16,
+        help="of a stored weight, whatever the configuration says",
+    )
     options, words = parser.parse_known_args()
     try:
         data = training_data([*words, "--name", options.name])

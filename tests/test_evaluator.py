@@ -20,7 +20,7 @@ from learnedgec.encoding import load_tokenizer
 from learnedgec.errors import ModelError, PackageError, UnknownNameError
 from learnedgec.evaluator import Evaluator, EvaluatorModel
 from learnedgec.metrics.learned import Preference, Some
-from learnedgec.packages import check_package, find_evaluator, list_evaluators
+from learnedgec.packages import check_package, file_digest, find_evaluator, list_evaluators
 from learnedgec.rounding import unpack
 from learnedgec.runtime import Runtime
 
@@ -105,8 +105,6 @@ def test_altered_truncated_and_missing_files_are_named(copy: Path) -> None:
 
 
 def test_weights_that_do_not_fit_are_refused_even_with_a_right_sum(copy: Path) -> None:
-    from learnedgec.packages import file_digest
-
     os.truncate(copy / "model.safetensors", 1000)
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest["files"]["model.safetensors"] = file_digest(copy / "model.safetensors")
@@ -158,6 +156,15 @@ def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
     base = evaluator.predict(SOURCES, SOURCES, ["preference"])["preference"]
     score = Preference(model=str(folder)).score(SOURCES, HYPOTHESES)
     assert score.sentences == pytest.approx(alone["preference"] - base, abs=1e-6)
+    assert "|sum:2*fluency+-0.5*meaning|" in score.signature
+    # The same weights with another sum are another evaluator.
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"fluency": 2.0', '"fluency": 3.0'))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["config.json"] = file_digest(config)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    other = Evaluator.load(str(folder)).predict(SOURCES, HYPOTHESES, ["preference"])
+    assert other["preference"] == pytest.approx(expected + found["fluency"], abs=1e-6)
     card = (folder / "README.md").read_text()
     assert "- `preference` is 2 `fluency` + -0.5 `meaning`" in card
     assert "\"preference(model='summed')\"" in card

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from learnedgec.errors import ConfigError
 from learnedgec.rounding import GROUP, NORMAL_FLOAT, pack, round_weights, unpack
 
 
@@ -26,6 +27,7 @@ def rounded(group: torch.Tensor) -> list[float]:
     return best[1]
 
 
+@settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10_000), spread=st.sampled_from([1e-3, 0.05, 1.0, 30.0]))
 def test_4_bits_are_the_nearest_of_the_best_scale(seed: int, spread: float) -> None:
     matrix = torch.randn(2, 2 * GROUP, generator=torch.Generator().manual_seed(seed)) * spread
@@ -75,6 +77,13 @@ def test_what_is_stored() -> None:
     }
     assert whole["zeros"].tolist() == weights["zeros"].tolist()
     assert whole["head"].tolist() == weights["head"].half().float().tolist()
+
+
+def test_what_cannot_be_packed() -> None:
+    with pytest.raises(ConfigError, match=r"bits: no matrix .* groups of 128 weights"):
+        round_weights(torch.nn.Linear(100, 4), 4)
+    whole = pack({"position": torch.arange(5000)}, 4)["position"]
+    assert whole.tolist() == list(range(5000))
 
 
 @pytest.mark.parametrize("bits", [16, 4])

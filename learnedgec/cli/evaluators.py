@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> None:
         rows.append(
             {
                 "evaluator": name,
-                "heads": " ".join(manifest["heads"]),
+                "heads": " ".join([*manifest["heads"], *manifest.get("sums", {})]),
                 "encoder": manifest["encoder"],
                 "trained on": " ".join(manifest["data"]["datasets"]),
                 "where": str(folder),

@@ -290,9 +290,16 @@ class Preference(Metric):
         return (self.model,)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the SHA-256 of the weights, and the precision."""
-        digest = Evaluator.load(self.model, runtime=runtime).digest
-        return {"sha256": digest, "dtype": runtime.dtype}
+        """Return the SHA-256 of the weights, what is summed, and the precision."""
+        evaluator = Evaluator.load(self.model, runtime=runtime)
+        # The weights do not tell how a sum is made.
+        parts = evaluator.model.config.sums.get("preference", {})
+        terms = "+".join(f"{weight:g}*{head}" for head, weight in parts.items())
+        return {
+            "sha256": evaluator.digest,
+            **({"sum": terms} if terms else {}),
+            "dtype": runtime.dtype,
+        }
 
 
 def _package_ratings(

@@ -80,6 +80,7 @@ def average(
             )
         for what, found, expected in (
             ("heads", member.model.config.heads, first.config.heads),
+            ("sums", member.model.config.sums, first.config.sums),
             ("start", _start(manifest), _start(manifests[0])),
             ("architecture", _shapes(member.model), _shapes(first)),
         ):

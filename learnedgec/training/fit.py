@@ -189,7 +189,9 @@ def _fit(parsed: LightningCLI) -> Result | None:
         )
     configuration = parsed.parser.dump(config, skip_none=False)
     last = folder / "last.ckpt"
-    settings = {"seed": config.seed_everything, "model": config.model, "data": config.data}
+    # Sums are made of heads when these have learned.
+    model_settings = {key: value for key, value in vars(config.model).items() if key != "sums"}
+    settings = {"seed": config.seed_everything, "model": model_settings, "data": config.data}
     digest = hashlib.sha256(json.dumps(settings, default=_plain).encode()).hexdigest()
     if not config.resume:
         # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
@@ -235,7 +237,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
         raise ConfigError(_NOT_EVALUATED)
     state = torch.load(folder / "best.ckpt", map_location="cpu", weights_only=False)
     module.load_state_dict(state["state_dict"])
-    model = module.model.cpu().eval()
+    model = module.model.cpu().float().eval()
     weights = round_weights(model, config.bits)
     device = trainer.strategy.root_device
     evaluator = Evaluator(model.to(device), module.tokenizer)

@@ -116,6 +116,8 @@ class EvaluatorModule(lightning.LightningModule):
         super().__init__()
         if not heads:
             raise ConfigError("model.heads is empty; name at least one head.")
+        if layer is not None and layer < 1:
+            raise ConfigError(f"model.layer is {layer}; at least 1 was expected.")
         if not 0 <= warmup < 1:
             raise ConfigError(f"model.warmup is {warmup}; a share from 0 up to 1 was expected.")
         if not 0 <= dropout < 1:

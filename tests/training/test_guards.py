@@ -167,6 +167,8 @@ def test_layers_are_left_out_of_pretrained_encoders_alone(
     assert len(EvaluatorModule(heads, str(tiny_encoder), layer=1).model.encoder.encoder.layer) == 1
     with pytest.raises(ModelError, match=r"has 2 layers and no layer 3"):
         EvaluatorModule(heads, str(tiny_encoder), layer=3)
+    with pytest.raises(ConfigError, match=r"model\.layer is 0; at least 1"):
+        EvaluatorModule(heads, str(tiny_encoder), layer=0)
     with pytest.raises(ConfigError, match=r"model\.layer: .* keeps its layers"):
         EvaluatorModule(heads, str(tiny_evaluator), layer=1)
 
