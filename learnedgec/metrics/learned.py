@@ -248,7 +248,8 @@ class Preference(Metric):
     """How much a person would prefer the hypothesis to leaving the source as it is, as a logit.
 
     `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and has learned from
-    ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads (`model.sums`): σ of the difference of two hypotheses' scores is
+    ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads as steep as such a head
+    (`model.sums`): σ of the difference of two hypotheses' scores is
     the estimated share of people who prefer the first (Bradley and Terry 1952). The source itself scores 0.
     The system score is the mean over sentences.
 
