@@ -19,7 +19,7 @@ import torch
 
 from learnedgec.errors import ConfigError
 
-__all__ = ["GROUP", "NORMAL_FLOAT", "Bits", "pack", "round_weights", "unpack"]
+__all__ = ["GROUP", "NORMAL_FLOAT", "Bits", "check_bits", "pack", "round_weights", "unpack"]
 
 Bits = Literal[16, 4]
 
@@ -55,7 +55,7 @@ def pack(weights: Mapping[str, torch.Tensor], bits: Bits) -> dict[str, torch.Ten
     """
     stored: dict[str, torch.Tensor] = {}
     for name, tensor in weights.items():
-        if bits == 4 and tensor.dim() == 2 and tensor.shape[1] % GROUP == 0 and len(tensor) > 1:
+        if bits == 4 and _has_groups(tensor):
             stored[name + _CODES], stored[name + _SCALES] = _pack_matrix(
                 tensor.detach().cpu().float()
             )
@@ -79,19 +79,28 @@ def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return weights
 
 
+def check_bits(model: torch.nn.Module, bits: Bits) -> None:
+    """Raise `ConfigError` if 4 bits are asked for, and no matrix of the model has rows of whole groups."""
+    if bits == 4 and not any(_has_groups(tensor) for tensor in model.state_dict().values()):
+        raise ConfigError(
+            f"bits: no matrix of this encoder has rows of whole groups of {GROUP} weights, which 4 bits need; use 16."
+        )
+
+
 def round_weights(model: torch.nn.Module, bits: Bits) -> dict[str, torch.Tensor]:
     """Round a model's float32 weights, in place, to what a package stores of them, and return that.
 
     Raises:
-        ConfigError: 4 bits are asked for, and no matrix has rows of whole groups.
+        ConfigError: see `check_bits`.
     """
+    check_bits(model, bits)
     stored = pack(model.state_dict(), bits)
-    if bits == 4 and not any(name.endswith(_CODES) for name in stored):
-        raise ConfigError(
-            f"bits: no matrix of this encoder has rows of whole groups of {GROUP} weights, which 4 bits need; use 16."
-        )
     model.load_state_dict(unpack(stored))
     return stored
+
+
+def _has_groups(tensor: torch.Tensor) -> bool:
+    return tensor.dim() == 2 and tensor.shape[1] % GROUP == 0 and len(tensor) > 1
 
 
 def _pack_matrix(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

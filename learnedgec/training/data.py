@@ -350,8 +350,9 @@ class TrainingData(lightning.LightningDataModule):
         """Return a batch of M texts for each input.
 
         `inputs`: padded texts by input. By head: `targets` (M,), NaN where unrated; `ranked` (P, 2), where
-        the better and the worse text of each pair are, and `margins` (P,), by how much; `consistent` (C, 4), likewise the texts of each
-        case; of heads that detect, `wrong` (M, T), 1 for a token of a wrong word, NaN where unknown.
+        the better and the worse text of each pair are, and `margins` (P,), by how much; `consistent` (C, 4),
+        likewise the texts of each case; of heads that detect, `wrong` (M, T), 1 for a token of a wrong
+        word, NaN where unknown.
         """
         inputs: dict[str, Batch] = {}
         starts: dict[str, list[int]] = {}

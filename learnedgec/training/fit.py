@@ -21,7 +21,7 @@ from pytorch_lightning.loggers import CSVLogger
 from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
 from learnedgec.evaluator import Evaluator
 from learnedgec.packages import was_checked
-from learnedgec.rounding import Bits, round_weights
+from learnedgec.rounding import Bits, check_bits, round_weights
 from learnedgec.runtime import Runtime
 from learnedgec.text import check_writable, read_json, write_json
 from learnedgec.training.data import TrainingData
@@ -182,6 +182,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
     package = package_path(Path(config.output), config.name)
     folder = Path(_run_folder(config.runs, config.name))
     check_writable(folder / "last.ckpt")
+    check_bits(module.model, config.bits)  # before hours of training rather than after them
     if data.check_leakage and module.continued and not was_checked(module.continued):
         raise LeakageError(
             f"model.encoder: {config.model.encoder} learned from text that was not checked against SEEDA, GJG15 and "

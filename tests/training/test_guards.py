@@ -179,6 +179,14 @@ def test_sums_are_of_heads(sums: dict[str, dict[str, float]], tiny_encoder: Path
         EvaluatorModule({"a": HeadOptions()}, str(tiny_encoder), sums=sums)
 
 
+def test_bits_that_the_encoder_cannot_have_are_refused_before_training(
+    tmp_path: Path, words: list[str]
+) -> None:
+    with pytest.raises(ConfigError, match=r"bits: no matrix .*; use 16"):
+        train([*words, "--bits", "4"], progress=False)
+    assert not list((tmp_path / "runs").rglob("*.ckpt"))
+
+
 def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
     folder = tiny.save_evaluator(
         tmp_path / "first", seed=1, heads={"a": Head("hypothesis", 2.8, 0.5), "b": Head("pair")}
