@@ -11,40 +11,39 @@ from learnedgec.errors import LearnedgecError
 if TYPE_CHECKING:
     from learnedgec.benchmarks import Benchmark, load_benchmark
     from learnedgec.catalog.ratings import Rating, load_ratings
-    from learnedgec.evaluator import Evaluator
-    from learnedgec.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
+    from learnedgec.execution.runtime import Runtime
+    from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
+    from learnedgec.formats.references import Reference, References
+    from learnedgec.formats.text import read_jsonl, read_lines, write_jsonl, write_lines
     from learnedgec.metrics.base import Metric, Score, Statistics
-    from learnedgec.metrics.names import load_metric, parse_metric
+    from learnedgec.metrics.registry import load_metric
+    from learnedgec.models.evaluator import Evaluator
     from learnedgec.ranking import rank_systems
-    from learnedgec.references import Reference, References
-    from learnedgec.runtime import Runtime
-    from learnedgec.text import read_jsonl, read_lines, write_jsonl, write_lines
 
 # Loaded on first use, so that `import learnedgec` stays light.
 _HOME = {
-    "AnnotatedSentence": "m2",
+    "AnnotatedSentence": "formats.m2",
     "Benchmark": "benchmarks",
-    "Edit": "m2",
-    "Evaluator": "evaluator",
+    "Edit": "formats.m2",
+    "Evaluator": "models.evaluator",
     "Metric": "metrics.base",
     "Rating": "catalog.ratings",
-    "Reference": "references",
-    "References": "references",
-    "Runtime": "runtime",
+    "Reference": "formats.references",
+    "References": "formats.references",
+    "Runtime": "execution.runtime",
     "Score": "metrics.base",
     "Statistics": "metrics.base",
-    "apply_edits": "m2",
+    "apply_edits": "formats.m2",
     "load_benchmark": "benchmarks",
-    "load_metric": "metrics.names",
+    "load_metric": "metrics.registry",
     "load_ratings": "catalog.ratings",
-    "parse_metric": "metrics.names",
     "rank_systems": "ranking",
-    "read_jsonl": "text",
-    "read_lines": "text",
-    "read_m2": "m2",
-    "write_jsonl": "text",
-    "write_lines": "text",
-    "write_m2": "m2",
+    "read_jsonl": "formats.text",
+    "read_lines": "formats.text",
+    "read_m2": "formats.m2",
+    "write_jsonl": "formats.text",
+    "write_lines": "formats.text",
+    "write_m2": "formats.m2",
 }
 
 __all__ = [
@@ -65,7 +64,6 @@ __all__ = [
     "load_benchmark",
     "load_metric",
     "load_ratings",
-    "parse_metric",
     "rank_systems",
     "read_jsonl",
     "read_lines",

@@ -19,9 +19,12 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.arrays import Floats, Indices
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Floats, Metric, Statistics
-from learnedgec.skill import SkillModel, rate_resamples, rate_scores
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.stats.resampling import multiplicities, resample
+from learnedgec.stats.significance import holm, paired_bootstrap
+from learnedgec.stats.trueskill import TrueSkillModel, rate_resamples, rate_scores
 
 __all__ = [
     "Aggregation",
@@ -29,13 +32,9 @@ __all__ = [
     "Significance",
     "clusters",
     "expected_wins",
-    "holm",
-    "multiplicities",
-    "paired_bootstrap",
     "paired_permutation",
     "rank_ranges",
     "rank_systems",
-    "resample",
     "sentence_scores",
     "system_scores",
     "system_scores_of_resamples",
@@ -43,13 +42,8 @@ __all__ = [
 ]
 
 Aggregation = Literal["mean", "expected-wins", "trueskill"]
+
 Significance = Literal["paired-bootstrap", "paired-permutation"]
-Indices = npt.NDArray[np.intp]
-
-
-def resample(size: int, count: int, seed: int = 0) -> Indices:
-    """Return int (count, size): each row draws `size` numbers below `size` with replacement."""
-    return np.random.default_rng(seed).integers(0, size, (count, size), dtype=np.intp)
 
 
 def win_counts(scores: Floats) -> Floats:
@@ -92,7 +86,7 @@ def system_scores(
     metric: Metric,
     statistics: Sequence[Statistics],
     by: Aggregation = "mean",
-    model: SkillModel = SkillModel(),
+    model: TrueSkillModel = TrueSkillModel(),
 ) -> Floats:
     """Return the score of each of S systems, float64 (S,).
 
@@ -121,7 +115,7 @@ def system_scores_of_resamples(
     statistics: Sequence[Statistics],
     samples: Indices,
     by: Aggregation = "mean",
-    model: SkillModel = SkillModel(),
+    model: TrueSkillModel = TrueSkillModel(),
 ) -> Floats:
     """Return the score of each system on each of B resamples of the sentences, float64 (B, S).
 
@@ -150,13 +144,6 @@ def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
     return np.stack([np.asarray(metric.sentence_scores(each), float) for each in statistics])
 
 
-def multiplicities(samples: Indices, size: int) -> Floats:
-    """Return float64 (B, size): how often each resample has drawn each sentence."""
-    offsets = samples + np.arange(len(samples))[:, None] * size
-    counts = np.bincount(offsets.ravel(), minlength=len(samples) * size)
-    return counts.reshape(len(samples), size).astype(np.float64)
-
-
 def _check(statistics: Sequence[Statistics], by: str) -> None:
     if by not in get_args(Aggregation):
         raise InputError(
@@ -164,26 +151,6 @@ def _check(statistics: Sequence[Statistics], by: str) -> None:
         )
     if by != "mean" and len(statistics) < 2:
         raise InputError(f"{by} compares systems, and only {len(statistics)} was given; give two.")
-
-
-# -- significance between two systems --------------------------------------------------------------
-
-
-def paired_bootstrap(observed: float, differences: Floats) -> float:
-    """Return the two-sided p-value of a difference from its bootstrap distribution.
-
-    The share of resamples whose difference lies at least as far from the mean of all resamples as
-    the observed one lies from 0, with one added to both counts.
-
-    Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (EMNLP 2004), in
-    the centred form of Riezler and Maxwell (2005).
-
-    Args:
-        observed: the difference of the two systems' scores.
-        differences: (B,), the difference on each resample.
-    """
-    extreme = np.abs(differences - differences.mean()) >= abs(observed) - 1e-12
-    return float((extreme.sum() + 1) / (len(differences) + 1))
 
 
 def paired_permutation(
@@ -215,20 +182,6 @@ def paired_permutation(
     observed = metric.aggregate(first) - metric.aggregate(second)
     extreme = np.abs(differences) >= abs(observed) - 1e-12
     return float((extreme.sum() + 1) / (count + 1))
-
-
-def holm(p_values: Floats) -> Floats:
-    """Return the p-values adjusted for their number by Holm's step-down method, in the same order.
-
-    Example:
-        >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
-        [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values, kind="stable")
-    steps = p_values[order] * np.arange(len(p_values), 0, -1)
-    adjusted = np.empty_like(p_values, dtype=np.float64)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted
 
 
 # -- rank clusters ---------------------------------------------------------------------------------
@@ -320,7 +273,7 @@ def rank_systems(
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-    model: SkillModel = SkillModel(),
+    model: TrueSkillModel = TrueSkillModel(),
     signature: str = "",
 ) -> SystemRanking:
     """Rank systems with intervals, significance and clusters.
@@ -340,8 +293,8 @@ def rank_systems(
         InputError: too few systems or resamples, or permutation with another aggregation.
 
     Example:
-        >>> from learnedgec import parse_metric
-        >>> metric = parse_metric("length")
+        >>> from learnedgec import load_metric
+        >>> metric = load_metric("length")
         >>> systems = {"short": ["a", "b c"], "long": ["a b c", "d e f g"]}
         >>> ranking = rank_systems(metric, metric.statistics_of_systems(["a", "b"], systems))
         >>> [ranking.systems[number] for number in ranking.order]

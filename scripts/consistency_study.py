@@ -17,12 +17,12 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from learnedgec import Runtime, parse_metric
-from learnedgec.benchmarks.names import load_benchmark
+from learnedgec import Runtime, load_metric
+from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.catalog.cases import Case, load_cases
 from learnedgec.cli.output import FORMATS, emit
 from learnedgec.meta.evaluation import Protocol, evaluate
-from learnedgec.packages import is_package
+from learnedgec.models.packages import is_package
 from learnedgec.robustness.preferences import evaluate_preferences
 from learnedgec.training.fit import train, training_data
 
@@ -98,7 +98,7 @@ def measure(work: Path, way: str, seed: int, cases: Sequence[Case]) -> dict[str,
     package = work / "checkpoints" / run_name(way, seed)
     manifest = json.loads((package / "manifest.json").read_text())
     # Without the gate: it is the same encoder for all runs.
-    metric = parse_metric(f"impara(quality={str(package)!r}, threshold=-1.0, activation='none')")
+    metric = load_metric(f"impara(quality={str(package)!r}, threshold=-1.0, activation='none')")
     runtime = Runtime(progress=True, cache_dir=str(work / "statistics"))
     (robustness,) = evaluate_preferences({"held-out": list(cases)}, [metric], runtime=runtime)
     benchmark = load_benchmark("gmeg:dev")

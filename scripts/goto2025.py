@@ -17,9 +17,9 @@ import argparse
 import dataclasses
 from collections.abc import Mapping
 
-from learnedgec import References, Runtime, parse_metric
+from learnedgec import References, Runtime, load_metric
 from learnedgec.benchmarks.base import Benchmark
-from learnedgec.benchmarks.names import load_benchmark
+from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.cli.output import FORMATS, emit
 from learnedgec.meta.evaluation import Estimate, Protocol, evaluate
 
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--format", choices=FORMATS, default="table")
     options = parser.parse_args()
-    metrics = [parse_metric(name) for name in (*options.metric, "edit-count")]
+    metrics = [load_metric(name) for name in (*options.metric, "edit-count")]
     runtime = Runtime(cache_dir=options.cache_dir, device=options.device, progress=True)
     rows = []
     for name in ("seeda-s", "seeda-s:+fluency", "seeda-e", "seeda-e:+fluency"):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from learnedgec.catalog.files import dataset, path
+from learnedgec.catalog.files import dataset, dataset_file
 from learnedgec.catalog.leakage import HASHES, fingerprint
-from learnedgec.text import read_lines
+from learnedgec.formats.text import read_lines
 
 TARGET = Path(__file__).parents[1] / "learnedgec" / "catalog" / HASHES
 
@@ -18,15 +18,15 @@ TARGET = Path(__file__).parents[1] / "learnedgec" / "catalog" / HASHES
 def forbidden_sentences() -> Iterator[str]:
     """Yield every sentence of CoNLL-2014's sources, references and rewrites."""
     for name in ("data/source", "data/reference/ref0", "data/reference/ref1"):
-        yield from read_lines(path("conll14", name))
+        yield from read_lines(dataset_file("conll14", name))
     for name in dataset("reassess").files:
-        yield from read_lines(path("reassess", name))
+        yield from read_lines(dataset_file("reassess", name))
     for name in ("REF-F", "REF-M"):
-        yield from read_lines(path("seeda", f"outputs/all/{name}.txt"))
+        yield from read_lines(dataset_file("seeda", f"outputs/all/{name}.txt"))
     for name in dataset("attack").files:
         if "/conll14-" in name:
-            yield from read_lines(path("attack", name))
-    for line in read_lines(path("robustgec", "benchmark/conll14/para.txt")):
+            yield from read_lines(dataset_file("attack", name))
+    for line in read_lines(dataset_file("robustgec", "benchmark/conll14/para.txt")):
         # O-S, O-T, A1-S, …: a label and the sentence.
         yield line.partition(" ")[2]
 

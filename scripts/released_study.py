@@ -25,8 +25,8 @@ from rapidfuzz.distance import Levenshtein
 from learnedgec import Runtime
 from learnedgec.catalog.ratings import load_ratings
 from learnedgec.cli.output import FORMATS, emit
-from learnedgec.evaluator import Evaluator
-from learnedgec.packages import is_package
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.packages import is_package
 from learnedgec.training.examples import rating_examples, split_examples
 from learnedgec.training.fit import train
 from learnedgec.training.pairs import RankedPair

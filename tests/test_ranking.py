@@ -10,23 +10,21 @@ from embedded import Sample
 
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.names import parse_metric
+from learnedgec.metrics.registry import load_metric
 from learnedgec.ranking import (
     clusters,
     expected_wins,
-    holm,
-    multiplicities,
-    paired_bootstrap,
     paired_permutation,
     rank_ranges,
     rank_systems,
-    resample,
     sentence_scores,
     system_scores,
     system_scores_of_resamples,
     win_counts,
 )
-from learnedgec.skill import rate_scores
+from learnedgec.stats.resampling import multiplicities, resample
+from learnedgec.stats.significance import holm, paired_bootstrap
+from learnedgec.stats.trueskill import rate_scores
 
 
 def of_sample(metric: Metric, sample: Sample) -> dict[str, Statistics]:
@@ -51,7 +49,7 @@ def test_expected_wins_counts_an_undecided_opponent_as_zero() -> None:
 
 
 def test_mean_is_the_corpus_score(sample: Sample) -> None:
-    metric = parse_metric("gleu(iterations=20)")
+    metric = load_metric("gleu(iterations=20)")
     statistics = list(of_sample(metric, sample).values())
     assert system_scores(metric, statistics) == pytest.approx(
         [metric.aggregate(each) for each in statistics]
@@ -60,7 +58,7 @@ def test_mean_is_the_corpus_score(sample: Sample) -> None:
 
 @pytest.mark.parametrize("by", ["mean", "expected-wins", "trueskill"])
 def test_resamples_equal_scores_of_the_resampled_sentences(by: str, sample: Sample) -> None:
-    metric = parse_metric("edit-count")
+    metric = load_metric("edit-count")
     statistics = list(of_sample(metric, sample).values())
     samples = resample(len(sample.sources), 5, seed=2)
     many = system_scores_of_resamples(metric, statistics, samples, by)  # type: ignore[arg-type]
@@ -72,14 +70,14 @@ def test_resamples_equal_scores_of_the_resampled_sentences(by: str, sample: Samp
 
 
 def test_trueskill_is_rate_scores(sample: Sample) -> None:
-    metric = parse_metric("edit-count")
+    metric = load_metric("edit-count")
     statistics = list(of_sample(metric, sample).values())
     expected, _ = rate_scores(sentence_scores(metric, statistics))
     assert system_scores(metric, statistics, "trueskill") == pytest.approx(expected)
 
 
 def test_unknown_aggregation_and_single_system_are_refused(sample: Sample) -> None:
-    metric = parse_metric("length")
+    metric = load_metric("length")
     statistics = list(of_sample(metric, sample).values())
     with pytest.raises(InputError, match="choose one of mean, expected-wins, trueskill"):
         system_scores(metric, statistics, "median")  # type: ignore[arg-type]
@@ -111,7 +109,7 @@ def exact_permutation(first: np.ndarray, second: np.ndarray) -> float:
 def test_paired_permutation_approaches_the_exact_test() -> None:
     generator = np.random.default_rng(5)
     first, second = generator.normal(0.4, 1, 10), generator.normal(0, 1, 10)
-    metric = parse_metric("length")
+    metric = load_metric("length")
     found = paired_permutation(
         metric, Statistics({"score": first}), Statistics({"score": second}), count=4000
     )
@@ -119,7 +117,7 @@ def test_paired_permutation_approaches_the_exact_test() -> None:
 
 
 def test_paired_permutation_recomputes_corpus_scores(sample: Sample) -> None:
-    metric = parse_metric("gleu(iterations=1)")
+    metric = load_metric("gleu(iterations=1)")
     statistics = of_sample(metric, sample)
     strong, weak = statistics["strong"], statistics["weak"]
     assert paired_permutation(metric, strong, weak, count=99) == pytest.approx(1 / 100)
@@ -156,7 +154,7 @@ def test_clusters_break_where_ranges_do_not_touch() -> None:
 
 @pytest.mark.parametrize("by", ["mean", "expected-wins", "trueskill"])
 def test_ranking_of_the_sample(by: str, sample: Sample) -> None:
-    metric = parse_metric("gleu")
+    metric = load_metric("gleu")
     ranking = rank_systems(metric, of_sample(metric, sample), by=by, resamples=200, signature="s")  # type: ignore[arg-type]
     assert [ranking.systems[number] for number in ranking.order][:2] == ["strong", "careful"]
     assert (ranking.intervals[:, 0] <= ranking.scores).all()
@@ -170,7 +168,7 @@ def test_ranking_of_the_sample(by: str, sample: Sample) -> None:
 
 
 def test_ranking_is_reproducible_and_pairs_resamples(sample: Sample) -> None:
-    metric = parse_metric("edit-count")
+    metric = load_metric("edit-count")
     statistics = of_sample(metric, sample)
     first = rank_systems(metric, statistics, resamples=50, seed=4)
     again = rank_systems(metric, statistics, resamples=50, seed=4)
@@ -184,7 +182,7 @@ def test_ranking_is_reproducible_and_pairs_resamples(sample: Sample) -> None:
 
 
 def test_permutation_needs_corpus_scores(sample: Sample) -> None:
-    metric = parse_metric("length")
+    metric = load_metric("length")
     statistics = of_sample(metric, sample)
     with pytest.raises(InputError, match="use paired-bootstrap"):
         rank_systems(metric, statistics, by="trueskill", significance="paired-permutation")
@@ -193,6 +191,6 @@ def test_permutation_needs_corpus_scores(sample: Sample) -> None:
 
 
 def test_bad_resampling_is_refused(sample: Sample) -> None:
-    metric = parse_metric("length")
+    metric = load_metric("length")
     with pytest.raises(InputError, match="at least one resample"):
         rank_systems(metric, of_sample(metric, sample), resamples=0)

@@ -16,9 +16,9 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from learnedgec.evaluator import EvaluatorModel, Head
-from learnedgec.rounding import Bits, round_weights
-from learnedgec.text import read_lines
+from learnedgec.formats.text import read_lines
+from learnedgec.models.evaluator import EvaluatorModel, Head
+from learnedgec.models.quantization import Bits, round_weights
 from learnedgec.training.package import write_package
 
 SAMPLE = Path(__file__).parent.parent / "data" / "sample"

@@ -2,7 +2,7 @@
 
 from learnedgec.benchmarks.base import Benchmark, Comparisons, Ranking
 from learnedgec.benchmarks.folder import read_benchmark
-from learnedgec.benchmarks.names import BENCHMARKS, expand_benchmarks, load_benchmark
+from learnedgec.benchmarks.registry import BENCHMARKS, expand_benchmarks, load_benchmark
 
 __all__ = [
     "BENCHMARKS",

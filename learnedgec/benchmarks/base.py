@@ -8,17 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from learnedgec.arrays import Floats, Indices
 from learnedgec.catalog.judgements import Ranking
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.references import References
-from learnedgec.text import check_lengths
+from learnedgec.formats.references import References
+from learnedgec.formats.text import check_lengths
 
-__all__ = ["Benchmark", "Comparisons", "Ranking"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.intp]
+__all__ = [
+    "Benchmark",
+    "Comparisons",
+    "Ranking",
+    "rating_means",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,11 @@ class Comparisons:
     """
 
     systems: tuple[str, ...]
-    sentence: Integers
-    first: Integers
-    second: Integers
-    outcome: Integers
-    annotation: Integers
+    sentence: Indices
+    first: Indices
+    second: Indices
+    outcome: Indices
+    annotation: Indices
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -220,3 +222,8 @@ class Benchmark:
                 for row in self.references
             )
         )
+
+
+def rating_means(values: Mapping[str, Floats]) -> dict[str, float]:
+    """Return each system's mean rating over its rated sentences."""
+    return {name: float(np.nanmean(column)) for name, column in values.items()}

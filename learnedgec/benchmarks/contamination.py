@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from learnedgec.metrics.base import Metric
-from learnedgec.packages import learned_from
+from learnedgec.models.packages import learned_from
 
 __all__ = ["contamination"]
 
@@ -17,8 +17,8 @@ def contamination(metric: Metric, tested: str) -> tuple[str, ...]:
             `DATASET:dev` stand for all of its parts.
 
     Example:
-        >>> from learnedgec import parse_metric
-        >>> contamination(parse_metric("gleu"), "gmeg:fce")
+        >>> from learnedgec import load_metric
+        >>> contamination(load_metric("gleu"), "gmeg:fce")
         ()
     """
     found = []

@@ -21,18 +21,19 @@ from pathlib import Path
 
 import numpy as np
 
-from learnedgec.benchmarks.base import Benchmark, Floats, Ranking
-from learnedgec.benchmarks.rated import rating_means
-from learnedgec.catalog.files import path
+from learnedgec.arrays import Floats
+from learnedgec.benchmarks.base import Benchmark, Ranking, rating_means
 from learnedgec.catalog.judgements import read_appraise, read_pairs
-from learnedgec.catalog.parallel import load_parallel
 from learnedgec.catalog.ratings import dimensions
-from learnedgec.catalog.tables import read_table, sentence_number
-from learnedgec.errors import FormatError, InputError, UnknownNameError
-from learnedgec.references import References
-from learnedgec.text import PathLike, check_lengths, read_lines
+from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.references import References
+from learnedgec.formats.tables import read_table, sentence_number
+from learnedgec.formats.text import check_lengths, read_lines
 
-__all__ = ["jfleg", "read_benchmark"]
+__all__ = [
+    "read_benchmark",
+]
 
 JUDGEMENTS = ("rankings.csv", "judgements.xml", "ratings.csv", "scores.csv")
 
@@ -75,7 +76,7 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
     judged = {name for ranking in rankings for name in ranking.ranks}
     judged |= {name for values in ratings.values() for name in values}
     judged |= {name for values in scores.values() for name in values}
-    systems = _read_outputs(root / "systems", sources)
+    systems = read_outputs(root / "systems", sources)
     if "source" in judged:
         systems = {"source": tuple(sources), **systems}
     for system in sorted(judged):
@@ -98,52 +99,7 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
     ).exclude_own_references()
 
 
-def jfleg(outputs: PathLike) -> Benchmark:
-    """Return JFLEG dev with the pairwise judgements of Napoles et al. (2017).
-
-    The judged outputs are not public. The folder `outputs` holds those that the user has, 754 lines
-    each: `AMU.txt`, `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file.
-    Judgements of the others remain in `rankings`, and a notice names them.
-
-    The judgements number sentences by their GUG `Id`; JFLEG dev is the GUG test split in order.
-    """
-    data = load_parallel("jfleg:dev")
-    order = [
-        record["Id"]
-        for _, record in read_table(path("gug", "gug_annotations.tsv"), "\t")
-        if record["Dataset"] == "test"
-    ]
-    number = {identity: position for position, identity in enumerate(order)}
-    check_lengths(("JFLEG dev", data.sources), ("the GUG test split", order))
-    rankings = []
-    for place, record in read_table(path("jfleg", "EACL_exp/mturk/pairwise.csv")):
-        if record["srcIndex"] not in number:
-            raise FormatError(
-                f"{place}: srcIndex {record['srcIndex']} is not in the GUG test split."
-            )
-        ranks = {record[f"system{side}Id"]: int(record[f"system{side}rank"]) for side in (1, 2)}
-        rankings.append(Ranking(number[record["srcIndex"]], ranks, record["judgeId"]))
-    judged = {name for ranking in rankings for name in ranking.ranks}
-    found = _read_outputs(Path(outputs), data.sources)
-    if not judged & set(found):
-        raise InputError(
-            f"{outputs} has no output of a system that was judged on JFLEG; add one of "
-            f"{', '.join(f'{name}.txt' for name in sorted(judged - {'orig'}))}."
-        )
-    systems = {"orig": data.sources, **{n: text for n, text in found.items() if n in judged}}
-    missing = sorted(judged - set(systems))
-    benchmark = Benchmark(
-        name=f"jfleg:{outputs}",
-        sources=data.sources,
-        systems=systems,
-        references=data.references,
-        rankings=tuple(rankings),
-        notices=(f"no output of {', '.join(missing)} was given.",) if missing else (),
-    )
-    return benchmark.exclude_own_references()
-
-
-def _read_outputs(folder: Path, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def read_outputs(folder: Path, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Read `NAME.txt` (or `NAME`) -> lines, checking the lengths."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; one with an output per system was expected.")

@@ -1,7 +1,16 @@
 """Public datasets: where they come from (`files`) and how each kind is read; one module per kind."""
 
 from learnedgec.catalog.cases import Case, Pair, load_cases, read_cases, write_cases
-from learnedgec.catalog.files import DATASETS, Dataset, File, Status, dataset, fetch, path, verify
+from learnedgec.catalog.files import (
+    DATASETS,
+    Dataset,
+    File,
+    Status,
+    dataset,
+    dataset_file,
+    fetch,
+    verify,
+)
 from learnedgec.catalog.judgements import Ranking, read_appraise, read_pairs
 from learnedgec.catalog.leakage import check_leakage, overlapping
 from learnedgec.catalog.outputs import load_outputs
@@ -29,7 +38,7 @@ __all__ = [
     "load_ratings",
     "load_sentences",
     "overlapping",
-    "path",
+    "dataset_file",
     "read_appraise",
     "read_cases",
     "read_pairs",

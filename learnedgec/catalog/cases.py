@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from learnedgec.catalog.files import path
+from learnedgec.catalog.files import dataset_file
 from learnedgec.errors import FormatError, InputError, UnknownNameError
-from learnedgec.text import PathLike, read_jsonl, read_lines, write_lines
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.text import read_jsonl, read_lines, write_lines
 
 __all__ = ["CASES", "Case", "Pair", "load_cases", "read_cases", "write_cases"]
 
@@ -58,7 +59,7 @@ def load_cases(name: str) -> list[Case]:
         raise UnknownNameError(
             "set of robustness cases", name, CASES, hint="A path to a file is taken as well."
         )
-    return read_cases(path("robustgec", f"benchmark/{name.partition(':')[2]}/para.txt"))
+    return read_cases(dataset_file("robustgec", f"benchmark/{name.partition(':')[2]}/para.txt"))
 
 
 def read_cases(path: PathLike) -> list[Case]:

@@ -11,9 +11,10 @@ from learnedgec.catalog.cases import CASES, load_cases
 from learnedgec.catalog.parallel import PARALLEL, load_parallel
 from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import FormatError, UnknownNameError
-from learnedgec.m2 import Edit, read_m2, without_overlaps
-from learnedgec.references import References
-from learnedgec.text import PathLike, read_jsonl, read_lines
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.m2 import Edit, read_m2, without_overlaps
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_jsonl, read_lines
 
 __all__ = ["Correction", "load_corrections", "read_corrections"]
 

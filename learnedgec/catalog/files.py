@@ -21,7 +21,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from learnedgec.errors import DataError, OutputError, UnknownNameError
-from learnedgec.text import PathLike
+from learnedgec.execution.writing import PathLike
 
 __all__ = [
     "DATASETS",
@@ -31,7 +31,7 @@ __all__ = [
     "cache_folder",
     "dataset",
     "fetch",
-    "path",
+    "dataset_file",
     "verify",
 ]
 
@@ -131,7 +131,7 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("learnedgec"))
 
 
-def path(name: str, file: str, *, mirror: PathLike | None = None) -> Path:
+def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Path:
     """Return the local path of one file of a dataset, downloading it if need be.
 
     Args:
@@ -174,15 +174,15 @@ def fetch(
 
     Args:
         name: a dataset of the catalog.
-        mirror: as for `path`.
+        mirror: as for `dataset_file`.
         advance: called with each file once it is there, for a progress bar.
 
     Raises:
-        UnknownNameError, DataError, OutputError: as for `path`.
+        UnknownNameError, DataError, OutputError: as for `dataset_file`.
     """
     places = []
     for file in dataset(name).files.values():
-        places.append(path(name, file.path, mirror=mirror))
+        places.append(dataset_file(name, file.path, mirror=mirror))
         if advance is not None:
             advance(file)
     return places

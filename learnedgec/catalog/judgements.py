@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from learnedgec.catalog.tables import read_table, sentence_number, whole_number
 from learnedgec.errors import FormatError
-from learnedgec.text import PathLike, read_text
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.tables import read_table, sentence_number, whole_number
+from learnedgec.formats.text import read_text
 
 __all__ = ["Ranking", "read_appraise", "read_pairs"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import PurePosixPath
 
-from learnedgec.catalog.files import dataset, path
+from learnedgec.catalog.files import dataset, dataset_file
 from learnedgec.errors import UnknownNameError
-from learnedgec.text import read_lines
+from learnedgec.formats.text import read_lines
 
 __all__ = ["OUTPUTS", "load_outputs"]
 
@@ -45,7 +45,7 @@ def _folder(name: str, folder: str, names: tuple[str, ...] = (), prefix: str = "
         if PurePosixPath(file).parent != PurePosixPath(folder) or not system.startswith(prefix):
             continue
         if not names or system in names:
-            found[system.removeprefix(prefix)] = tuple(read_lines(path(name, file)))
+            found[system.removeprefix(prefix)] = tuple(read_lines(dataset_file(name, file)))
     return dict(sorted(found.items()))
 
 

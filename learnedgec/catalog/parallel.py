@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from learnedgec.catalog.files import dataset, path
+from learnedgec.catalog.files import dataset, dataset_file
 from learnedgec.errors import UnknownNameError
-from learnedgec.references import References
-from learnedgec.text import check_lengths, read_lines
+from learnedgec.formats.references import References
+from learnedgec.formats.text import check_lengths, read_lines
 
 __all__ = ["PARALLEL", "Parallel", "load_parallel"]
 
@@ -49,28 +49,28 @@ def load_parallel(name: str) -> Parallel:
 
 
 def _conll14() -> Parallel:
-    sources = read_lines(path("conll14", "data/source"))
-    references = References.from_m2(path("conll14", "data/reference.m2"), sources)
+    sources = read_lines(dataset_file("conll14", "data/source"))
+    references = References.from_m2(dataset_file("conll14", "data/reference.m2"), sources)
     return Parallel(tuple(sources), references)
 
 
 def _reassess() -> Parallel:
     # The catalog's order is alphabetical: expert before turker, fluency before minimal, A before B.
-    texts = [read_lines(path("reassess", file)) for file in dataset("reassess").files]
+    texts = [read_lines(dataset_file("reassess", file)) for file in dataset("reassess").files]
     return Parallel(
-        tuple(read_lines(path("conll14", "data/source"))), References.from_texts(*texts)
+        tuple(read_lines(dataset_file("conll14", "data/source"))), References.from_texts(*texts)
     )
 
 
 def _text_files(name: str, source: str, references: str) -> Parallel:
     """Read a source file and its references 0 to 3."""
-    texts = [read_lines(path(name, f"{references}{number}")) for number in range(4)]
-    return Parallel(tuple(read_lines(path(name, source))), References.from_texts(*texts))
+    texts = [read_lines(dataset_file(name, f"{references}{number}")) for number in range(4)]
+    return Parallel(tuple(read_lines(dataset_file(name, source))), References.from_texts(*texts))
 
 
 def _wiki_split(part: str) -> Parallel:
     """Read `long sentence TAB first half <::::> second half`."""
-    rows = [line.split("\t") for line in read_lines(path("wiki-split", f"{part}.tsv"))]
+    rows = [line.split("\t") for line in read_lines(dataset_file("wiki-split", f"{part}.tsv"))]
     return Parallel(
         tuple(source for source, _ in rows),
         References.from_texts([target.replace(" <::::> ", " ") for _, target in rows]),

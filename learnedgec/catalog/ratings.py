@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from learnedgec.catalog.files import dataset, path
+from learnedgec.catalog.files import dataset, dataset_file
 from learnedgec.catalog.sample import sample_folder
-from learnedgec.catalog.tables import read_table, sentence_number
 from learnedgec.errors import FormatError, InputError, UnknownNameError
-from learnedgec.text import PathLike, check_lengths, read_jsonl, read_lines
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.tables import read_table, sentence_number
+from learnedgec.formats.text import check_lengths, read_jsonl, read_lines
 
 __all__ = ["RATED", "Rating", "dimensions", "load_ratings", "read_ratings"]
 
@@ -178,7 +179,7 @@ def _tmu_gfm(part: str) -> list[Rating]:
                 for name, (column, _) in columns.items()
             },
         )
-        for _, record in read_table(path("tmu-gfm", "tmu-gfm-dataset.csv"))
+        for _, record in read_table(dataset_file("tmu-gfm", "tmu-gfm-dataset.csv"))
     ]
 
 
@@ -200,7 +201,7 @@ def _gug(part: str) -> list[Rating]:
                 )
             },
         )
-        for _, record in read_table(path("gug", "gug_annotations.tsv"), "\t")
+        for _, record in read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
         if record["Dataset"] in ((part,) if part else splits)
     ]
 
@@ -218,7 +219,7 @@ def _sts(part: str) -> list[Rating]:
         raise UnknownNameError("part of sts", part, {*sets, *(name[:4] for name in sets)})
     ratings = []
     for name in chosen:
-        for line in read_lines(path("sts", sets[name])):
+        for line in read_lines(dataset_file("sts", sets[name])):
             score, first, second = line.split("\t")
             if score:
                 ratings.append(Rating(first, second, {"meaning": float(score)}, name, first))

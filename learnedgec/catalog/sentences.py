@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from learnedgec.catalog.files import path
+from learnedgec.catalog.files import dataset_file
 from learnedgec.errors import UnknownNameError
-from learnedgec.text import read_lines
+from learnedgec.formats.text import read_lines
 
 __all__ = ["SENTENCES", "load_sentences"]
 
@@ -33,7 +33,7 @@ def load_sentences(name: str) -> list[str]:
 
 def _ud_ewt(part: str) -> Iterator[str]:
     words: list[str] = []
-    for line in [*read_lines(path("ud-ewt", f"en_ewt-ud-{part}.conllu")), ""]:
+    for line in [*read_lines(dataset_file("ud-ewt", f"en_ewt-ud-{part}.conllu")), ""]:
         if not line and words:
             yield " ".join(words)
             words = []
@@ -45,7 +45,7 @@ def _ud_ewt(part: str) -> Iterator[str]:
 
 
 def _wiki_split(part: str) -> Iterator[str]:
-    for line in read_lines(path("wiki-split", f"{part}.tsv")):
+    for line in read_lines(dataset_file("wiki-split", f"{part}.tsv")):
         yield line.split("\t")[0]
 
 

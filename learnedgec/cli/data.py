@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.catalog.files import DATASETS, Dataset, cache_folder, dataset, fetch, verify
-from learnedgec.cli.inputs import make_parser
+from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.errors import DataError, InputError
 

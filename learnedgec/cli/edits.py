@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.inputs import add_runtime_arguments, make_parser, read_runtime
+from learnedgec.cli.options import add_runtime_arguments, make_parser, read_runtime
 from learnedgec.cli.output import notice
 from learnedgec.errors import InputError
-from learnedgec.m2 import AnnotatedSentence, read_m2, write_m2
-from learnedgec.references import References
-from learnedgec.text import check_lengths, read_lines, write_lines
+from learnedgec.formats.m2 import AnnotatedSentence, read_m2, write_m2
+from learnedgec.formats.references import References
+from learnedgec.formats.text import check_lengths, read_lines, write_lines
 
 
 def build_parser() -> ArgumentParser:
@@ -62,7 +62,8 @@ def main(arguments: Sequence[str]) -> None:
 
 def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     """Return the sources with the edits of every file of corrections."""
-    from learnedgec.edits.annotator import default_annotator, describe_annotator, extract_edits
+    from learnedgec.edits.annotator import extract_edits
+    from learnedgec.edits.parsing import default_annotator, describe_annotator
 
     if not (options.src and options.hyp):
         raise InputError("--src and --hyp name the sources and their corrections; give both.")

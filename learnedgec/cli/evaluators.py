@@ -7,10 +7,10 @@ from typing import Any
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.inputs import make_parser
+from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit, notice
-from learnedgec.packages import check_package, find_evaluator, list_evaluators
-from learnedgec.text import read_text, write_text
+from learnedgec.formats.text import read_text, write_text
+from learnedgec.models.packages import check_package, find_evaluator, list_evaluators
 
 
 def build_parser() -> ArgumentParser:

@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.benchmarks.names import expand_benchmarks, load_benchmark
-from learnedgec.cli.inputs import (
+from learnedgec.benchmarks.registry import expand_benchmarks, load_benchmark
+from learnedgec.cli.options import (
     add_metric_argument,
     add_plot_argument,
     add_resampling_arguments,
@@ -23,8 +23,9 @@ from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.meta.agreement import Ties
 from learnedgec.meta.evaluation import Estimate, Evaluation, Protocol, evaluate
-from learnedgec.meta.human import default_human
-from learnedgec.meta.plots import check_plotting, plot_evaluation
+from learnedgec.meta.human_scores import default_human
+from learnedgec.plotting.meta import plot_evaluation
+from learnedgec.plotting.style import check_plotting
 from learnedgec.ranking import Aggregation
 
 # What the table shows of an evaluation if nothing is named; a benchmark has some of them.

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.inputs import make_parser
+from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit
-from learnedgec.metrics.names import METRICS, metric_class, parse_metric
+from learnedgec.formats.text import write_text
+from learnedgec.metrics.registry import METRICS, load_metric, metric_class
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
-from learnedgec.text import write_text
 
 
 def build_parser() -> ArgumentParser:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
             continue
         kind = metric_class(name)
         try:
-            title = str(parse_metric(name))
+            title = str(load_metric(name))
         except ValueError:
             title = name
         texts.append(f"{title}\n\n{inspect.cleandoc(kind.__doc__ or '')}\n")

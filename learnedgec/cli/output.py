@@ -12,7 +12,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.text import write_text
+from learnedgec.formats.text import write_text
 
 __all__ = ["FORMATS", "add_output_arguments", "emit", "notice"]
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.inputs import (
+from learnedgec.cli.options import (
     add_input_arguments,
     add_metric_argument,
     add_plot_argument,
@@ -19,7 +19,8 @@ from learnedgec.cli.inputs import (
     read_runtime,
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
-from learnedgec.meta.plots import check_plotting, plot_ranking
+from learnedgec.plotting.ranking import plot_ranking
+from learnedgec.plotting.style import check_plotting
 from learnedgec.ranking import Aggregation, Significance, SystemRanking, rank_systems
 
 

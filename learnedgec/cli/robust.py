@@ -15,7 +15,7 @@ from learnedgec.catalog.cases import CASES, Case, load_cases, read_cases, write_
 from learnedgec.catalog.outputs import load_outputs
 from learnedgec.catalog.parallel import load_parallel
 from learnedgec.catalog.sample import sample_folder
-from learnedgec.cli.inputs import (
+from learnedgec.cli.options import (
     add_input_arguments,
     add_metric_argument,
     add_plot_argument,
@@ -29,17 +29,18 @@ from learnedgec.cli.inputs import (
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.figures import check_plotting
-from learnedgec.metrics.names import parse_metric
-from learnedgec.references import References
+from learnedgec.execution.writing import check_writable
+from learnedgec.formats.references import References
+from learnedgec.formats.text import check_lengths, read_lines, write_lines
+from learnedgec.metrics.registry import load_metric
+from learnedgec.plotting.style import check_plotting
 from learnedgec.robustness.attacks import ALL, AttackResult, evaluate_attacks, honest_outputs
 from learnedgec.robustness.cases import TOTAL
 from learnedgec.robustness.changes import word_frequencies
-from learnedgec.robustness.estimates import Estimate
 from learnedgec.robustness.perturbation import ACTIONS, perturb
 from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
-from learnedgec.text import check_lengths, check_writable, read_lines, write_lines
+from learnedgec.stats.bootstrap import Estimate
 
 _ATTACKS = ("conll14", "bea19-dev")
 
@@ -154,7 +155,7 @@ def _robustness(options: Namespace) -> None:
     parts = _read_parts(options.case)
     if options.hyp:
         systems = _read_systems(options.hyp, parts)
-        metrics = read_metrics(options, required=False) or [parse_metric("errant")]
+        metrics = read_metrics(options, required=False) or [load_metric("errant")]
         systems_found = [
             result
             for metric in metrics
@@ -162,7 +163,7 @@ def _robustness(options: Namespace) -> None:
         ]
         _report(options, systems_found, _system_row, _system_variants)
         if options.plot:
-            from learnedgec.robustness.plots import plot_systems
+            from learnedgec.plotting.robustness import plot_systems
 
             for metric in metrics:
                 chosen = [each for each in systems_found if each.metric == metric.label]
@@ -176,7 +177,7 @@ def _robustness(options: Namespace) -> None:
     found = evaluate_preferences(parts, metrics, **settings, runtime=runtime)
     _report(options, found, _preference_row, _preference_variants)
     if options.plot:
-        from learnedgec.robustness.plots import plot_preferences
+        from learnedgec.plotting.robustness import plot_preferences
 
         _plotted(plot_preferences(found, options.plot))
 
@@ -382,7 +383,7 @@ def _attack(options: Namespace) -> None:
     shown = [each for each in found if options.show == "systems" or each.honest == ALL]
     _emit(options, [_attack_row(result) for result in shown], found)
     if options.plot:
-        from learnedgec.robustness.plots import plot_attacks
+        from learnedgec.plotting.robustness import plot_attacks
 
         _plotted(plot_attacks(found, options.plot))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.inputs import (
+from learnedgec.cli.options import (
     Inputs,
     add_input_arguments,
     add_metric_argument,
@@ -22,12 +22,13 @@ from learnedgec.cli.inputs import (
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.cli.show import edit_rows, show_edits
 from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.text import write_text
 from learnedgec.metrics.base import Metric, Score, score_metrics
-from learnedgec.metrics.difficulty import GotoScorer
-from learnedgec.metrics.edit_overlap import TIERS, EditOverlap, Errant, Tier
-from learnedgec.metrics.llm import LlmS
-from learnedgec.runtime import Runtime
-from learnedgec.text import write_text
+from learnedgec.metrics.edit_overlap import TIERS, EditOverlap, Tier
+from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.gotoscorer import GotoScorer
+from learnedgec.metrics.llm.sentences import LlmS
 
 Scores = Mapping[Metric, Mapping[str, Score]]
 

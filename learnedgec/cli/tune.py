@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.inputs import (
+from learnedgec.cli.options import (
     add_metric_argument,
     add_plot_argument,
     add_resampling_arguments,
@@ -20,11 +20,11 @@ from learnedgec.cli.inputs import (
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.errors import InputError
-from learnedgec.figures import check_plotting
-from learnedgec.text import check_writable
+from learnedgec.execution.writing import check_writable
+from learnedgec.plotting.style import check_plotting
 
 if TYPE_CHECKING:
-    from learnedgec.tuning.search import Comparison, Tuning
+    from learnedgec.tuning.results import Comparison, Tuning
 
 Comparisons = Mapping[str, Sequence["Comparison"]]
 
@@ -127,10 +127,11 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
-    from learnedgec.benchmarks.names import load_benchmark
+    from learnedgec.benchmarks.registry import load_benchmark
     from learnedgec.metrics.tuned import write_tuned
-    from learnedgec.tuning.goal import Goal
-    from learnedgec.tuning.search import Plan, check_name, compare, tune, tuned_name
+    from learnedgec.tuning.objective import Goal
+    from learnedgec.tuning.search import check_name, compare, tune, tuned_name
+    from learnedgec.tuning.trials import SearchPlan
 
     metrics = read_metrics(options)
     if len(metrics) > 1:
@@ -141,7 +142,7 @@ def main(arguments: Sequence[str]) -> None:
     benchmark = load_benchmark(options.benchmark)
     others = {name: load_benchmark(name) for name in options.compare}
     goal = Goal(options.objective, options.aggregation, options.human)
-    plan = Plan(
+    plan = SearchPlan(
         trials=options.trials,
         sampler=options.sampler,
         seed=options.seed,
@@ -182,7 +183,7 @@ def main(arguments: Sequence[str]) -> None:
     record = tuning.record(comparisons)
     path = write_tuned(folder, name, record)
     if options.plot:
-        from learnedgec.tuning.plots import plot_tuning
+        from learnedgec.plotting.tuning import plot_tuning
 
         for file in plot_tuning(tuning, options.plot, name):
             notice(f"wrote {file}")

@@ -20,10 +20,10 @@ from errant.en.merger import get_rule_edits
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from learnedgec.m2 import Edit
+from learnedgec.formats.m2 import Edit
 
 if TYPE_CHECKING:
-    from learnedgec.edits.annotator import Sentence
+    from learnedgec.edits.parsing import Sentence
 
 __all__ = ["annotate"]
 

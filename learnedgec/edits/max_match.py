@@ -49,7 +49,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from learnedgec.edits.thinning import best_edges
-from learnedgec.m2 import Edit
+from learnedgec.formats.m2 import Edit
 
 __all__ = ["MOST_ARCS", "EditLattice", "Overlap", "match_edits", "max_match", "reference_edits"]
 

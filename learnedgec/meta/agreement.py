@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.arrays import Floats
 from learnedgec.benchmarks.base import Comparisons
 from learnedgec.errors import InputError
 
@@ -27,7 +28,6 @@ __all__ = [
     "tie_threshold",
 ]
 
-Floats = npt.NDArray[np.float64]
 Ties = Literal["symmetric", "official"]
 
 

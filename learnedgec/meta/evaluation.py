@@ -15,11 +15,12 @@ from itertools import combinations
 from typing import get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from learnedgec.arrays import Floats, Indices
 from learnedgec.benchmarks.base import Benchmark, Comparisons
 from learnedgec.benchmarks.contamination import contamination
 from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
 from learnedgec.meta.agreement import (
     Agreement,
     Ties,
@@ -31,7 +32,22 @@ from learnedgec.meta.agreement import (
     preferences,
     tie_threshold,
 )
-from learnedgec.meta.correlation import (
+from learnedgec.meta.human_scores import default_human, human_scores, judged
+from learnedgec.meta.segments import (
+    Grouping,
+    Segments,
+    segment_correlation,
+    segment_correlations_of_resamples,
+)
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.registry import load_metric
+from learnedgec.ranking import (
+    Aggregation,
+    sentence_scores,
+    system_scores,
+    system_scores_of_resamples,
+)
+from learnedgec.stats.correlation import (
     Correlation,
     correlate,
     leave_one_out,
@@ -41,26 +57,9 @@ from learnedgec.meta.correlation import (
     soft_pairwise_accuracy,
     windows,
 )
-from learnedgec.meta.human import default_human, human_scores, judged
-from learnedgec.meta.segments import (
-    Grouping,
-    Segments,
-    segment_correlation,
-    segment_correlations_of_resamples,
-)
-from learnedgec.meta.significance import interval, perm_both, williams
-from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.names import parse_metric
-from learnedgec.ranking import (
-    Aggregation,
-    multiplicities,
-    resample,
-    sentence_scores,
-    system_scores,
-    system_scores_of_resamples,
-)
-from learnedgec.runtime import Runtime
-from learnedgec.skill import SkillModel
+from learnedgec.stats.resampling import interval, multiplicities, resample
+from learnedgec.stats.significance import perm_both, williams
+from learnedgec.stats.trueskill import TrueSkillModel
 
 __all__ = [
     "SENTINELS",
@@ -73,8 +72,6 @@ __all__ = [
     "evaluate",
 ]
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 SENTINELS = ("edit-count", "length", "constant", "random")
 
@@ -99,7 +96,7 @@ class Protocol:
     resamples: int = 1000
     level: float = 0.95
     seed: int = 0
-    model: SkillModel = field(default_factory=SkillModel)
+    model: TrueSkillModel = field(default_factory=TrueSkillModel)
 
     def __post_init__(self) -> None:
         if self.resamples < 1 or not 0 < self.level < 1 or self.window < 2:
@@ -243,16 +240,16 @@ def evaluate(
         InputError: a metric needs references and the benchmark has none, or no system was judged.
 
     Example:
-        >>> from learnedgec import parse_metric
-        >>> from learnedgec.benchmarks.names import load_benchmark
-        >>> found = evaluate(load_benchmark("sample"), [parse_metric("gleu(iterations=1)")])
+        >>> from learnedgec import load_metric
+        >>> from learnedgec.benchmarks.registry import load_benchmark
+        >>> found = evaluate(load_benchmark("sample"), [load_metric("gleu(iterations=1)")])
         >>> [entry.metric for entry in found.metrics]
         ['gleu(iterations=1)', 'edit-count', 'length', 'constant', 'random']
         >>> estimate = found.metrics[0].estimates["sentence_accuracy"]
         >>> estimate.count, 0 < estimate.value < 1
         (313, True)
     """
-    names = [parse_metric(name) for name in SENTINELS] if sentinels else []
+    names = [load_metric(name) for name in SENTINELS] if sentinels else []
     everything = [*metrics, *(each for each in names if each not in metrics)]
     human = human or default_human(benchmark)[0]
     benchmark = judged(benchmark, human)
@@ -308,7 +305,7 @@ class _Field:
             progress=runtime.progress,
         )
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
-        metric = parse_metric("edit-count")
+        metric = load_metric("edit-count")
         self.edits = sentence_scores(metric, benchmark_statistics(metric, benchmark, runtime))
 
     def win_shares(self) -> Floats:

@@ -12,12 +12,12 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.arrays import Floats
 from learnedgec.errors import InputError
-from learnedgec.meta.correlation import kendall, pearson, spearman
+from learnedgec.stats.correlation import kendall, pearson, spearman
 
 __all__ = ["Grouping", "Segments", "segment_correlation", "segment_correlations_of_resamples"]
 
-Floats = npt.NDArray[np.float64]
 Grouping = Literal["pooled", "grouped"]
 Segments = Literal["pearson", "spearman", "kendall"]
 

@@ -31,17 +31,21 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec import cache
 from learnedgec._version import __version__
+from learnedgec.arrays import Array, Floats
 from learnedgec.errors import InputError
-from learnedgec.references import References
-from learnedgec.runtime import Runtime
-from learnedgec.text import check_lengths
+from learnedgec.execution import cache
+from learnedgec.execution.digests import key_of
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.formats.text import check_lengths
 
-__all__ = ["Floats", "Metric", "Score", "Statistics", "score_metrics"]
-
-Floats = npt.NDArray[np.float64]
-Array = npt.NDArray[Any]
+__all__ = [
+    "Metric",
+    "Score",
+    "Statistics",
+    "score_metrics",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ class Score:
 class Metric(ABC):
     """A metric with its parameters: a frozen, hashable, picklable value.
 
-    `str(metric)` is its whole configuration and `parse_metric(str(metric)) == metric`;
+    `str(metric)` is its whole configuration and `load_metric(str(metric)) == metric`;
     `metric.label` is the shorter name for tables, without parameters that have their default.
     Higher is better for every metric.
     """
@@ -253,7 +257,7 @@ class Metric(ABC):
             return self._distinct(sources, systems, used, runtime)
         signature = self.for_statistics.signature(references, runtime=runtime)
         about = [signature, repr(used and used.rows)]
-        keys = {name: cache.key_of(*about, sources, systems[name]) for name in systems}
+        keys = {name: key_of(*about, sources, systems[name]) for name in systems}
         kept = {name: cache.load(runtime.cache_dir, key) for name, key in keys.items()}
         missing = {name: systems[name] for name in systems if kept[name] is None}
         computed = self._distinct(sources, missing, used, runtime) if missing else {}
@@ -302,8 +306,8 @@ class Metric(ABC):
         """Score one system.
 
         Example:
-            >>> from learnedgec import References, parse_metric
-            >>> gleu = parse_metric("gleu")
+            >>> from learnedgec import References, load_metric
+            >>> gleu = load_metric("gleu")
             >>> score = gleu.score(["He go ."], ["He goes ."], References.from_texts(["He goes ."]))
             >>> round(score.sentences[0], 3)
             np.float64(1.0)

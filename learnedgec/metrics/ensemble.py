@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.arrays import Array, Floats
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics.base import Array, Floats, Metric, Statistics
-from learnedgec.references import References
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
 
 __all__ = ["Ensemble"]
 
@@ -40,8 +41,8 @@ class Ensemble(Metric):
         scales: K pairs (μ, σ), or nothing.
 
     Example:
-        >>> from learnedgec import parse_metric
-        >>> both = parse_metric("ensemble(length=0.75, constant=0.25)")
+        >>> from learnedgec import load_metric
+        >>> both = load_metric("ensemble(length=0.75, constant=0.25)")
         >>> both.label, both.score(["He go ."], ["He goes ."]).value
         ('ensemble(length=0.75, constant=0.25)', 2.25)
     """
@@ -78,7 +79,7 @@ class Ensemble(Metric):
     @classmethod
     def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Read `some=0.6` and `members={'some': 0.6}` as members with weights."""
-        from learnedgec.metrics.names import is_metric_name
+        from learnedgec.metrics.registry import is_metric_name
 
         given = dict(parameters)
         fields = {field.name for field in dataclasses.fields(cls)}
@@ -95,9 +96,9 @@ class Ensemble(Metric):
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The members."""
-        from learnedgec.metrics.names import parse_metric
+        from learnedgec.metrics.registry import load_metric
 
-        return tuple(map(parse_metric, self.members))
+        return tuple(map(load_metric, self.members))
 
     @property
     def label(self) -> str:

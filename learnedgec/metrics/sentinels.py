@@ -15,9 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from learnedgec.metrics.base import Floats, Metric, Statistics
-from learnedgec.references import References
-from learnedgec.runtime import Runtime
+from learnedgec.arrays import Floats
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
 
 __all__ = ["Constant", "EditCount", "Length", "Random"]
 
@@ -42,8 +43,8 @@ class EditCount(_Sentinel):
     The corpus score is the mean per sentence.
 
     Example:
-        >>> from learnedgec import parse_metric
-        >>> parse_metric("edit-count").score(["He go to school ."], ["He goes to a school ."]).value
+        >>> from learnedgec import load_metric
+        >>> load_metric("edit-count").score(["He go to school ."], ["He goes to a school ."]).value
         2.0
     """
 
@@ -71,8 +72,8 @@ class Length(_Sentinel):
     """The number of tokens of the hypothesis; longer is "better".
 
     Example:
-        >>> from learnedgec import parse_metric
-        >>> parse_metric("length").score(["He go ."], ["He goes home ."]).value
+        >>> from learnedgec import load_metric
+        >>> load_metric("length").score(["He go ."], ["He goes home ."]).value
         4.0
     """
 
@@ -95,8 +96,8 @@ class Constant(_Sentinel):
     """0 for everything: shows how a meta-evaluation treats ties.
 
     Example:
-        >>> from learnedgec import parse_metric
-        >>> parse_metric("constant").score(["He go ."], ["He goes ."]).value
+        >>> from learnedgec import load_metric
+        >>> load_metric("constant").score(["He go ."], ["He goes ."]).value
         0.0
     """
 
@@ -123,8 +124,8 @@ class Random(_Sentinel):
         seed: another seed gives other numbers.
 
     Example:
-        >>> from learnedgec import parse_metric
-        >>> random = parse_metric("random(seed=7)")
+        >>> from learnedgec import load_metric
+        >>> random = load_metric("random(seed=7)")
         >>> random.score(["He go ."], ["He goes ."]).value == random.score(["He go ."], ["He goes ."]).value
         True
     """

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec.errors import FormatError, UnknownNameError
-from learnedgec.packages import shelves
-from learnedgec.text import read_json, write_json
+from learnedgec.execution.shelves import shelves
+from learnedgec.formats.text import read_json, write_json
 
 __all__ = ["TunedMetric", "list_tuned", "read_tuned", "read_tuned_file", "write_tuned"]
 

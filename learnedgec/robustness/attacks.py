@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from learnedgec.catalog.outputs import load_outputs
 from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, Score, score_metrics
-from learnedgec.references import References
-from learnedgec.robustness.estimates import Bootstrap, Estimate
-from learnedgec.runtime import Runtime
+from learnedgec.stats.bootstrap import Bootstrap, Estimate
 
 __all__ = ["ALL", "AttackResult", "evaluate_attacks", "honest_outputs"]
 
@@ -100,9 +100,9 @@ def evaluate_attacks(
             needs references.
 
     Example:
-        >>> from learnedgec import parse_metric
+        >>> from learnedgec import load_metric
         >>> found = evaluate_attacks(["He go ."], {"long": ["He go there now ."]}, {"ours": ["He goes ."]},
-        ...                          [parse_metric("length")], resamples=10)
+        ...                          [load_metric("length")], resamples=10)
         >>> found[0].preferred.value, found[0].rank
         (1.0, 1)
     """

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from learnedgec.catalog.cases import Case
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.m2 import Edit
+from learnedgec.formats.m2 import Edit
 
 __all__ = ["Change", "Dimension", "describe_changes", "group_variants", "word_frequencies"]
 

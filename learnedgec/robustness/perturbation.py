@@ -27,12 +27,12 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from learnedgec.catalog.cases import Case, Pair
-from learnedgec.edits.annotator import RELEASED, tag_sentences
 from learnedgec.edits.max_match import reference_edits
+from learnedgec.edits.parsing import RELEASED, tag_sentences
 from learnedgec.errors import InputError, ModelError
-from learnedgec.m2 import Edit
-from learnedgec.runtime import Runtime
-from learnedgec.text import check_lengths
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import Edit
+from learnedgec.formats.text import check_lengths
 
 __all__ = ["ACTIONS", "Action", "perturb"]
 
@@ -336,7 +336,9 @@ def _predict(
     """Return what a masked language model fills into each place of the target."""
     import torch
 
-    from learnedgec.encoding import Batch, load_model, load_tokenizer, model_inputs, run
+    from learnedgec.models.batching import Batch, model_inputs
+    from learnedgec.models.inference import run
+    from learnedgec.models.loading import load_model, load_tokenizer
 
     tokenizer = load_tokenizer(name)
     if tokenizer.mask_token is None:

@@ -17,18 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.arrays import Floats
 from learnedgec.catalog.cases import Case
 from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, score_metrics
-from learnedgec.references import References
 from learnedgec.robustness.cases import CaseSet, arrange_cases
 from learnedgec.robustness.changes import Dimension
-from learnedgec.robustness.estimates import Bootstrap, Estimate
-from learnedgec.runtime import Runtime
+from learnedgec.stats.bootstrap import Bootstrap, Estimate
 
 __all__ = ["PreferenceGroup", "PreferenceRobustness", "evaluate_preferences"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +116,10 @@ def evaluate_preferences(
         InputError: there is no case with something to prefer, or one without variants.
 
     Example:
-        >>> from learnedgec import parse_metric
+        >>> from learnedgec import load_metric
         >>> from learnedgec.catalog import Pair
         >>> case = Case(Pair("He go .", "He goes ."), (Pair("She go .", "She goes so ."),))
-        >>> found, = evaluate_preferences({"mine": [case]}, [parse_metric("length")], resamples=10)
+        >>> found, = evaluate_preferences({"mine": [case]}, [load_metric("length")], resamples=10)
         >>> found.accuracy.value, found.ties.value, found.p_crs.value
         (0.5, 0.5, 0.0)
     """

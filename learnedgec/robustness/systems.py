@@ -29,16 +29,17 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.arrays import Array, Floats
 from learnedgec.catalog.cases import Case
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Array, Floats, Metric, Statistics
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.formats.text import check_lengths
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.edit_overlap import EditOverlap
-from learnedgec.references import References
 from learnedgec.robustness.cases import CaseSet, arrange_cases
 from learnedgec.robustness.changes import Dimension
-from learnedgec.robustness.estimates import Bootstrap, Estimate
-from learnedgec.runtime import Runtime
-from learnedgec.text import check_lengths
+from learnedgec.stats.bootstrap import Bootstrap, Estimate
 
 __all__ = [
     "CONSISTENCIES",
@@ -184,11 +185,11 @@ def evaluate_systems(
         LengthError: a system has not as many hypotheses as there are sentences.
 
     Example:
-        >>> from learnedgec import parse_metric
+        >>> from learnedgec import load_metric
         >>> from learnedgec.catalog import Case, Pair
         >>> case = Case(Pair("He go .", "He goes ."), (Pair("She go .", "She goes ."),))
         >>> found, = evaluate_systems({"mine": [case]}, {"ours": {"mine": ["He goes .", "She go ."]}},
-        ...                           parse_metric("errant(annotator='en-ewt-sm')"), resamples=10)
+        ...                           load_metric("errant(annotator='en-ewt-sm')"), resamples=10)
         >>> found.original.f.value, found.lower.f.value, found.p_crs["edits"].value
         (1.0, 0.0, 0.0)
     """

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 import yaml
 
-from learnedgec.encoding import torch_device
 from learnedgec.errors import ConfigError
-from learnedgec.evaluator import Evaluator, EvaluatorModel
-from learnedgec.packages import check_package, find_evaluator
-from learnedgec.rounding import Bits, round_weights
-from learnedgec.runtime import Runtime
-from learnedgec.text import read_text
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.text import read_text
+from learnedgec.models.evaluator import Evaluator, EvaluatorModel
+from learnedgec.models.loading import torch_device
+from learnedgec.models.packages import check_package, find_evaluator
+from learnedgec.models.quantization import Bits, round_weights
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import Result

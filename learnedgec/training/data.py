@@ -20,9 +20,9 @@ from datasets import Dataset
 from learnedgec.catalog.cases import load_cases
 from learnedgec.catalog.leakage import check_leakage
 from learnedgec.catalog.ratings import load_ratings
-from learnedgec.encoding import Batch, pad
 from learnedgec.errors import ConfigError
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.batching import Batch, pad
 from learnedgec.training.detection import wrong_tokens
 from learnedgec.training.examples import (
     PARTS,

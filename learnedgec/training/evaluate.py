@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from learnedgec.evaluator import Evaluator
-from learnedgec.metrics.base import Floats
-from learnedgec.runtime import Runtime
+from learnedgec.arrays import Floats
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.evaluator import Evaluator
 from learnedgec.training.examples import Example
 
 __all__ = ["evaluate"]

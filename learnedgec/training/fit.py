@@ -19,11 +19,12 @@ from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import CSVLogger
 
 from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
-from learnedgec.evaluator import Evaluator
-from learnedgec.packages import was_checked
-from learnedgec.rounding import Bits, check_bits, round_weights
-from learnedgec.runtime import Runtime
-from learnedgec.text import check_writable, read_json, write_json
+from learnedgec.execution.runtime import Runtime
+from learnedgec.execution.writing import check_writable
+from learnedgec.formats.text import read_json, write_json
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.packages import was_checked
+from learnedgec.models.quantization import Bits, check_bits, round_weights
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.module import EvaluatorModule

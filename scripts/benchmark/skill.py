@@ -15,7 +15,7 @@ import time
 import numpy as np
 import trueskill
 
-from learnedgec.skill import SkillModel, rate_games, rate_resamples
+from learnedgec.stats.trueskill import TrueSkillModel, rate_games, rate_resamples
 
 Game = tuple[int, int, int]
 
@@ -37,7 +37,7 @@ def games_of(scores: np.ndarray) -> list[Game]:
     ]
 
 
-def rate_with_package(games: list[Game], systems: int, model: SkillModel) -> np.ndarray:
+def rate_with_package(games: list[Game], systems: int, model: TrueSkillModel) -> np.ndarray:
     environment = trueskill.TrueSkill(
         model.mu, model.sigma, model.beta, model.tau, model.draw_probability
     )
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    model = SkillModel()
+    model = TrueSkillModel()
     scores = make_scores(options.systems, options.games, options.seed)
     games = games_of(scores)
 

@@ -15,7 +15,7 @@ from learnedgec import References
 from learnedgec.catalog import Parallel, read_cases
 from learnedgec.cli import robust
 from learnedgec.cli.main import main
-from learnedgec.text import read_lines, write_lines
+from learnedgec.formats.text import read_lines, write_lines
 
 Run = Callable[..., str]
 

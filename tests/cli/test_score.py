@@ -10,7 +10,7 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
-from learnedgec.text import write_jsonl, write_lines
+from learnedgec.formats.text import write_jsonl, write_lines
 
 
 @pytest.fixture
@@ -265,15 +265,15 @@ def test_difficulty_weights_are_saved_and_used(
 
 
 def test_metrics_with_equal_statistics_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from learnedgec.formats.references import References
     from learnedgec.metrics.base import score_metrics
-    from learnedgec.metrics.edit_overlap import M2
-    from learnedgec.metrics.names import parse_metric
-    from learnedgec.references import References
+    from learnedgec.metrics.m2 import M2
+    from learnedgec.metrics.registry import load_metric
 
     calls = []
     compute = M2.compute
     monkeypatch.setattr(M2, "compute", lambda *args: calls.append(1) or compute(*args))
-    metrics = [parse_metric("m2"), parse_metric("sentm2"), parse_metric("m2(beta=1.0)")]
+    metrics = [load_metric("m2"), load_metric("sentm2"), load_metric("m2(beta=1.0)")]
     sources, references = ["He go .", "Fine ."], References.from_texts(["He goes .", "Fine ."])
     shared = score_metrics(metrics, sources, {"a": ["He goes .", ""]}, references)
     assert len(calls) == 1

@@ -4,10 +4,10 @@ import pytest
 
 from learnedgec.cli.show import edit_rows, show_edits
 from learnedgec.errors import InputError
-from learnedgec.m2 import AnnotatedSentence, Edit
+from learnedgec.formats.m2 import AnnotatedSentence, Edit
+from learnedgec.formats.references import References
 from learnedgec.metrics.base import Score
-from learnedgec.metrics.names import parse_metric
-from learnedgec.references import References
+from learnedgec.metrics.registry import load_metric
 
 SOURCES = ["He go home now", "Fine .", "b"]
 HYPOTHESES = ["He goes home", "Fine .", "c"]
@@ -24,11 +24,11 @@ REFERENCES = References.from_annotated(
 
 @pytest.fixture
 def scores() -> dict[str, Score]:
-    return parse_metric("m2").score_systems(SOURCES, {"ours": HYPOTHESES}, REFERENCES)
+    return load_metric("m2").score_systems(SOURCES, {"ours": HYPOTHESES}, REFERENCES)
 
 
 def test_rows_name_every_edit(scores: dict[str, Score]) -> None:
-    rows = edit_rows(parse_metric("m2"), scores["ours"].statistics)
+    rows = edit_rows(load_metric("m2"), scores["ours"].statistics)
     assert [tuple(row.values()) for row in rows] == [
         (1, 4, "matched", 1, 2, "go", "goes", "SVA"),
         (1, 4, "missed", 2, 2, "", "to||towards", "PREP"),
@@ -39,7 +39,7 @@ def test_rows_name_every_edit(scores: dict[str, Score]) -> None:
 
 
 def test_plain_text(scores: dict[str, Score]) -> None:
-    text = show_edits(parse_metric("m2"), scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
+    text = show_edits(load_metric("m2"), scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
     assert text.splitlines()[1:] == [
         "",
         "ours 1  annotator 4  tp 1  proposed 2  gold 2",
@@ -61,7 +61,7 @@ def test_colour_says_the_same(scores: dict[str, Score]) -> None:
     from rich.text import Text
 
     shown = [
-        show_edits(parse_metric("m2"), scores, SOURCES, {"ours": HYPOTHESES}, colour=colour)
+        show_edits(load_metric("m2"), scores, SOURCES, {"ours": HYPOTHESES}, colour=colour)
         for colour in (False, True)
     ]
     assert "\x1b[" in shown[1]
@@ -69,7 +69,7 @@ def test_colour_says_the_same(scores: dict[str, Score]) -> None:
 
 
 def test_other_metrics_are_refused() -> None:
-    metric = parse_metric("gleu")
+    metric = load_metric("gleu")
     score = metric.score(SOURCES, HYPOTHESES, REFERENCES)
     with pytest.raises(InputError, match="does not compare edits"):
         edit_rows(metric, score.statistics)

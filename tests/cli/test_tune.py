@@ -11,7 +11,7 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
 from learnedgec.errors import FormatError, UnknownNameError
-from learnedgec.metrics.names import load_metric, parse_metric
+from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.tuned import TunedMetric, list_tuned, read_tuned, write_tuned
 
 MIX = "ensemble(length=0.25, random=0.75)"
@@ -62,7 +62,7 @@ def test_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*words, "--format", "json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["name"] == "mix@mine"
-    assert parse_metric(found["metric"]) == load_metric("mix@mine")
+    assert load_metric(found["metric"]) == load_metric("mix@mine")
     assert found["study"]["held_out"] is None
     assert run(*words, "--format", "csv") == 0
     header, *rows = capsys.readouterr().out.splitlines()
@@ -141,12 +141,12 @@ def test_bad_input_is_one_sentence(
 def test_tuned_names(shelf: Path) -> None:
     write_tuned(shelf, "gleu@mine", TunedMetric("gleu(n=2, iterations=9)", {"benchmark": "mine"}))
     assert list_tuned() == {"gleu@mine": shelf / "gleu@mine.json"}
-    assert load_metric("gleu@mine") == parse_metric("gleu(n=2, iterations=9)")
-    assert parse_metric("gleu@mine(n=3)") == load_metric("gleu@mine", n=3)
-    assert parse_metric("gleu@mine(n=3)") == parse_metric("gleu(n=3, iterations=9)")
-    both = parse_metric("ensemble(members={'gleu@mine': 0.5, 'length': 0.5})")
+    assert load_metric("gleu@mine") == load_metric("gleu(n=2, iterations=9)")
+    assert load_metric("gleu@mine(n=3)") == load_metric("gleu@mine", n=3)
+    assert load_metric("gleu@mine(n=3)") == load_metric("gleu(n=3, iterations=9)")
+    both = load_metric("ensemble(members={'gleu@mine': 0.5, 'length': 0.5})")
     assert "gleu(n=2" in str(both)
-    assert parse_metric(str(both)) == both
+    assert load_metric(str(both)) == both
     with pytest.raises(UnknownNameError, match="did you mean 'gleu@mine'"):
         load_metric("gleu@min")
 

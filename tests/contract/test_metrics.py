@@ -11,10 +11,10 @@ import pytest
 from embedded import Sample
 
 from learnedgec.errors import InputError, LengthError, ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.names import METRICS, load_metric, parse_metric
-from learnedgec.references import References
-from learnedgec.runtime import Runtime
+from learnedgec.metrics.registry import METRICS, load_metric
 
 # Encoders batch differently; float32 then agrees to this.
 TOLERANCE = 1e-5
@@ -74,7 +74,7 @@ BLANK_REFERENCES = References.from_texts(
 @pytest.fixture(scope="session")
 def difficulties(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file of weights that knows all sentences and references in here."""
-    from learnedgec.metrics.difficulty import Difficulties, GotoScorer
+    from learnedgec.metrics.gotoscorer import Difficulties, GotoScorer
 
     first = References(tuple(row[:1] for row in sample.references))
     learn = GotoScorer().learn
@@ -100,9 +100,9 @@ def references_for(metric: Metric, references: References) -> References | None:
 
 
 def test_name_parses_back_to_the_metric(metric: Metric) -> None:
-    assert parse_metric(str(metric)) == metric
-    assert parse_metric(metric.label) == metric
-    assert hash(parse_metric(str(metric))) == hash(metric)
+    assert load_metric(str(metric)) == metric
+    assert load_metric(metric.label) == metric
+    assert hash(load_metric(str(metric))) == hash(metric)
 
 
 def test_survives_pickling(metric: Metric) -> None:

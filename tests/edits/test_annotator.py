@@ -9,16 +9,12 @@ from typing import Any
 import pytest
 from embedded import Sample
 
-from learnedgec.edits.annotator import (
-    default_annotator,
-    describe_annotator,
-    extract_edits,
-    find_annotator,
-)
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import default_annotator, describe_annotator, find_annotator
 from learnedgec.errors import ModelError, UnknownNameError
-from learnedgec.m2 import apply_edits
-from learnedgec.runtime import Runtime
-from learnedgec.text import read_lines
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import apply_edits
+from learnedgec.formats.text import read_lines
 
 NAME = "en-ewt-sm"
 Found = list[tuple[int, int, str, str]]
@@ -154,7 +150,7 @@ def test_packages_are_found_without_importing_them(
 
 
 def test_default_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("learnedgec.edits.annotator.USUAL", "no_such_package")
+    monkeypatch.setattr("learnedgec.edits.parsing.USUAL", "no_such_package")
     with pytest.warns(UserWarning, match="no_such_package is not installed"):
         assert default_annotator() == NAME
 

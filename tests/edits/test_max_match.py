@@ -9,7 +9,7 @@ from max_match_oracle import oracle_edits, oracle_tp
 
 from learnedgec.edits import max_match as module
 from learnedgec.edits.max_match import EditLattice, match_edits, max_match, reference_edits
-from learnedgec.m2 import Edit, apply_edits
+from learnedgec.formats.m2 import Edit, apply_edits
 
 tokens = st.lists(st.sampled_from("abc"), max_size=8)
 

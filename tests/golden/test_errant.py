@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec.m2 import read_m2
-from learnedgec.metrics.edit_overlap import Errant
-from learnedgec.references import References
-from learnedgec.text import read_json
+from learnedgec.formats.m2 import read_m2
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_json
+from learnedgec.metrics.errant import Errant
 
 HERE = Path(__file__).parent
 

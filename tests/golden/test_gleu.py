@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec.metrics.names import parse_metric
-from learnedgec.references import References
-from learnedgec.text import read_json, read_lines
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_json, read_lines
+from learnedgec.metrics.registry import load_metric
 
 HERE = Path(__file__).parent
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 def test_equals_the_official_script(system: str, count: int) -> None:
     expected = read_json(HERE / "gleu.json")[f"{system}_{count}ref"]
     references = References.from_files(*(HERE / f"ref{i}.txt" for i in range(count)))
-    score = parse_metric("gleu").score(
+    score = load_metric("gleu").score(
         read_lines(HERE / "source.txt"), read_lines(HERE / f"{system}.txt"), references
     )
     assert score.value == pytest.approx(expected["corpus"][0], abs=1e-9)
@@ -30,7 +30,7 @@ def test_equals_the_official_script(system: str, count: int) -> None:
 def test_equals_the_official_script_on_conll14(mirror: Path) -> None:
     (conll,) = mirror.glob("pygongnlp/PT-M2/*/data")
     (seeda,) = mirror.glob("tmu-nlp/SEEDA/*/outputs/all")
-    score = parse_metric("gleu").score(
+    score = load_metric("gleu").score(
         read_lines(conll / "source"),
         read_lines(seeda / "T5.txt"),
         References.from_files(conll / "reference" / "ref0", conll / "reference" / "ref1"),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec.metrics.ngram import Green
-from learnedgec.references import References
-from learnedgec.text import read_json, read_lines
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_json, read_lines
+from learnedgec.metrics.green import Green
 
 HERE = Path(__file__).parent
 

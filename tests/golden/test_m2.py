@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec.m2 import read_m2
-from learnedgec.metrics.names import parse_metric
-from learnedgec.references import References
-from learnedgec.text import read_json, read_lines
+from learnedgec.formats.m2 import read_m2
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_json, read_lines
+from learnedgec.metrics.registry import load_metric
 
 HERE = Path(__file__).parent
 
@@ -30,12 +30,12 @@ def test_equals_the_official_scorer(system: str, gold: str) -> None:
     references = References.from_annotated(blocks)
     hypotheses = read_lines(HERE / f"{system}.txt")
 
-    score = parse_metric("m2").score(sources, hypotheses, references)
+    score = load_metric("m2").score(sources, hypotheses, references)
     assert score.value == pytest.approx(expected["f0.5"], abs=1e-9)
     assert score.details["precision"] == pytest.approx(expected["precision"], abs=1e-9)
     assert score.details["recall"] == pytest.approx(expected["recall"], abs=1e-9)
 
-    alone = parse_metric("sentm2").score(sources, hypotheses, references)
+    alone = load_metric("sentm2").score(sources, hypotheses, references)
     assert alone.value == pytest.approx(expected["sentm2"], abs=1e-9)
     details = alone.sentence_details
     for name, found in [

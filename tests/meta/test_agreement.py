@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from learnedgec.benchmarks.base import Benchmark, Ranking
-from learnedgec.benchmarks.names import load_benchmark
+from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
 from learnedgec.meta.agreement import (
     agreement,
     agreement_with_ties,
@@ -19,9 +20,9 @@ from learnedgec.meta.agreement import (
     tie_threshold,
 )
 from learnedgec.meta.evaluation import benchmark_statistics
-from learnedgec.metrics.names import parse_metric
-from learnedgec.ranking import expected_wins, multiplicities, resample, sentence_scores
-from learnedgec.runtime import Runtime
+from learnedgec.metrics.registry import load_metric
+from learnedgec.ranking import expected_wins, sentence_scores
+from learnedgec.stats.resampling import multiplicities, resample
 
 NAMES = ("a", "b", "c", "d")
 
@@ -199,7 +200,7 @@ def test_unknown_ties_are_refused() -> None:
 @pytest.mark.parametrize("name", ["seeda-s", "seeda-s:+fluency", "seeda-e", "seeda-e:+fluency"])
 def test_seeda_equals_the_script_for_three_metrics(name: str) -> None:
     benchmark = load_benchmark(name)
-    for metric in map(parse_metric, ("gleu", "edit-count", "constant")):
+    for metric in map(load_metric, ("gleu", "edit-count", "constant")):
         scores = sentence_scores(metric, benchmark_statistics(metric, benchmark, Runtime()))
         found = agreement(scores, benchmark.comparisons(), "official")
         expected = literal_script(benchmark.rankings, tuple(benchmark.systems), scores)

@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from learnedgec.benchmarks.base import Benchmark, Ranking
-from learnedgec.benchmarks.names import load_benchmark
+from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.execution.runtime import Runtime
 from learnedgec.meta.agreement import agreement
-from learnedgec.meta.correlation import correlate
 from learnedgec.meta.evaluation import (
     SENTINELS,
     Evaluation,
@@ -22,10 +22,11 @@ from learnedgec.meta.evaluation import (
     benchmark_statistics,
     evaluate,
 )
-from learnedgec.meta.human import default_human, human_scores, judged
-from learnedgec.metrics.names import parse_metric
-from learnedgec.ranking import multiplicities, resample, sentence_scores
-from learnedgec.runtime import Runtime
+from learnedgec.meta.human_scores import default_human, human_scores, judged
+from learnedgec.metrics.registry import load_metric
+from learnedgec.ranking import sentence_scores
+from learnedgec.stats.correlation import correlate
+from learnedgec.stats.resampling import multiplicities, resample
 
 QUICK = Protocol(resamples=60, window=3)
 
@@ -38,13 +39,13 @@ def benchmark_() -> Benchmark:
 @pytest.fixture(scope="module")
 def rated(benchmark_: Benchmark) -> Evaluation:
     return evaluate(
-        benchmark_, [parse_metric("gleu(iterations=1)")], QUICK, human="fluency", tests=True
+        benchmark_, [load_metric("gleu(iterations=1)")], QUICK, human="fluency", tests=True
     )
 
 
 @pytest.fixture(scope="module")
 def ranked(benchmark_: Benchmark) -> Evaluation:
-    return evaluate(benchmark_, [parse_metric("gleu(iterations=1)")], QUICK, human="EW")
+    return evaluate(benchmark_, [load_metric("gleu(iterations=1)")], QUICK, human="EW")
 
 
 def entry(evaluation: Evaluation, name: str) -> MetricEvaluation:
@@ -54,7 +55,7 @@ def entry(evaluation: Evaluation, name: str) -> MetricEvaluation:
 def test_sentinels_come_last_and_once(ranked: Evaluation, benchmark_: Benchmark) -> None:
     assert [each.metric for each in ranked.metrics][1:] == list(SENTINELS)
     assert [each.sentinel for each in ranked.metrics] == [False, True, True, True, True]
-    again = evaluate(benchmark_, [parse_metric("length")], QUICK)
+    again = evaluate(benchmark_, [load_metric("length")], QUICK)
     assert [each.metric for each in again.metrics] == ["length", "edit-count", "constant", "random"]
 
 
@@ -141,7 +142,7 @@ def test_tests_compare_metrics_and_the_edit_count(rated: Evaluation) -> None:
 @pytest.mark.parametrize("aggregation", ["expected-wins", "trueskill"])
 def test_other_aggregations(aggregation: str, benchmark_: Benchmark) -> None:
     protocol = dataclasses.replace(QUICK, aggregation=aggregation)
-    found = evaluate(benchmark_, [parse_metric("gleu(iterations=1)")], protocol, human="EW")
+    found = evaluate(benchmark_, [load_metric("gleu(iterations=1)")], protocol, human="EW")
     gleu = entry(found, "gleu")
     # Sentence by sentence the strong system wins most, as in the corpus score.
     assert found.systems[int(gleu.scores.argmax())] == "strong"
@@ -252,7 +253,7 @@ def test_what_the_edit_count_reaches(
     name: str, human: str, r: float, rho: float, accuracy: float
 ) -> None:
     benchmark = load_benchmark(name)
-    metric = parse_metric("edit-count")
+    metric = load_metric("edit-count")
     sentences = sentence_scores(metric, benchmark_statistics(metric, benchmark, Runtime()))
     people = np.array([benchmark.official[human][system] for system in benchmark.systems])
     means = sentences.mean(axis=1)
@@ -266,7 +267,7 @@ def test_what_the_edit_count_reaches(
 @pytest.mark.usefixtures("mirror")
 def test_gjg15_as_a_whole() -> None:
     found = evaluate(
-        load_benchmark("gjg15"), [parse_metric("gleu")], Protocol(resamples=20), human="EW"
+        load_benchmark("gjg15"), [load_metric("gleu")], Protocol(resamples=20), human="EW"
     )
     gleu = entry(found, "gleu").estimates
     # Published for GLEU: .701/.467.

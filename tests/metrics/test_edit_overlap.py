@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from max_match_oracle import oracle_choice
 
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.m2 import AnnotatedSentence, Edit
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import AnnotatedSentence, Edit
+from learnedgec.formats.references import Reference, References
+from learnedgec.formats.text import read_lines
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.edit_overlap import M2, overlap_statistics
-from learnedgec.metrics.names import parse_metric
-from learnedgec.references import Reference, References
-from learnedgec.runtime import Runtime
-from learnedgec.text import read_lines
+from learnedgec.metrics.edit_overlap import overlap_statistics
+from learnedgec.metrics.m2 import M2
+from learnedgec.metrics.registry import load_metric
 
 Rows = Sequence[Sequence[tuple[float, float, float]]]
 
@@ -122,7 +123,7 @@ def test_details_at_both_levels(sample: Sample) -> None:
         assert corpus.details[name] == corpus.sentence_details[name].sum()
     assert corpus.details["precision"] == corpus.details["tp"] / corpus.details["proposed"]
     assert corpus.details["recall"] == corpus.details["tp"] / corpus.details["gold"]
-    alone = parse_metric("sentm2").score(sample.sources, hypotheses, sample.references)
+    alone = load_metric("sentm2").score(sample.sources, hypotheses, sample.references)
     assert alone.value == pytest.approx(alone.sentences.mean())
     assert alone.sentences == pytest.approx(alone.sentence_details["f0.5"])
     assert alone.sentences == pytest.approx(corpus.sentences)
@@ -181,12 +182,12 @@ def test_processes_change_nothing(sample: Sample) -> None:
 
 
 def test_alias_and_parameters() -> None:
-    assert parse_metric("sentm2") == parse_metric("m2(level='sentence')")
-    assert parse_metric("sentm2").label == "m2(level='sentence')"
-    assert parse_metric("m2(beta=1)").for_statistics == parse_metric("sentm2").for_statistics
+    assert load_metric("sentm2") == load_metric("m2(level='sentence')")
+    assert load_metric("sentm2").label == "m2(level='sentence')"
+    assert load_metric("m2(beta=1)").for_statistics == load_metric("sentm2").for_statistics
     for name in ("m2(beta=-1.0)", "m2(max_unchanged_words=-1)", "m2(level='document')"):
         with pytest.raises(ParameterError):
-            parse_metric(name)
+            load_metric(name)
 
 
 def test_a_sentence_without_reference_is_refused() -> None:

@@ -10,16 +10,16 @@ import pytest
 from embedded import Sample
 
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
+from learnedgec.execution.runtime import Runtime
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
-from learnedgec.metrics.names import METRICS, load_metric, metric_class, parse_metric
-from learnedgec.runtime import Runtime
+from learnedgec.metrics.registry import METRICS, load_metric, metric_class
 
 BOTH = "ensemble(gleu=0.75, length=0.25, scales=((0.5, 0.2), (12.0, 3.0)))"
 
 
 def test_is_the_weighted_sum_of_scaled_scores(sample: Sample) -> None:
-    ensemble, gleu, length = map(parse_metric, (BOTH, "gleu", "length"))
+    ensemble, gleu, length = map(load_metric, (BOTH, "gleu", "length"))
     texts = (sample.sources, sample.systems["eager"], sample.references)
     whole, of_gleu, of_length = (metric.score(*texts) for metric in (ensemble, gleu, length))
 
@@ -33,9 +33,9 @@ def test_is_the_weighted_sum_of_scaled_scores(sample: Sample) -> None:
 
 
 def test_one_member_alone_is_that_member(sample: Sample) -> None:
-    alone = parse_metric("ensemble(gleu=1.0)")
+    alone = load_metric("ensemble(gleu=1.0)")
     texts = (sample.sources, sample.systems["weak"], sample.references)
-    assert alone.score(*texts).value == parse_metric("gleu").score(*texts).value
+    assert alone.score(*texts).value == load_metric("gleu").score(*texts).value
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_one_member_alone_is_that_member(sample: Sample) -> None:
     ],
 )
 def test_names(short: str, label: str) -> None:
-    metric = parse_metric(short)
+    metric = load_metric(short)
     assert metric.label == label
-    assert parse_metric(str(metric)) == metric
+    assert load_metric(str(metric)) == metric
     assert (
-        parse_metric(label).score(["a"], ["a b"], None).value
+        load_metric(label).score(["a"], ["a b"], None).value
         == (metric.score(["a"], ["a b"], None).value)
         if not metric.needs_references
         else True
@@ -71,13 +71,13 @@ def test_names(short: str, label: str) -> None:
 
 
 def test_two_spellings_are_one_metric() -> None:
-    assert parse_metric("ensemble(gleu=1)") == parse_metric("ensemble(members={'gleu(n=4)': 1.0})")
+    assert load_metric("ensemble(gleu=1)") == load_metric("ensemble(members={'gleu(n=4)': 1.0})")
 
 
 def test_needs_references_where_a_member_does() -> None:
-    assert not parse_metric("ensemble(length=0.5, random=0.5)").needs_references
+    assert not load_metric("ensemble(length=0.5, random=0.5)").needs_references
     with pytest.raises(InputError, match="ensemble needs references"):
-        parse_metric("ensemble(length=0.5, gleu=0.5)").score(["a"], ["a"])
+        load_metric("ensemble(length=0.5, gleu=0.5)").score(["a"], ["a"])
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_needs_references_where_a_member_does() -> None:
 )
 def test_bad_names(name: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=re.escape(message)):
-        parse_metric(name)
+        load_metric(name)
 
 
 def test_scales_are_the_mean_and_deviation_of_all_sentences() -> None:
-    ensemble = parse_metric("ensemble(length=0.5, random=0.5)")
+    ensemble = load_metric("ensemble(length=0.5, random=0.5)")
     assert isinstance(ensemble, Ensemble)
     sources, systems = ["a b", "c"], {"x": ["a", "c d e"], "y": ["a b", "c"]}
     scaled = ensemble.scaled_by(ensemble.statistics_of_systems(sources, systems).values())
@@ -116,7 +116,7 @@ def test_scales_are_the_mean_and_deviation_of_all_sentences() -> None:
 
 
 def test_a_member_that_is_constant_has_no_scale() -> None:
-    ensemble = parse_metric("ensemble(length=0.5, constant=0.5)")
+    ensemble = load_metric("ensemble(length=0.5, constant=0.5)")
     assert isinstance(ensemble, Ensemble)
     with pytest.raises(InputError, match="constant scores every sentence alike"):
         ensemble.scaled_by([ensemble.statistics(["a b", "c"], ["a b", "c"])])
@@ -127,14 +127,14 @@ def test_members_read_their_own_cache(
 ) -> None:
     runtime = Runtime(cache_dir=str(tmp_path))
     texts = (sample.sources, sample.systems["weak"], sample.references)
-    gleu = parse_metric("gleu")
+    gleu = load_metric("gleu")
     gleu.score(*texts, runtime=runtime)
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("computed twice")
 
     monkeypatch.setattr(type(gleu), "compute", never)
-    assert parse_metric("ensemble(gleu=1.0)").score(*texts, runtime=runtime).value > 0
+    assert load_metric("ensemble(gleu=1.0)").score(*texts, runtime=runtime).value > 0
 
 
 @pytest.mark.parametrize(

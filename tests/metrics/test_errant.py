@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.m2 import AnnotatedSentence, Edit, format_m2
+from learnedgec.formats.m2 import AnnotatedSentence, Edit, format_m2
+from learnedgec.formats.references import Reference, References
+from learnedgec.formats.text import read_lines
 from learnedgec.metrics.base import Score
-from learnedgec.metrics.edit_overlap import TIERS, Errant, overlap_statistics
-from learnedgec.metrics.names import load_metric, parse_metric
-from learnedgec.references import Reference, References
-from learnedgec.text import read_lines
+from learnedgec.metrics.edit_overlap import TIERS, overlap_statistics
+from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.registry import load_metric
 
 NAME = "en-ewt-sm"
 SOURCE = "a b c d e f"
@@ -254,11 +255,11 @@ def test_tables_by_type() -> None:
 def test_the_default_annotator_is_decided_when_the_metric_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("learnedgec.edits.annotator.USUAL", "no_such_package")
+    monkeypatch.setattr("learnedgec.edits.parsing.USUAL", "no_such_package")
     with pytest.warns(UserWarning, match="edits are made by annotator='en-ewt-sm'"):
-        metric = parse_metric("senterrant")
+        metric = load_metric("senterrant")
     assert metric.label == "errant(level='sentence', annotator='en-ewt-sm')"
-    assert parse_metric(metric.label) == metric
+    assert load_metric(metric.label) == metric
 
 
 def test_signature_names_the_annotator() -> None:
@@ -276,7 +277,7 @@ def test_signature_names_the_annotator() -> None:
 
 def test_unusable_parameters() -> None:
     with pytest.raises(ParameterError, match="'span-correction' or 'span-detection'"):
-        parse_metric("errant(mode='spans', annotator='en-ewt-sm')")
+        load_metric("errant(mode='spans', annotator='en-ewt-sm')")
     with pytest.raises(InputError, match="reference without edits"):
         Errant(annotator=NAME).compare(["a"], [()], References.from_texts(["b"]))
 

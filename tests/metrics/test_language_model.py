@@ -14,17 +14,12 @@ from tiny_causal import save_causal
 
 from learnedgec.catalog import load_ratings
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics import language_model
-from learnedgec.metrics.language_model import (
-    Asano,
-    Likelihood,
-    Scribendi,
-    as_written,
-    indel_ratio,
-    token_scores,
-    token_sort_ratio,
-)
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.asano import Asano
+from learnedgec.metrics.likelihood import Likelihood, as_written
+from learnedgec.metrics.scribendi import Scribendi, indel_ratio, token_sort_ratio
+from learnedgec.models import causal
+from learnedgec.models.causal import token_scores
 
 
 def load(folder: Path) -> tuple[Any, Any]:
@@ -176,7 +171,7 @@ def test_scores_do_not_depend_on_the_batch(
     texts = [*sample.sources, "", "A ."]
     whole = token_scores(str(tiny_causal), texts, Runtime())
     # One text at a time, as a large vocabulary would have it.
-    monkeypatch.setattr(language_model, "_LOGITS", 1)
+    monkeypatch.setattr(causal, "_LOGITS", 1)
     alone = token_scores(str(tiny_causal), texts[::-1], Runtime())
     for a, b in zip(whole, alone[::-1], strict=True):
         assert a.ids.tolist() == b.ids.tolist()

@@ -13,13 +13,14 @@ import torch
 from embedded import Sample
 from transformers import AutoModel, AutoModelForSequenceClassification
 
-from learnedgec.encoding import TruncationWarning, checkpoint_digest, load_tokenizer
 from learnedgec.errors import ModelError, ParameterError
-from learnedgec.evaluator import Evaluator, EvaluatorModel, Head
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
 from learnedgec.metrics.base import Statistics, score_metrics
-from learnedgec.metrics.learned import Impara
-from learnedgec.references import References
-from learnedgec.runtime import Runtime
+from learnedgec.metrics.impara import Impara
+from learnedgec.models.batching import TruncationWarning
+from learnedgec.models.evaluator import Evaluator, EvaluatorModel, Head
+from learnedgec.models.loading import checkpoint_digest, load_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -251,8 +252,8 @@ def test_thresholds_and_activations_share_the_models_work(
 
 
 def test_preference_is_the_head_s_value_over_that_of_the_source(tiny_preference: Path) -> None:
-    from learnedgec.evaluator import Evaluator
-    from learnedgec.metrics.learned import Preference
+    from learnedgec.metrics.preference import Preference
+    from learnedgec.models.evaluator import Evaluator
 
     sources, hypotheses = ["he go .", "a cat"], ["he goes .", "a cat"]
     evaluator = Evaluator.load(str(tiny_preference))

@@ -12,12 +12,13 @@ from chat_server import Call, ChatServer, body, fail, say
 from embedded import Sample
 from tiny_causal import save_causal
 
-from learnedgec.chat import Endpoint
 from learnedgec.errors import ModelError, ParameterError
-from learnedgec.metrics import llm
-from learnedgec.metrics.llm import LlmE, LlmS
-from learnedgec.metrics.names import parse_metric
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.llm import sentences
+from learnedgec.metrics.llm.edits import LlmE
+from learnedgec.metrics.llm.sentences import LlmS
+from learnedgec.metrics.registry import load_metric
+from learnedgec.models.chat import Endpoint
 
 SOURCES = ["He go to home .", "Fine ."]
 SYSTEMS = {
@@ -223,7 +224,9 @@ def test_trouble_on_the_line_changes_no_score(
     server: ChatServer, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(llm, "Endpoint", lambda *values: Endpoint(*values, sleep=pauses.append))
+    monkeypatch.setattr(
+        sentences, "Endpoint", lambda *values: Endpoint(*values, sleep=pauses.append)
+    )
     server.steps = [fail(429, Retry_After="3"), body(b"<html>"), fail(502)]
     metric = LlmS("tiny", server.url)
     score = metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)["a"]
@@ -254,7 +257,7 @@ def test_bad_parameters_are_refused() -> None:
         "llm-s(output='xml')": "json-schema",
     }.items():
         with pytest.raises(ParameterError, match=message):
-            parse_metric(name)
+            load_metric(name)
 
 
 def test_a_local_model_rates_as_it_would_one_digit_at_a_time(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec.metrics.names import parse_metric
+from learnedgec.metrics.registry import load_metric
 
 
 def token_distance(source: str, hypothesis: str) -> int:
@@ -27,7 +27,7 @@ texts = st.lists(st.sampled_from(["a", "b", "c", "ab"]), max_size=8).map(" ".joi
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
 def test_edit_count_is_the_token_distance(pairs: list[tuple[str, str]]) -> None:
     sources, hypotheses = map(list, zip(*pairs, strict=True))
-    score = parse_metric("edit-count").score(sources, hypotheses)
+    score = load_metric("edit-count").score(sources, hypotheses)
     expected = [token_distance(source, hypothesis) for source, hypothesis in pairs]
     assert score.sentences == pytest.approx(expected)
     assert score.value == pytest.approx(np.mean(expected))
@@ -35,21 +35,21 @@ def test_edit_count_is_the_token_distance(pairs: list[tuple[str, str]]) -> None:
 
 def test_length_and_constant() -> None:
     hypotheses = ["", "one", " two  words "]
-    assert parse_metric("length").score(["a"] * 3, hypotheses).sentences == pytest.approx([0, 1, 2])
-    assert parse_metric("constant").score(["a"] * 3, hypotheses).sentences == pytest.approx([0] * 3)
+    assert load_metric("length").score(["a"] * 3, hypotheses).sentences == pytest.approx([0, 1, 2])
+    assert load_metric("constant").score(["a"] * 3, hypotheses).sentences == pytest.approx([0] * 3)
 
 
 def test_random_depends_on_seed_source_and_hypothesis_alone() -> None:
-    metric = parse_metric("random")
+    metric = load_metric("random")
     score = metric.score(["s", "t", "s", "s"], ["h", "h", "i", "h"]).sentences
     assert score[0] == score[3]
     assert len(set(score)) == 3
     assert score[1] == metric.score(["t"], ["h"]).sentences[0]
-    assert score[0] != parse_metric("random(seed=1)").score(["s"], ["h"]).sentences[0]
+    assert score[0] != load_metric("random(seed=1)").score(["s"], ["h"]).sentences[0]
 
 
 def test_random_is_uniform() -> None:
-    numbers = parse_metric("random").score(["s"] * 4000, [str(n) for n in range(4000)]).sentences
+    numbers = load_metric("random").score(["s"] * 4000, [str(n) for n in range(4000)]).sentences
     counts, _ = np.histogram(numbers, bins=10, range=(0, 1))
     assert counts.sum() == 4000
     # Each of 10 bins has 400 ± 19.

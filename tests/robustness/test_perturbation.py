@@ -14,8 +14,8 @@ from transformers import BertForMaskedLM
 from learnedgec.catalog import Case
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError, LengthError, ModelError
+from learnedgec.formats.text import read_lines
 from learnedgec.robustness.perturbation import ACTIONS, Action, perturb
-from learnedgec.text import read_lines
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from embedded import SAMPLE_FOLDER
 
-from learnedgec import References, parse_metric
+from learnedgec import References, load_metric
 from learnedgec.catalog import Case, Pair, read_cases
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
 
-LENGTH = parse_metric("length")
+LENGTH = load_metric("length")
 
 
 def case(*pairs: tuple[str, str]) -> Case:
@@ -61,7 +61,7 @@ def test_context_that_decides_alone_and_context_that_does_nothing() -> None:
     assert evaluate([moved, moved]).within.value == pytest.approx(1)
     still = [case(("a", "a b"), ("c", "c d")), case(("a", "a b c"), ("c", "c d e"))]
     assert evaluate(still).within.value == pytest.approx(0)
-    constant = evaluate(still, parse_metric("constant"))
+    constant = evaluate(still, load_metric("constant"))
     assert np.isnan(constant.within.value)
     assert (constant.crs.value, constant.accuracy.value, constant.ties.value) == (1, 0, 1)
 
@@ -80,7 +80,7 @@ def test_sample_with_and_without_references() -> None:
     pairs = [pair for case in cases for pair in case.pairs]
     pairs = [pair for n, pair in enumerate(pairs) if n // 6 != 4]  # case 5 has no error
     sources, targets = [p.source for p in pairs], [p.target for p in pairs]
-    metrics = [parse_metric(name) for name in ("gleu", "random", "m2", "sentm2")]
+    metrics = [load_metric(name) for name in ("gleu", "random", "m2", "sentm2")]
     results = evaluate_preferences({"sample": cases}, metrics, resamples=5)
     for metric, result in zip(metrics, results, strict=True):
         references = References.from_texts(targets)

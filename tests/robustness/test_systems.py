@@ -13,12 +13,13 @@ from embedded import SAMPLE_FOLDER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec import References, Runtime, Statistics, parse_metric, read_lines
+from learnedgec import References, Runtime, Statistics, load_metric, read_lines
 from learnedgec.catalog import Case, Pair, load_cases, read_cases
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, LengthError
-from learnedgec.m2 import apply_edits
-from learnedgec.metrics.edit_overlap import Errant, overlap_statistics
+from learnedgec.formats.m2 import apply_edits
+from learnedgec.metrics.edit_overlap import overlap_statistics
+from learnedgec.metrics.errant import Errant
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
 
 ERRANT = "errant(annotator='en-ewt-sm')"
@@ -39,9 +40,7 @@ def found(sample_cases: list[Case]) -> dict[str, SystemRobustness]:
         "perfect": [pair.target for pair in pairs],
     }
     systems = {name: {"sample": texts} for name, texts in outputs.items()}
-    results = evaluate_systems(
-        {"sample": sample_cases}, systems, parse_metric(ERRANT), resamples=40
-    )
+    results = evaluate_systems({"sample": sample_cases}, systems, load_metric(ERRANT), resamples=40)
     return {result.system: result for result in results}
 
 
@@ -200,7 +199,7 @@ def test_200_cases_of_bea19_as_the_official_rule(mirror: Path) -> None:
             del tokens[draw.randrange(len(tokens))]
         outputs.append(" ".join(tokens))
     (result,) = evaluate_systems(
-        {"bea19": cases}, {"made up": {"bea19": outputs}}, parse_metric(ERRANT), resamples=3
+        {"bea19": cases}, {"made up": {"bea19": outputs}}, load_metric(ERRANT), resamples=3
     )
     made = extract_edits(
         [(pair.source, text) for pair, text in zip(pairs, outputs, strict=True)],
@@ -226,7 +225,7 @@ def test_total_is_all_parts_in_turn(sample_cases: list[Case]) -> None:
     outputs = read_lines(SAMPLE_FOLDER / "robust" / "system.txt")
     parts = {"one": sample_cases[:2], "two": sample_cases[2:]}
     systems = {"system": {"one": outputs[:12], "two": outputs[12:]}}
-    m2 = parse_metric("m2")
+    m2 = load_metric("m2")
     results = evaluate_systems(parts, systems, m2, resamples=5, seed=1)
     assert [result.cases for result in results] == ["one", "two", "total"]
     (whole,) = evaluate_systems(
@@ -241,7 +240,7 @@ def test_total_is_all_parts_in_turn(sample_cases: list[Case]) -> None:
 
 def test_sentence_level(sample_cases: list[Case]) -> None:
     outputs = read_lines(SAMPLE_FOLDER / "robust" / "system.txt")
-    metric = parse_metric("senterrant(annotator='en-ewt-sm')")
+    metric = load_metric("senterrant(annotator='en-ewt-sm')")
     (result,) = evaluate_systems(
         {"sample": sample_cases}, {"system": {"sample": outputs}}, metric, resamples=5
     )
@@ -252,7 +251,7 @@ def test_sentence_level(sample_cases: list[Case]) -> None:
 
 def test_weighted_edits(sample_cases: list[Case], tiny_encoder: Path) -> None:
     outputs = read_lines(SAMPLE_FOLDER / "robust" / "system.txt")
-    metric = parse_metric(f"pt-m2(encoder={str(tiny_encoder)!r}, layer=2)")
+    metric = load_metric(f"pt-m2(encoder={str(tiny_encoder)!r}, layer=2)")
     (result,) = evaluate_systems(
         {"sample": sample_cases}, {"system": {"sample": outputs}}, metric, resamples=5
     )
@@ -264,9 +263,9 @@ def test_weighted_edits(sample_cases: list[Case], tiny_encoder: Path) -> None:
 
 
 def test_what_cannot_be(sample_cases: list[Case]) -> None:
-    m2 = parse_metric("m2")
+    m2 = load_metric("m2")
     with pytest.raises(InputError, match="gleu does not compare edits"):
-        evaluate_systems({}, {}, parse_metric("gleu"))
+        evaluate_systems({}, {}, load_metric("gleu"))
     with pytest.raises(LengthError, match="mine has 36 sentences but ours on mine has 1"):
         evaluate_systems({"mine": sample_cases}, {"ours": {"mine": ["a"]}}, m2)
     with pytest.raises(InputError, match="mine has no case"):

@@ -10,7 +10,7 @@ import torch
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.errors import ConfigError
-from learnedgec.evaluator import Evaluator
+from learnedgec.models.evaluator import Evaluator
 from learnedgec.training.averaging import average
 from learnedgec.training.fit import train, training_data
 

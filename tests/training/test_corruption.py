@@ -20,23 +20,24 @@ from learnedgec.catalog.corrections import Correction, load_corrections
 from learnedgec.catalog.parallel import Parallel
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import ConfigError, UnknownNameError
-from learnedgec.m2 import Edit, apply_edits
-from learnedgec.references import References
-from learnedgec.runtime import Runtime
-from learnedgec.training.pairs import RankedPair, corruption, read_ranked_pairs
-from learnedgec.training.pairs.corruption import KINDS, CorruptedPairs, Sides
-from learnedgec.training.pairs.inventory import (
-    Candidate,
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import Edit, apply_edits
+from learnedgec.formats.references import References
+from learnedgec.training.pairs import RankedPair, read_ranked_pairs
+from learnedgec.training.pairs.corruption import pairs as corrupted
+from learnedgec.training.pairs.corruption.inventory import Inventory, Replacement
+from learnedgec.training.pairs.corruption.kinds import KINDS, Sides
+from learnedgec.training.pairs.corruption.mistakes import Material, Mistakes, spoilt
+from learnedgec.training.pairs.corruption.naturalness import Naturalness
+from learnedgec.training.pairs.corruption.observations import (
     Change,
-    Inventory,
-    Naturalness,
     Parsed,
     observe,
     parse_corrections,
     plain,
     related,
 )
-from learnedgec.training.pairs.mistakes import Material, Mistakes, spoilt
+from learnedgec.training.pairs.corruption.pairs import CorruptedPairs
 
 ANNOTATOR = "en-ewt-sm"
 Made = list[tuple[str, RankedPair, Sides]]
@@ -139,7 +140,7 @@ def test_the_number_of_edits_says_little() -> None:
     plans = [
         KINDS[kind](generator.choice((1, 2, 3)), generator)
         for kind in generator.choices(
-            list(corruption.SHARES), list(corruption.SHARES.values()), k=10_000
+            list(corrupted.SHARES), list(corrupted.SHARES.values()), k=10_000
         )
     ]
     # Edits that the worse side has more.
@@ -172,8 +173,8 @@ def test_same_seed_same_pairs_in_any_process(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     options = {"number": 10, "kinds": {"missing": 1, "added": 1}, "annotator": ANNOTATOR}
     program = (
-        "import json, sys; from pathlib import Path; from learnedgec.runtime import Runtime;"
-        "from learnedgec.training.pairs.corruption import CorruptedPairs;"
+        "import json, sys; from pathlib import Path; from learnedgec.execution.runtime import Runtime;"
+        "from learnedgec.training.pairs.corruption.pairs import CorruptedPairs;"
         "from learnedgec.training.pairs import write_ranked_pairs;"
         "pairs = CorruptedPairs(['sample'], **json.loads(sys.argv[1]));"
         "write_ranked_pairs(sys.argv[2], pairs.make(Path(), Runtime()))"
@@ -214,7 +215,7 @@ def test_variants_of_a_case_keep_their_group(
         Correction(each["source"], each["target"], None, case["source"])  # type: ignore[index, arg-type]
         for each in (case, *case["variants"])
     ]
-    monkeypatch.setattr(corruption, "load_corrections", lambda name: rows)
+    monkeypatch.setattr(corrupted, "load_corrections", lambda name: rows)
     pairs = CorruptedPairs(["cases"], 2, kinds={"missing": 1}, annotator=ANNOTATOR)
     found = pairs.make(tmp_path, Runtime())
     assert {pair.group for pair in found} == {case["source"]}
@@ -226,7 +227,7 @@ def test_variants_of_a_case_keep_their_group(
 
 def test_clean_sentences_get_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     clean = sorted({row.target for row in load_corrections("sample") if row.target.endswith(".")})
-    monkeypatch.setattr(corruption, "load_sentences", lambda name: clean)
+    monkeypatch.setattr(corrupted, "load_sentences", lambda name: clean)
     kinds = {"missing": 1.0, "added": 1.0}
     pairs = source(20, sentences=["clean"], sentence_share=1.0, kinds=kinds)
     found = sides_of(pairs)
@@ -271,12 +272,12 @@ def test_outputs_of_systems_are_mistakes_where_no_reference_has_them(
 ) -> None:
     text = "I go to school every day with my best friends ."
     data = Parallel((text,), References.from_texts([text]))
-    monkeypatch.setattr(corruption, "load_parallel", lambda name: data)
+    monkeypatch.setattr(corrupted, "load_parallel", lambda name: data)
     systems = {
         "one": (text.replace("every day", "every days"),),
         "source+error": (text.replace("my", "mine"),),
     }
-    monkeypatch.setattr(corruption, "load_outputs", lambda name: systems)
+    monkeypatch.setattr(corrupted, "load_outputs", lambda name: systems)
     path = tmp_path / "right.tsv"
     days = [text, *(f"{who} works every day {where} ." for who in ("He", "She") for where in "ab")]
     path.write_text("".join(f"{day}\t{day}\n" for day in days))
@@ -330,7 +331,7 @@ def test_changes_fit_their_place() -> None:
 
     def fitted(start: int, end: int, word: str) -> str | None:
         text = Parsed((word,), ("DT",), (word,)) if word else Parsed()
-        change = Candidate(start, end, text, 1.0, "").fitted(sentence)
+        change = Replacement(start, end, text, 1.0, "").fitted(sentence)
         return change and change.edit.correction
 
     assert fitted(0, 1, "a") == "An"

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnedgec.errors import ConfigError
-from learnedgec.evaluator import Evaluator
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.evaluator import Evaluator
 from learnedgec.training.data import TrainingData
 from learnedgec.training.detection import wrong_tokens, wrong_words
 from learnedgec.training.examples import Example, pair_examples

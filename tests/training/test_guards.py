@@ -14,9 +14,9 @@ from embedded import SAMPLE_FOLDER
 from torch.nn.functional import softplus
 
 from learnedgec.cli.main import main
-from learnedgec.encoding import load_pretrained
 from learnedgec.errors import ConfigError, FormatError, LeakageError, ModelError
-from learnedgec.evaluator import Head
+from learnedgec.models.evaluator import Head
+from learnedgec.models.loading import load_pretrained
 from learnedgec.training import data as training_data_module
 from learnedgec.training.data import TrainingData
 from learnedgec.training.examples import Example, pair_examples
@@ -140,7 +140,7 @@ def test_what_mistakes_are_learnt_from_is_checked_before_pairs_are_made(
 
 
 def test_pairs_that_were_cut_short_are_made_again(tmp_path: Path, tiny_encoder: Path) -> None:
-    from learnedgec.runtime import Runtime
+    from learnedgec.execution.runtime import Runtime
 
     source = ImpactPairs(
         [str(SAMPLE_FOLDER / "gold.m2")], encoder=str(tiny_encoder), edits="m2", number=60
@@ -194,7 +194,7 @@ def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
     module = EvaluatorModule(
         {"a": HeadOptions(), "b": HeadOptions(input="hypothesis")}, encoder=str(folder)
     )
-    from learnedgec.evaluator import Evaluator
+    from learnedgec.models.evaluator import Evaluator
 
     earlier = Evaluator.load(str(folder)).model
     assert torch.equal(module.model.heads["a"].weight, earlier.heads["a"].weight)

@@ -16,9 +16,9 @@ from transformers import AutoModel, AutoTokenizer
 
 from learnedgec.catalog.corrections import load_corrections
 from learnedgec.errors import ConfigError, UnknownNameError
-from learnedgec.m2 import Edit, apply_edits
-from learnedgec.runtime import Runtime
-from learnedgec.text import read_jsonl
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import Edit, apply_edits
+from learnedgec.formats.text import read_jsonl
 from learnedgec.training.pairs import impact
 from learnedgec.training.pairs.impact import ImpactPairs, impacts, sample_subsets
 

@@ -13,7 +13,7 @@ import torch
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.errors import ConfigError, FormatError, LeakageError
-from learnedgec.evaluator import Evaluator
+from learnedgec.models.evaluator import Evaluator
 from learnedgec.training.examples import Example, case_examples, pair_examples, split_examples
 from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
@@ -96,7 +96,7 @@ def test_pairs_and_ratings_train_together(
     assert result.results["test"]["quality"]["accuracy"] > 0.9
     assert result.results["test"]["quality"]["n"] == 12
     evaluator = Evaluator.load(str(result.package))
-    assert sorted(evaluator.heads) == ["meaning", "quality"]
+    assert sorted(evaluator.outputs) == ["meaning", "quality"]
     pairs = ranked_pairs()
     high, low = (
         evaluator.predict([p.source for p in pairs], texts, ["quality"])["quality"]

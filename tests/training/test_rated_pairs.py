@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from learnedgec.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
 from learnedgec.training.pairs import RankedPair
 from learnedgec.training.pairs.balance import edit_balance
 from learnedgec.training.pairs.rated import RatedPairs

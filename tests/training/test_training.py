@@ -16,9 +16,9 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, LearnedgecError
-from learnedgec.evaluator import Evaluator
-from learnedgec.packages import check_package
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.packages import check_package
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.examples import Example, split_examples
 from learnedgec.training.fit import train, training_data
@@ -81,7 +81,7 @@ def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None
 
     # In a new process, without the encoder it was trained from, the scores are the same.
     program = (
-        "import sys, json; from learnedgec.evaluator import Evaluator;"
+        "import sys, json; from learnedgec.models.evaluator import Evaluator;"
         "e = Evaluator.load(sys.argv[1]);"
         "print(json.dumps(e.predict(['He go .'], ['He goes .'])['meaning'].tolist()))"
     )
@@ -144,7 +144,7 @@ def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
     sums = ["--model.sums", "{both: {fluency: 1.0, meaning: 2.0}}"]
     whole = train([*words, *sums, "--resume"], progress=False)
     assert whole is not None
-    assert "both" in Evaluator.load(str(whole.package)).heads
+    assert "both" in Evaluator.load(str(whole.package)).outputs
     for head, found in whole.results["dev"].items():
         assert found["pearson"] == pytest.approx(result.results["dev"][head]["pearson"], abs=0.1)
         assert found["pearson"] != result.results["dev"][head]["pearson"]

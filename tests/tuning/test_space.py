@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnedgec.errors import ConfigError
-from learnedgec.metrics.names import parse_metric
+from learnedgec.metrics.registry import load_metric
 from learnedgec.tuning.space import Choice, Number, Simplex, Space, read_space
 
 
@@ -95,7 +95,7 @@ def test_lattice_is_the_finest_that_fits() -> None:
 
 
 def test_a_whole_parameter_stays_whole() -> None:
-    space = read_space(parse_metric("gleu"), {"n": {"low": 1, "high": 6}})
+    space = read_space(load_metric("gleu"), {"n": {"low": 1, "high": 6}})
     assert [space.decode(point)["n"] for point in space.starts()] == [4, 1, 6]
     assert str(space) == "n: 1 to 6"
 
@@ -120,4 +120,4 @@ def test_bad_spaces_name_the_key(
     metric: str, description: Mapping[str, object], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
-        read_space(parse_metric(metric), description)
+        read_space(load_metric(metric), description)

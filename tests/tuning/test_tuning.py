@@ -12,19 +12,22 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from learnedgec.arrays import Floats
 from learnedgec.benchmarks.base import Benchmark, Ranking
-from learnedgec.benchmarks.names import load_benchmark
+from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.errors import ConfigError, InputError, LeakageError
-from learnedgec.metrics.base import Floats, Metric, Statistics
-from learnedgec.metrics.names import parse_metric
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.registry import load_metric
 from learnedgec.ranking import Aggregation, system_scores
-from learnedgec.references import References
-from learnedgec.runtime import Runtime
-from learnedgec.tuning.goal import OBJECTIVES, Goal, Target, check_tuning_data
-from learnedgec.tuning.search import Plan, Tuning, _parts, compare, tune, tuned_name
+from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
+from learnedgec.tuning.results import Tuning
+from learnedgec.tuning.search import _parts, compare, tune, tuned_name
+from learnedgec.tuning.trials import SearchPlan
 
 PLANTED = (0.2, 0.5, 0.3)
-FAST = Plan(trials=12, validation="none")
+FAST = SearchPlan(trials=12, validation="none")
 
 
 @dataclass(frozen=True)
@@ -85,13 +88,13 @@ def weights_of(tuning: Tuning) -> tuple[float, ...]:
 @pytest.mark.parametrize("objective", ["segment-pearson", "grouped-kendall", "sentence-accuracy"])
 def test_planted_weights_are_recovered(planted: Benchmark, objective: str) -> None:
     goal = Goal(objective, human="quality")  # type: ignore[arg-type]
-    tuning = tune(Parts(), planted, goal, Plan(trials=150, validation="none"))
+    tuning = tune(Parts(), planted, goal, SearchPlan(trials=150, validation="none"))
     assert weights_of(tuning) == pytest.approx(PLANTED, abs=0.03)
     assert tuning.best.value > tuning.references["given"].value
 
 
 def test_every_trial_is_on_the_simplex(planted: Benchmark) -> None:
-    tuning = tune(Parts(), planted, Goal("sentence-kendall"), Plan(trials=60, validation="none"))
+    tuning = tune(Parts(), planted, Goal("sentence-kendall"), SearchPlan(trials=60, validation="none"))
     assert len(tuning.trials) == 60
     for trial in tuning.trials:
         weights = trial.parameters["weights"]
@@ -108,7 +111,7 @@ def test_every_trial_is_on_the_simplex(planted: Benchmark) -> None:
 
 def test_statistics_are_computed_once_unless_they_change(planted: Benchmark) -> None:
     Parts.computed.clear()
-    tune(Parts(), planted, Goal("sentence-accuracy"), Plan(trials=20, folds=2))
+    tune(Parts(), planted, Goal("sentence-accuracy"), SearchPlan(trials=20, folds=2))
     assert Parts.computed == [400]
     Parts.computed.clear()
     space = {"size": [1.0, 2.0]}
@@ -169,7 +172,7 @@ def test_folds_value_the_choice_on_sentences_it_did_not_see(
     random = np.random.default_rng(5)
     noise = {name: random.random(80) for name in planted.systems}
     chance = dataclasses.replace(planted, rankings=(), ratings={"noise": noise})
-    plan = Plan(trials=40, validation=validation, folds=4)  # type: ignore[arg-type]
+    plan = SearchPlan(trials=40, validation=validation, folds=4)  # type: ignore[arg-type]
     tuning = tune(Parts(), chance, Goal("segment-pearson"), plan)
     assert len(tuning.folds) == 4
     mean, deviation = tuning.held_out
@@ -191,11 +194,11 @@ def test_folds_value_the_choice_on_sentences_it_did_not_see(
 
 
 def test_parts_do_not_overlap() -> None:
-    parts = list(_parts(23, Plan(folds=4)))
+    parts = list(_parts(23, SearchPlan(folds=4)))
     assert sorted(np.concatenate([held for _, held in parts]).tolist()) == list(range(23))
     for seen, held in parts:
         assert sorted([*seen.tolist(), *held.tolist()]) == list(range(23))
-    for seen, held in _parts(23, Plan(validation="bootstrap", folds=4)):
+    for seen, held in _parts(23, SearchPlan(validation="bootstrap", folds=4)):
         assert len(seen) == 23
         assert sorted({*seen.tolist(), *held.tolist()}) == list(range(23))
         assert not {*seen.tolist()} & {*held.tolist()}
@@ -215,19 +218,19 @@ def test_a_metric_that_is_constant_says_so(planted: Benchmark) -> None:
     )
     with pytest.raises(InputError, match=message):
         tune(
-            parse_metric("random"),
+            load_metric("random"),
             alike,
             Goal("sentence-accuracy"),
             FAST,
             space={"seed": [1, 2]},
         )
     with pytest.raises(InputError, match="constant scores every sentence alike"):
-        tune(parse_metric("ensemble(constant=0.5, random=0.5)"), planted, Goal("pearson"), FAST)
+        tune(load_metric("ensemble(constant=0.5, random=0.5)"), planted, Goal("pearson"), FAST)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_constant_has_no_objective(planted: Benchmark, objective: str) -> None:
-    metric = parse_metric("constant")
+    metric = load_metric("constant")
     statistics = [metric.statistics(planted.sources, texts) for texts in planted.systems.values()]
     goal = Goal(objective, human="quality")  # type: ignore[arg-type]
     assert np.isnan(Target(goal, planted).values(metric, statistics)).all()
@@ -240,14 +243,14 @@ def test_given_parameters_win_a_tie(planted: Benchmark) -> None:
 
 
 def test_patience_stops_early(planted: Benchmark) -> None:
-    plan = Plan(trials=200, validation="none", patience=10)
+    plan = SearchPlan(trials=200, validation="none", patience=10)
     tuning = tune(Parts(PLANTED), planted, Goal("sentence-accuracy"), plan)
     # The given weights are perfect, so the best is the first trial.
     assert len(tuning.trials) == 11
 
 
 def test_hopeless_trials_are_pruned(planted: Benchmark) -> None:
-    plan = Plan(trials=60, validation="none", prune=True)
+    plan = SearchPlan(trials=60, validation="none", prune=True)
     tuning = tune(Parts(), planted, Goal("segment-pearson", human="quality"), plan)
     pruned = [trial for trial in tuning.trials if math.isnan(trial.value)]
     assert 0 < len(pruned) < 40
@@ -256,7 +259,7 @@ def test_hopeless_trials_are_pruned(planted: Benchmark) -> None:
 
 
 def test_grid_covers_the_space(planted: Benchmark) -> None:
-    plan = Plan(trials=66, sampler="grid", validation="none")
+    plan = SearchPlan(trials=66, sampler="grid", validation="none")
     tuning = tune(Parts(), planted, Goal("segment-pearson", human="quality"), plan)
     assert len(tuning.trials) == 66
     assert weights_of(tuning) == (0.2, 0.5, 0.3)
@@ -264,16 +267,16 @@ def test_grid_covers_the_space(planted: Benchmark) -> None:
 
 def test_ensembles_are_scaled_on_the_benchmark() -> None:
     sample = load_benchmark("sample")
-    metric = parse_metric("ensemble(length=0.5, random=0.5)")
+    metric = load_metric("ensemble(length=0.5, random=0.5)")
     tuning = tune(metric, sample, Goal("sentence-accuracy"), FAST)
     assert "scales=((" in str(tuning.best.metric)
-    assert parse_metric(str(tuning.best.metric)) == tuning.best.metric
+    assert load_metric(str(tuning.best.metric)) == tuning.best.metric
     assert "scales=((" in str(tuning.references["given"].metric)
 
 
 def test_comparison_is_on_the_same_resamples(planted: Benchmark) -> None:
     goal = Goal("sentence-accuracy")
-    tuning = tune(Parts(), planted, goal, Plan(trials=40, validation="none"))
+    tuning = tune(Parts(), planted, goal, SearchPlan(trials=40, validation="none"))
     rows = compare(tuning, planted, resamples=50)
     assert [row.label for row in rows] == ["tuned", "given", "uniform"]
     assert rows[0].value == tuning.best.value
@@ -295,7 +298,7 @@ def test_comparison_is_on_the_same_resamples(planted: Benchmark) -> None:
 )
 def test_bad_plans(plan: dict[str, int], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Plan(**plan)  # type: ignore[arg-type]
+        SearchPlan(**plan)  # type: ignore[arg-type]
 
 
 def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
@@ -315,13 +318,13 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
     with pytest.raises(InputError, match="nothing but published scores"):
         Target(Goal("soft-pairwise-accuracy"), published)
     with pytest.raises(ConfigError, match="folds: 81 of 80 sentences"):
-        tune(Parts(), planted, Goal("sentence-accuracy"), Plan(trials=6, folds=81))
+        tune(Parts(), planted, Goal("sentence-accuracy"), SearchPlan(trials=6, folds=81))
 
 
 def test_names_of_tuned_metrics(planted: Benchmark) -> None:
     def name(benchmark: str, given: str = "", *, test: bool = False) -> str:
         where = dataclasses.replace(planted, name=benchmark)
-        return tuned_name(parse_metric("gleu"), where, given, tuned_on_test=test)
+        return tuned_name(load_metric("gleu"), where, given, tuned_on_test=test)
 
     assert name("gjg15:12:dev10") == "gleu@gjg15-12-dev10"
     assert name("jfleg:./my/outputs") == "gleu@jfleg"
@@ -350,7 +353,7 @@ def test_only_dev10_with_sentence_objectives_may_be_tuned_on(
 @pytest.mark.realdata
 def test_tuned_on_test_is_marked(mirror: Path) -> None:
     seeda = load_benchmark("seeda-s")
-    metric = parse_metric("ensemble(length=0.5, random=0.5)")
+    metric = load_metric("ensemble(length=0.5, random=0.5)")
     with pytest.raises(LeakageError, match="--tuned-on-test"):
         tune(metric, seeda, Goal("sentence-accuracy"), FAST)
     tuning = tune(metric, seeda, Goal("sentence-accuracy"), FAST, tuned_on_test=True)

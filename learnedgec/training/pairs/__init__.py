@@ -11,16 +11,16 @@ class of one's own is named by its import path:
 """
 
 from learnedgec.training.pairs.base import (
-    PairFile,
     PairSource,
     RankedPair,
     read_ranked_pairs,
     write_ranked_pairs,
 )
 from learnedgec.training.pairs.corruption import CorruptedPairs
+from learnedgec.training.pairs.distilled import DistilledPairs
+from learnedgec.training.pairs.file import PairFile
 from learnedgec.training.pairs.impact import ImpactPairs
 from learnedgec.training.pairs.rated import RatedPairs
-from learnedgec.training.pairs.taught import TaughtPairs
 
 __all__ = [
     "CorruptedPairs",
@@ -29,7 +29,7 @@ __all__ = [
     "PairSource",
     "RankedPair",
     "RatedPairs",
-    "TaughtPairs",
+    "DistilledPairs",
     "read_ranked_pairs",
     "write_ranked_pairs",
 ]

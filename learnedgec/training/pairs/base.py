@@ -13,11 +13,12 @@ from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.errors import ConfigError, FormatError
-from learnedgec.packages import file_digest
-from learnedgec.runtime import Runtime
-from learnedgec.text import PathLike, read_json, read_jsonl, write_json, write_jsonl
+from learnedgec.execution.digests import file_digest
+from learnedgec.execution.runtime import Runtime
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.text import read_json, read_jsonl, write_json, write_jsonl
 
-__all__ = ["PairFile", "PairSource", "RankedPair", "read_ranked_pairs", "write_ranked_pairs"]
+__all__ = ["PairSource", "RankedPair", "read_ranked_pairs", "write_ranked_pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,41 +42,6 @@ class RankedPair:
     group: str = ""
     origin: str = ""
     correct: str = ""
-
-
-def write_ranked_pairs(path: PathLike, pairs: Iterable[RankedPair]) -> None:
-    """Write one JSON object per pair."""
-    write_jsonl(path, (asdict(pair) for pair in pairs))
-
-
-def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
-    """Read pairs from JSONL: `source`, `better`, `worse`, and optionally the other attributes.
-
-    Without a group, pairs with equal sources form one.
-
-    Raises:
-        FormatError: a line lacks a text or holds something else; the message names it.
-    """
-    pairs = []
-    for number, record in enumerate(read_jsonl(path, required=("source", "better", "worse")), 1):
-        place = f"{path}:{number}"
-        optional = ("group", "origin", "correct")
-        texts = {key: record.get(key) for key in ("source", "better", "worse", *optional)}
-        for key in optional:
-            texts[key] = texts[key] or ""
-        for key, text in texts.items():
-            if not isinstance(text, str):
-                raise FormatError(f"{place}: {key!r} must be a text, not {text!r}.")
-        margin = record.get("margin", 1.0)
-        if not isinstance(margin, int | float) or not math.isfinite(margin) or margin < 0:
-            raise FormatError(f"{place}: 'margin' must be a number of at least 0, not {margin!r}.")
-        if texts["better"] == texts["worse"]:
-            raise FormatError(
-                f"{place}: 'better' and 'worse' are the same text; leave the pair out."
-            )
-        texts["group"] = texts["group"] or texts["source"]
-        pairs.append(RankedPair(margin=float(margin), **texts))  # type: ignore[arg-type]
-    return pairs
 
 
 class PairSource(ABC):
@@ -132,40 +98,43 @@ class PairSource(ABC):
         return read_ranked_pairs(pairs_file), read_json(summary_file)
 
 
-class PairFile(PairSource):
-    """Ranked pairs from a JSONL file; see `read_ranked_pairs`.
-
-    Args:
-        path: the file.
-        number: how many of them, drawn at random; all by default.
-        seed: of the draw.
-    """
-
-    def __init__(self, path: str, number: int | None = None, seed: int = 0) -> None:
-        self.path = path
-        self.number = positive(number, "number")
-        self.seed = seed
-
-    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs of the file."""
-        import random
-
-        pairs = read_ranked_pairs(self.path)
-        if self.number is None or self.number >= len(pairs):
-            return pairs
-        return random.Random(self.seed).sample(pairs, self.number)
-
-    def describe(self) -> dict[str, Any]:
-        """Return the parameters."""
-        return {"path": self.path, "number": self.number, "seed": self.seed}
-
-    def datasets(self) -> list[str]:
-        """Return the file."""
-        return [self.path]
-
-
 def positive(number: int | None, key: str) -> int | None:
     """Return the number, or raise `ConfigError` if it is not positive."""
     if number is not None and number < 1:
         raise ConfigError(f"data.pairs: {key} is {number}; a number of at least 1 was expected.")
     return number
+
+
+def write_ranked_pairs(path: PathLike, pairs: Iterable[RankedPair]) -> None:
+    """Write one JSON object per pair."""
+    write_jsonl(path, (asdict(pair) for pair in pairs))
+
+
+def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
+    """Read pairs from JSONL: `source`, `better`, `worse`, and optionally the other attributes.
+
+    Without a group, pairs with equal sources form one.
+
+    Raises:
+        FormatError: a line lacks a text or holds something else; the message names it.
+    """
+    pairs = []
+    for number, record in enumerate(read_jsonl(path, required=("source", "better", "worse")), 1):
+        place = f"{path}:{number}"
+        optional = ("group", "origin", "correct")
+        texts = {key: record.get(key) for key in ("source", "better", "worse", *optional)}
+        for key in optional:
+            texts[key] = texts[key] or ""
+        for key, text in texts.items():
+            if not isinstance(text, str):
+                raise FormatError(f"{place}: {key!r} must be a text, not {text!r}.")
+        margin = record.get("margin", 1.0)
+        if not isinstance(margin, int | float) or not math.isfinite(margin) or margin < 0:
+            raise FormatError(f"{place}: 'margin' must be a number of at least 0, not {margin!r}.")
+        if texts["better"] == texts["worse"]:
+            raise FormatError(
+                f"{place}: 'better' and 'worse' are the same text; leave the pair out."
+            )
+        texts["group"] = texts["group"] or texts["source"]
+        pairs.append(RankedPair(margin=float(margin), **texts))  # type: ignore[arg-type]
+    return pairs

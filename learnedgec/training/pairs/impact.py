@@ -12,15 +12,16 @@ from typing import Any, Literal
 import numpy as np
 
 from learnedgec.catalog.corrections import Correction, load_corrections
-from learnedgec.edits.annotator import default_annotator, extract_edits
-from learnedgec.encoding import cosines, sentence_vectors
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import ConfigError
-from learnedgec.m2 import Edit, apply_edits
-from learnedgec.runtime import Runtime
-from learnedgec.text import read_jsonl, write_jsonl
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import Edit, apply_edits
+from learnedgec.formats.text import read_jsonl, write_jsonl
+from learnedgec.models.inference import cosines, sentence_vectors
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 
-__all__ = ["Candidate", "ImpactPairs", "Procedure", "impacts", "sample_subsets"]
+__all__ = ["ImpactCandidate", "ImpactPairs", "Procedure", "impacts", "sample_subsets"]
 
 Procedure = Literal["maeda2022", "goto2022"]
 Subset = frozenset[int]
@@ -81,7 +82,7 @@ def impacts(
 
     Args:
         requests: source, edits of the correction, and which of them is meant.
-        encoder: name of a pretrained encoder; see `learnedgec.encoding`.
+        encoder: name of a pretrained encoder; see `learnedgec.models.loading`.
         runtime: device, precision, batches, progress.
     """
     texts = []
@@ -98,7 +99,7 @@ def impacts(
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ImpactCandidate:
     """Two subsets of one correction's edits, not ranked yet."""
 
     correction: int
@@ -227,10 +228,10 @@ class ImpactPairs(PairSource):
             )
         return [row.edits or () for row in rows]
 
-    def _candidates(self, edits: Sequence[tuple[Edit, ...]]) -> list[Candidate]:
+    def _candidates(self, edits: Sequence[tuple[Edit, ...]]) -> list[ImpactCandidate]:
         """Return the candidates of all corrections in random order."""
         found = [
-            Candidate(number, first, second)
+            ImpactCandidate(number, first, second)
             for number, row in enumerate(edits)
             for first, second in sample_subsets(
                 len(row), self.procedure, random.Random(f"{self.seed} {number}")
@@ -244,7 +245,7 @@ class ImpactPairs(PairSource):
         path: Path,
         rows: Sequence[Correction],
         edits: Sequence[tuple[Edit, ...]],
-        block: Sequence[Candidate],
+        block: Sequence[ImpactCandidate],
         runtime: Runtime,
     ) -> list[tuple[str, str, float, list[float]]]:
         """Rank a block, or read it back if a run before this one ranked it."""
@@ -264,7 +265,7 @@ class ImpactPairs(PairSource):
         self,
         rows: Sequence[Correction],
         edits: Sequence[tuple[Edit, ...]],
-        block: Sequence[Candidate],
+        block: Sequence[ImpactCandidate],
         runtime: Runtime,
     ) -> Iterator[tuple[str, str, float, list[float]]]:
         """Yield each candidate's texts, better one first, the difference in impact, and the impacts."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from learnedgec.benchmarks.names import BENCHMARKS, load_benchmark
+from learnedgec.benchmarks.registry import BENCHMARKS, load_benchmark
 from learnedgec.catalog.ratings import RATED, Rating, load_ratings
 from learnedgec.errors import ConfigError
-from learnedgec.runtime import Runtime
+from learnedgec.execution.runtime import Runtime
 from learnedgec.training.pairs.balance import edit_balance
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 

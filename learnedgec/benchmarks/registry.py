@@ -1,0 +1,132 @@
+"""Benchmarks by name: `NAME:WORD:…`, where each word chooses one thing and the order does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.benchmarks.folder import read_benchmark
+from learnedgec.benchmarks.gjg15 import GJG15_SPLITS, gjg15
+from learnedgec.benchmarks.gmeg import gmeg
+from learnedgec.benchmarks.jfleg import jfleg
+from learnedgec.benchmarks.seeda import SEEDA_SETS, seeda
+from learnedgec.benchmarks.tmu_gfm import tmu_gfm
+from learnedgec.catalog.sample import sample_folder
+from learnedgec.errors import InputError, UnknownNameError
+
+__all__ = ["BENCHMARKS", "expand_benchmarks", "load_benchmark"]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkEntry:
+    """A row of the table: one line for people, the loader, and its options (keyword -> words)."""
+
+    summary: str
+    load: Callable[..., Benchmark]
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+_REFERENCES = ("official", "rewrites")
+_SEEDA = {"systems": tuple(SEEDA_SETS), "text": ("subset", "full"), "references": _REFERENCES}
+_GJG15 = {"systems": ("12", "13"), "split": GJG15_SPLITS, "references": _REFERENCES}
+
+BENCHMARKS: Mapping[str, BenchmarkEntry] = {
+    "seeda-s": BenchmarkEntry(
+        "15 systems on CoNLL-2014 ranked by sentence (Kobayashi et al. 2024)",
+        partial(seeda, "sentence"),
+        _SEEDA,
+    ),
+    "seeda-e": BenchmarkEntry(
+        "the same systems ranked by their edits", partial(seeda, "edit"), _SEEDA
+    ),
+    "gjg15": BenchmarkEntry(
+        "13 systems on CoNLL-2014 ranked by sentence (Grundkiewicz et al. 2015)", gjg15, _GJG15
+    ),
+    "gmeg": BenchmarkEntry(
+        "6 systems and the source in two domains, rated (Napoles et al. 2019)",
+        gmeg,
+        {"domain": ("dev", "fce", "wiki")},
+    ),
+    "tmu-gfm": BenchmarkEntry(
+        "5 systems rated for grammaticality, fluency and meaning (Yoshimura et al. 2020)", tmu_gfm
+    ),
+    "jfleg": BenchmarkEntry(
+        "pairwise judgements on JFLEG dev; write jfleg:FOLDER with the outputs (Napoles et al. 2017)",
+        jfleg,
+    ),
+    "sample": BenchmarkEntry(
+        "4 systems on sentences written for this project, ranked and rated",
+        lambda: read_benchmark(sample_folder(), "sample"),
+    ),
+}
+
+
+def load_benchmark(name: str) -> Benchmark:
+    """Return a benchmark by name.
+
+    Args:
+        name: one of
+
+            - `seeda-s`, `seeda-e`, with any of the words `base` (default), `+fluency`, `+input` or
+              `all`; `subset` (default) or `full`; `official` (default) or `rewrites`;
+            - `gjg15`, with `13` (default) or `12`; `dev10` or `test90`; `official` or `rewrites`;
+            - `gmeg:dev`, `gmeg:fce`, `gmeg:wiki`; `tmu-gfm`; `jfleg:FOLDER`; `sample`;
+            - the path of a folder in the format of `learnedgec.benchmarks.folder`.
+
+    Raises:
+        UnknownNameError: no such benchmark or word; the message names the nearest.
+        InputError: two words choose the same thing, or the folder cannot be used.
+        DataError: the dataset cannot be had.
+
+    Example:
+        >>> benchmark = load_benchmark("sample")
+        >>> len(benchmark.sources), len(benchmark.comparisons())
+        (72, 351)
+        >>> load_benchmark("seeda-s:+fluency").name  # doctest: +SKIP
+        'seeda-s:+fluency'
+    """
+    head, *words = name.split(":")
+    if head == "jfleg":
+        if not words:
+            raise InputError(
+                "jfleg needs the outputs of the judged systems; write jfleg:FOLDER (the judged outputs "
+                "are not public)."
+            )
+        return jfleg(name.partition(":")[2])
+    if head not in BENCHMARKS:
+        if Path(name).is_dir():
+            return read_benchmark(name)
+        raise UnknownNameError(
+            "benchmark", name, BENCHMARKS, hint="The path of a benchmark folder is taken as well."
+        )
+    entry = BENCHMARKS[head]
+    chosen: dict[str, str] = {}
+    for word in words:
+        option = next((key for key, known in entry.options.items() if word.lower() in known), None)
+        if option is None:
+            known = [word for words in entry.options.values() for word in words]
+            raise UnknownNameError(f"word of the benchmark {head}", word, known)
+        if option in chosen:
+            raise InputError(
+                f"{name!r} gives both {chosen[option]!r} and {word!r}; write one of them."
+            )
+        chosen[option] = word.lower()
+    return entry.load(**chosen)
+
+
+def expand_benchmarks(names: list[str]) -> list[str]:
+    """Return the names with `seeda` (and its words) written as `seeda-s` and `seeda-e`.
+
+    Example:
+        >>> expand_benchmarks(["seeda:+fluency", "gjg15"])
+        ['seeda-s:+fluency', 'seeda-e:+fluency', 'gjg15']
+    """
+    expanded = []
+    for name in names:
+        head, colon, words = name.partition(":")
+        heads = ("seeda-s", "seeda-e") if head == "seeda" else (head,)
+        expanded += [head + colon + words for head in heads]
+    return expanded

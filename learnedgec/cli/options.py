@@ -1,0 +1,241 @@
+"""Arguments that several commands share: what to score, with which metrics, and how to run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from jsonargparse import ArgumentParser, Namespace
+
+from learnedgec.errors import FormatError, InputError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import read_m2
+from learnedgec.formats.references import Reference, References
+from learnedgec.formats.text import check_lengths, read_jsonl, read_lines
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import load_metric
+
+__all__ = [
+    "Inputs",
+    "add_input_arguments",
+    "add_metric_argument",
+    "add_plot_argument",
+    "add_resampling_arguments",
+    "add_runtime_arguments",
+    "make_parser",
+    "read_inputs",
+    "read_metrics",
+    "read_runtime",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a command scores: N sources, systems of N hypotheses by name, and their references."""
+
+    sources: list[str]
+    systems: dict[str, list[str]]
+    references: References | None
+
+
+def make_parser(command: str, description: str) -> ArgumentParser:
+    """Return a command's parser, with `--config`."""
+    parser = ArgumentParser(
+        prog=f"learnedgec {command}", description=description, exit_on_error=False
+    )
+    parser.add_argument(
+        "--config", action="config", help="YAML file with any of these options as keys"
+    )
+    return parser
+
+
+def add_input_arguments(parser: ArgumentParser) -> None:
+    """Add `--src`, `--hyp`, `--ref`, `--gold` and `--jsonl`."""
+    group = parser.add_argument_group("input", "UTF-8 text, one sentence per line; .gz and - work")
+    group.add_argument("--src", type=str, help="the source sentences (taken from --gold if absent)")
+    group.add_argument(
+        "--hyp", nargs="+", type=str, help="system outputs; a system is named by its file's stem"
+    )
+    group.add_argument("--ref", nargs="+", type=str, help="reference texts, one file per annotator")
+    group.add_argument("--gold", type=str, help="references as an M2 file with gold edits")
+    group.add_argument(
+        "--jsonl",
+        nargs="+",
+        type=str,
+        help="instead of the above: one file per system with the keys source, hypothesis and, "
+        "where there are any, references (texts or null)",
+    )
+
+
+def add_metric_argument(parser: ArgumentParser, default: Sequence[str] | None = None) -> None:
+    """Add `--metric NAME…`."""
+    parser.add_argument(
+        "--metric",
+        nargs="+",
+        type=str,
+        default=None if default is None else list(default),
+        help='metrics such as gleu or "m2(beta=1.0)"; `learnedgec metrics` lists them',
+    )
+
+
+def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
+    """Return the metrics that `--metric` names; none only where none is required."""
+    if required and not options.metric:
+        raise InputError('no metric was given; name one or more, such as --metric gleu "some".')
+    return [load_metric(name) for name in options.metric or ()]
+
+
+def add_resampling_arguments(parser: ArgumentParser) -> None:
+    """Add `--resamples`, `--confidence` and `--seed`."""
+    group = parser.add_argument_group("intervals and tests")
+    group.add_argument(
+        "--resamples", type=int, default=1000, help="bootstrap resamples, and permutations in tests"
+    )
+    group.add_argument(
+        "--confidence", type=float, default=0.95, help="of intervals; tests are at 1 minus this"
+    )
+    group.add_argument("--seed", type=int, default=0, help="of the random generator")
+
+
+def add_plot_argument(parser: ArgumentParser) -> None:
+    """Add `--plot DIR`."""
+    parser.add_argument(
+        "--plot", type=str, help="write figures as PDF and PNG into this folder (extra `plot`)"
+    )
+
+
+_RUNTIME_HELP = {
+    "device": "auto, cpu, cuda, mps or cuda:N",
+    "dtype": "precision of encoders: float32 or bfloat16",
+    "batch_tokens": "largest number of tokens in one encoder batch",
+    "jobs": "processes for work outside the encoder; 0: one per core",
+    "allow_pickle": "load weights that exist only as a pickle, which can run code",
+    "states_mb": "bound in MiB on encoder states held in memory",
+    "cache_dir": "keep statistics in this folder and reuse them",
+}
+
+
+def add_runtime_arguments(parser: ArgumentParser) -> None:
+    """Add one flag per field of `Runtime`, and `--quiet`."""
+    group = parser.add_argument_group("runtime", "how to run; scores depend on dtype alone")
+    hints = get_type_hints(Runtime)
+    for field in fields(Runtime):
+        if field.name == "progress":
+            continue
+        options: dict[str, Any] = {"default": field.default, "help": _RUNTIME_HELP[field.name]}
+        if hints[field.name] is bool:
+            options["action"] = "store_true"
+        elif field.name == "dtype":
+            options["choices"] = get_args(hints[field.name])
+        else:
+            options["type"] = hints[field.name]
+        group.add_argument("--" + field.name.replace("_", "-"), **options)
+    group.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def read_runtime(options: Namespace) -> Runtime:
+    """Return the runtime that the flags describe."""
+    names = [field.name for field in fields(Runtime) if field.name != "progress"]
+    return Runtime(progress=not options.quiet, **{name: options[name] for name in names})
+
+
+def read_inputs(options: Namespace) -> Inputs:
+    """Read and check the files that the input flags name.
+
+    Raises:
+        InputError: a flag is missing or contradicts another, or a file cannot be used.
+        LengthError: the files are not parallel.
+    """
+    if options.jsonl:
+        if options.src or options.hyp or options.ref or options.gold:
+            raise InputError("--jsonl holds everything; leave out --src, --hyp, --ref and --gold.")
+        return _read_jsonl(options.jsonl)
+    if not options.hyp:
+        raise InputError("no system output was given; name at least one file with --hyp.")
+    if options.ref and options.gold:
+        raise InputError("--ref and --gold were both given; references come from one of them.")
+    if options.src:
+        sources = read_lines(options.src)
+    elif options.gold:
+        sources = [block.source for block in read_m2(options.gold)]
+    else:
+        raise InputError("no source was given; name the file with the source sentences by --src.")
+    names = system_names(options.hyp)
+    systems = dict(zip(names, map(read_lines, options.hyp), strict=True))
+    source_name = options.src or options.gold
+    for path, hypotheses in zip(options.hyp, systems.values(), strict=True):
+        check_lengths((source_name, sources), (path, hypotheses))
+    references = None
+    if options.gold:
+        references = References.from_m2(options.gold, sources)
+    elif options.ref:
+        references = References.from_files(*options.ref)
+        check_lengths((source_name, sources), (options.ref[0], references.texts()))
+    return Inputs(sources, systems, references)
+
+
+def system_names(paths: Sequence[str]) -> list[str]:
+    """Return a name per file: the stem, or the path without suffixes where stems collide."""
+    stems = [Path(path).name.removesuffix(".gz").rsplit(".", 1)[0] or path for path in paths]
+    if len(set(stems)) == len(stems):
+        return stems
+    names = [os.fspath(Path(path).with_suffix("")) for path in paths]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"two system outputs are both named {twice!r}; rename one of the files.")
+    return names
+
+
+def _read_jsonl(paths: Sequence[str]) -> Inputs:
+    """Read one JSONL file per system; all must have the same sources and references."""
+    first: tuple[list[str], list[Any]] | None = None
+    systems: dict[str, list[str]] = {}
+    for name, path in zip(system_names(paths), paths, strict=True):
+        records = read_jsonl(path, required=("source", "hypothesis"))
+        for number, record in enumerate(records, 1):
+            _check_record(record, f"{path}:{number}")
+        found = (
+            [record["source"] for record in records],
+            [record.get("references") for record in records],
+        )
+        first = first or found
+        check_lengths((paths[0], first[0]), (path, found[0]))
+        for number, pair in enumerate(
+            zip(zip(*first, strict=True), zip(*found, strict=True), strict=True), 1
+        ):
+            if pair[0] != pair[1]:
+                raise InputError(
+                    f"{path}:{number}: the source or the references differ from {paths[0]}; "
+                    "all systems must have corrected the same sentences."
+                )
+        systems[name] = [record["hypothesis"] for record in records]
+    assert first is not None
+    sources, rows = first
+    references = None
+    if any(row is not None for row in rows):
+        references = References(
+            tuple(
+                tuple(
+                    Reference(text, annotator=number)
+                    for number, text in enumerate(row or ())
+                    if text is not None
+                )
+                for row in rows
+            )
+        )
+    return Inputs(sources, systems, references)
+
+
+def _check_record(record: Mapping[str, Any], place: str) -> None:
+    """Raise `FormatError` unless the texts of a record are texts without line feeds."""
+    references = record.get("references")
+    if references is not None and not isinstance(references, list):
+        raise FormatError(f"{place}: 'references' must be a list of texts, not {references!r}.")
+    texts = [record["source"], record["hypothesis"]]
+    texts += [text for text in references or () if text is not None]
+    for text in texts:
+        if not isinstance(text, str):
+            raise FormatError(f"{place}: a text was expected, not {text!r}.")

@@ -1,0 +1,246 @@
+"""Sentences parsed by a spaCy pipeline for English, with tags, parts of speech, lemmas and dependencies.
+
+A pipeline is named by
+
+    en-ewt-sm         the one that learnedgec brings, in `checkpoints/`
+    en_core_web_sm    any installed spaCy package
+    a directory       that `spacy.load` reads
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from learnedgec.errors import FormatError, ModelError, UnknownNameError
+from learnedgec.execution.digests import file_digest
+from learnedgec.execution.shelves import shelves
+from learnedgec.formats.text import read_json
+
+__all__ = [
+    "RELEASED",
+    "USUAL",
+    "default_annotator",
+    "describe_annotator",
+    "find_annotator",
+    "tag_sentences",
+]
+
+USUAL = "en_core_web_sm"
+
+RELEASED = "en-ewt-sm"
+
+# Sentences parsed together: enough to keep matrices busy, few enough to keep processes busy.
+BLOCK = 256
+
+# -- which pipeline -----------------------------------------------------------------------------
+
+
+def default_annotator() -> str:
+    """Return `en_core_web_sm` where it is installed, else `en-ewt-sm` with a warning that says so."""
+    if _package_folder(USUAL) is not None:
+        return USUAL
+    warnings.warn(
+        f"the spaCy package {USUAL} is not installed, so edits are made by annotator={RELEASED!r}; "
+        "name an annotator to choose.",
+        stacklevel=2,
+    )
+    return RELEASED
+
+
+def find_annotator(name: str) -> Path:
+    """Return the directory of the spaCy pipeline that `name` says.
+
+    Directories come first, then names in the folders of evaluators, then installed packages.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    path = Path(name).expanduser()
+    for place in (path, *(shelf / name for shelf in shelves())):
+        if _is_pipeline(place):
+            return place
+    folder = _package_folder(name)
+    if folder is None:
+        raise UnknownNameError(
+            "annotator",
+            name,
+            [RELEASED],
+            hint=f"An annotator is {RELEASED}, an installed spaCy package such as {USUAL}, or a directory.",
+        )
+    return folder
+
+
+def _is_pipeline(path: Path) -> bool:
+    """Return whether `spacy.load` can read the directory."""
+    return (path / "config.cfg").is_file() and (path / "meta.json").is_file()
+
+
+def _package_folder(name: str) -> Path | None:
+    """Return the directory of an installed spaCy package's pipeline, without importing it."""
+    if not name.isidentifier():
+        return None
+    spec = importlib.util.find_spec(name)
+    for place in (spec and spec.submodule_search_locations) or ():
+        for path in (Path(place), *sorted(Path(place).glob(f"{name}-*"))):
+            if _is_pipeline(path):
+                return path
+    return None
+
+
+@cache
+def _description(path: Path) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            digest.update(f"{file.relative_to(path).as_posix()} {file_digest(file)}\n".encode())
+    try:
+        release = read_json(path / "meta.json")["version"]
+    except (FormatError, KeyError, TypeError):
+        release = "unknown"
+    return f"{release} (sha256 {digest.hexdigest()[:12]})"
+
+
+def describe_annotator(name: str) -> dict[str, str]:
+    """Return what edits depend on: the pipeline's version and SHA-256, and the versions of tools.
+
+    Raises:
+        UnknownNameError: there is no such annotator.
+    """
+    return {
+        "annotator-version": _description(find_annotator(name)),
+        "errant": version("errant"),
+        "spacy": version("spacy"),
+    }
+
+
+@lru_cache(maxsize=4)
+def load_pipeline(path: Path, types: bool) -> Any:
+    """Return the spaCy pipeline without what nothing here reads.
+
+    Dependencies are read by the classifier of types alone, unless a later component reads them.
+    """
+    import spacy
+
+    try:
+        pipeline = spacy.load(path, exclude=["ner", "senter"])
+    except Exception as error:
+        raise ModelError(
+            f"the annotator {path} cannot be loaded ({error}); name another or install it again."
+        ) from None
+    needed = types or any(
+        "dep" in key.lower() or "head" in key.lower()
+        for name, component in pipeline.pipeline
+        for key in _reads(component, pipeline.get_pipe_meta(name).requires)
+    )
+    if not needed and "parser" in pipeline.pipe_names:
+        pipeline.remove_pipe("parser")
+    return pipeline
+
+
+def _reads(component: Any, requires: Iterable[str]) -> Iterator[str]:
+    """Return the names of the token attributes that a component says it reads."""
+    yield from requires
+    # An attribute ruler says so in its patterns only.
+    for entry in getattr(component, "patterns", ()):
+        for pattern in entry.get("patterns", ()) if isinstance(entry, dict) else ():
+            for token in pattern:
+                yield from token
+
+
+# -- parsed sentences -----------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Token:
+    """A parsed token, with the attributes of spaCy's that ERRANT reads, under their names there.
+
+    Attributes:
+        text: the token.
+        lower_: in lower case.
+        lemma: its lemma.
+        pos: spaCy's number of its universal part of speech.
+        tag_: its Penn Treebank tag.
+        dep_: its relation to its head.
+        head: the token that it depends on, itself for a root.
+        dependents: the tokens that depend on it, from left to right.
+    """
+
+    text: str
+    lower_: str
+    lemma: str
+    pos: int
+    tag_: str
+    dep_: str
+    head: Token = field(init=False, repr=False)
+    dependents: list[Token] = field(default_factory=list, repr=False)
+
+    @property
+    def orth(self) -> str:
+        """What tells tokens apart."""
+        return self.text
+
+    @property
+    def lower(self) -> str:
+        """The same as `lower_`: only ever compared."""
+        return self.lower_
+
+    @property
+    def children(self) -> Iterator[Token]:
+        """The dependents, to be read once, as spaCy gives them."""
+        return iter(self.dependents)
+
+
+class Sentence(list[Token]):
+    """Parsed tokens; a slice is one too, and has their `text`."""
+
+    @property
+    def text(self) -> str:
+        """The tokens, joined by spaces."""
+        return " ".join(token.text for token in self)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return Sentence(found) if isinstance(index, slice) else found
+
+
+def parse_sentences(pipeline: Any, texts: Iterable[str]) -> dict[str, Sentence]:
+    """Return the parse of each distinct text, cut at spaces."""
+    from spacy.tokens import Doc
+
+    distinct = list(dict.fromkeys(texts))
+    words = [text.split() for text in distinct]
+    parsed = {text: Sentence() for text in distinct}
+    wordy = [text for text, cut in zip(distinct, words, strict=True) if cut]
+    documents = (Doc(pipeline.vocab, cut) for cut in words if cut)
+    for text, document in zip(wordy, pipeline.pipe(documents, batch_size=BLOCK), strict=True):
+        sentence = Sentence(
+            Token(t.text, t.lower_, t.lemma_, t.pos, t.tag_, t.dep_) for t in document
+        )
+        for token, spacy_token in zip(sentence, document, strict=True):
+            token.head = sentence[spacy_token.head.i]
+            if token.head is not token:
+                token.head.dependents.append(token)
+        parsed[text] = sentence
+    return parsed
+
+
+def tag_sentences(texts: Iterable[str], annotator: str) -> dict[str, tuple[str, ...]]:
+    """Return the Penn Treebank tags of the tokens of each distinct text.
+
+    Raises:
+        UnknownNameError, ModelError: the annotator is not there or cannot be loaded.
+
+    Example:
+        >>> tag_sentences(["She sleeps well ."], "en-ewt-sm")["She sleeps well ."]
+        ('PRP', 'VBZ', 'RB', '.')
+    """
+    parsed = parse_sentences(load_pipeline(find_annotator(annotator).resolve(), False), texts)
+    return {text: tuple(token.tag_ for token in sentence) for text, sentence in parsed.items()}

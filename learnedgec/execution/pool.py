@@ -1,0 +1,79 @@
+"""Work spread over processes: for what runs in Python and for long, such as searching for edits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing import get_context
+from typing import TypeVar
+
+from learnedgec.errors import ConfigError
+from learnedgec.execution.progress import track
+from learnedgec.execution.runtime import Runtime
+
+__all__ = ["parallel_map"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Large enough to make sending it cheap, small enough to keep all processes busy to the end.
+_CHUNK = 32
+
+
+def parallel_map(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    description: str,
+    runtime: Runtime,
+    *,
+    chunk_size: int = _CHUNK,
+) -> list[Result]:
+    """Return `function` of every item, in order, computed by `runtime.processes` processes.
+
+    Processes are started afresh, as on every platform, because forking a process that has loaded
+    torch can hang; so they do not see its state, and a script that asks for several needs the
+    usual `if __name__ == "__main__":`. One process, or few items, stay in this one.
+
+    Args:
+        function: of a module's top level, or a `functools.partial` of one; pure.
+        items: picklable.
+        description: a word or two for the progress bar.
+        runtime: `jobs` and `progress`.
+        chunk_size: how many items a process gets at a time; 1 where each is long work.
+
+    Raises:
+        ConfigError: the processes cannot be started or have been killed.
+
+    Example:
+        >>> parallel_map(str.upper, ["a", "b"], "shout", Runtime(jobs=1))
+        ['A', 'B']
+    """
+    chunks = [items[start : start + chunk_size] for start in range(0, len(items), chunk_size)]
+    weights = [len(chunk) for chunk in chunks]
+    run = partial(_run, function)
+
+    def gather(results: Iterator[list[Result]]) -> list[Result]:
+        shown = track(results, description, weights=weights, show=runtime.progress)
+        return [result for chunk in shown for result in chunk]
+
+    processes = min(runtime.processes, len(chunks))
+    if processes <= 1:
+        return gather(map(run, chunks))
+    executor = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    try:
+        return gather(executor.map(run, chunks))
+    except BrokenProcessPool:
+        raise ConfigError(
+            f"the {processes} processes for {description!r} have ended before their work; put the "
+            'script\'s own code under `if __name__ == "__main__":`, or use jobs=1.'
+        ) from None
+    finally:
+        # An error or an interrupt leaves no process behind.
+        executor.shutdown(cancel_futures=True)
+
+
+def _run(function: Callable[[Item], Result], chunk: Sequence[Item]) -> list[Result]:
+    """Return `function` of each item of a chunk."""
+    return [function(item) for item in chunk]

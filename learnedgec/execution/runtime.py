@@ -1,0 +1,47 @@
+"""How a computation runs: device, precision, batch size, processes. Never part of a metric's name."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+from learnedgec.errors import ConfigError
+
+__all__ = ["Runtime"]
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Where and how to run; scores do not depend on it, except on `dtype`, which signatures name.
+
+    Attributes:
+        device: `auto` (CUDA, then MPS, then CPU) or any torch device such as `cuda:1`.
+        dtype: precision of encoders; `bfloat16` is faster and moves scores in the third digit.
+        batch_tokens: largest number of tokens in one encoder batch, padding included.
+        jobs: processes for work outside the encoder (M2, ERRANT); 0 means one per core.
+        progress: show progress bars on stderr.
+        allow_pickle: load weights that exist only as a pickle (can run code; off by default).
+        states_mb: bound in MiB on encoder states held in memory at a time.
+        cache_dir: folder for statistics kept between runs; `None` keeps nothing.
+    """
+
+    device: str = "auto"
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    batch_tokens: int = 4096
+    jobs: int = 1
+    progress: bool = False
+    allow_pickle: bool = False
+    states_mb: int = 1024
+    cache_dir: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.batch_tokens < 1 or self.states_mb < 1:
+            raise ConfigError("batch_tokens and states_mb must be at least 1.")
+        if self.jobs < 0:
+            raise ConfigError(f"jobs is {self.jobs}; give 0 (one per core) or a positive number.")
+
+    @property
+    def processes(self) -> int:
+        """The number of worker processes that `jobs` stands for."""
+        return self.jobs or os.cpu_count() or 1

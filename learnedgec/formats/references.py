@@ -1,0 +1,132 @@
+"""References: for each sentence any number of corrected texts, with gold edits where known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from learnedgec.errors import InputError
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, without_overlaps
+from learnedgec.formats.text import check_lengths, read_lines
+
+__all__ = ["Reference", "References"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One annotator's correction of one sentence.
+
+    Attributes:
+        text: the corrected sentence; `""` is a reference that deletes everything.
+        edits: the annotator's gold edits in file order, or `None` where only the text is known.
+        annotator: who: the M2 annotator, or the number of the reference file.
+    """
+
+    text: str
+    edits: tuple[Edit, ...] | None = None
+    annotator: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class References(Sequence[tuple[Reference, ...]]):
+    """The references of N sentences; sentence i has `len(references[i])` of them, 0 allowed.
+
+    A missing reference is absent, never an empty text: files may be of different annotators, an M2
+    block may lack an annotator, a JSONL record may hold `null`. An empty *line* of a reference file
+    is a reference: the annotator deleted the sentence (CoNLL-14 has three).
+
+    Example:
+        >>> references = References.from_texts(["A b .", "C ."], ["A c .", None])
+        >>> [len(row) for row in references]
+        [2, 1]
+    """
+
+    rows: tuple[tuple[Reference, ...], ...]
+
+    @classmethod
+    def from_texts(cls, *annotators: Sequence[str | None]) -> References:
+        """Build from R parallel sequences of N texts; `None` where an annotator has none."""
+        for number, texts in enumerate(annotators[1:], 1):
+            if len(texts) != len(annotators[0]):
+                check_lengths(
+                    ("reference 0", [text or "" for text in annotators[0]]),
+                    (f"reference {number}", [text or "" for text in texts]),
+                )
+        return cls(
+            tuple(
+                tuple(
+                    Reference(text, annotator=number)
+                    for number, text in enumerate(row)
+                    if text is not None
+                )
+                for row in zip(*annotators, strict=True)
+            )
+        )
+
+    @classmethod
+    def from_files(cls, *paths: PathLike) -> References:
+        """Read R parallel text files with one reference per line."""
+        texts = [read_lines(path) for path in paths]
+        named = [(os.fspath(path), lines) for path, lines in zip(paths, texts, strict=True)]
+        check_lengths(*named)
+        return cls.from_texts(*texts)
+
+    @classmethod
+    def from_annotated(cls, blocks: Iterable[AnnotatedSentence]) -> References:
+        """Build from parsed M2 blocks; each text is the source with that annotator's edits applied.
+
+        Gold edits that overlap cannot be applied together; the first of them is.
+        """
+        return cls(
+            tuple(
+                tuple(
+                    Reference(apply_edits(block.source, without_overlaps(edits)), edits, annotator)
+                    for annotator, edits in block.annotations.items()
+                )
+                for block in blocks
+            )
+        )
+
+    @classmethod
+    def from_m2(cls, path: PathLike, sources: Sequence[str] | None = None) -> References:
+        """Read an M2 file, checking its sentences against `sources` where given.
+
+        Raises:
+            LengthError: the file has more or fewer sentences than `sources`.
+            InputError: a sentence differs from its source in tokens.
+        """
+        blocks = read_m2(path)
+        if sources is not None:
+            check_lengths(("the source", sources), (os.fspath(path), [b.source for b in blocks]))
+            for number, (block, source) in enumerate(zip(blocks, sources, strict=True), 1):
+                if block.source.split() != source.split():
+                    raise InputError(
+                        f"sentence {number} of {os.fspath(path)} differs from the source: "
+                        f"{block.source[:60]!r} against {source[:60]!r}; pass the M2 file that "
+                        "belongs to this source."
+                    )
+        return cls.from_annotated(blocks)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> tuple[Reference, ...]:  # type: ignore[override]
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[tuple[Reference, ...]]:
+        return iter(self.rows)
+
+    @property
+    def most(self) -> int:
+        """The largest number of references that a sentence has."""
+        return max((len(row) for row in self.rows), default=0)
+
+    def select(self, indices: Iterable[int]) -> References:
+        """Return the references of the given sentences, in that order, repeats allowed."""
+        return References(tuple(self.rows[index] for index in indices))
+
+    def texts(self) -> list[list[str]]:
+        """Return the reference texts of each sentence."""
+        return [[reference.text for reference in row] for row in self.rows]

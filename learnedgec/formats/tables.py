@@ -1,0 +1,57 @@
+"""CSV and TSV tables with a header, row by row, each with its place for error messages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator
+
+from learnedgec.errors import FormatError
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.text import read_text
+
+__all__ = ["read_table", "sentence_number", "whole_number"]
+
+
+def read_table(
+    path: PathLike, delimiter: str = ",", required: Iterable[str] = ()
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (`file:line`, column -> cell) for each row; cells may be quoted, `""` being one quotation mark.
+
+    Raises:
+        FormatError: a required column is not in the header, or a row has more or fewer cells.
+    """
+    name = os.fspath(path)
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
+    try:
+        header = reader.fieldnames or ()
+        for column in required:
+            if column not in header:
+                raise FormatError(
+                    f"{name}:1: no column {column!r} in the header; found "
+                    f"{', '.join(header) or 'nothing'}."
+                )
+        for record in reader:
+            place = f"{name}:{reader.line_num}"
+            if None in record or None in record.values():
+                raise FormatError(
+                    f"{place}: {len(header)} columns were expected, as in the header."
+                )
+            yield place, record
+    except csv.Error as error:
+        raise FormatError(
+            f"{name}:{reader.line_num}: not a table ({error}); is a quotation mark not closed?"
+        ) from None
+
+
+def whole_number(text: str, place: str, below: int) -> int:
+    """Return a number from 0 to `below` - 1, or raise `FormatError` starting with `place`."""
+    if not (text.isascii() and text.isdigit() and int(text) < below):
+        raise FormatError(f"{place} is {text!r}; a number from 0 to {below - 1} was expected.")
+    return int(text)
+
+
+def sentence_number(text: str, sentences: int, place: str) -> int:
+    """Return the `id` cell of a row: the number of one of the sources, from 0."""
+    return whole_number(text, f"{place}: 'id'", sentences)

@@ -1,0 +1,224 @@
+"""The baseline of Asano et al.: grammaticality, fluency and meaning by counts and a language model."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.catalog.ratings import load_ratings
+from learnedgec.errors import InputError, ModelError, ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.meteor import meteor
+from learnedgec.models.causal import TokenScores, token_scores
+from learnedgec.models.loading import checkpoint_digest
+
+__all__ = [
+    "Asano",
+]
+
+
+@dataclass(frozen=True)
+class Asano(Metric):
+    """Asano et al.'s weighted sum of grammaticality, fluency and meaning, before learned encoders.
+
+    `α·G + β·F + γ·M`; the system score is the mean over sentences. An empty hypothesis has 0 in all.
+
+    - G: a ridge regression on human grammaticality ratings, (x − 1)/3 of the predicted 1 to 4, over what
+      can be counted: tokens, words missing from ERRANT's (British) word list, the language model's mean
+      and lowest token log-probability and F, and the sentence's words and word pairs (tf-idf). It is
+      trained at first use, in seconds, on `ratings`. The paper's, from Heilman et al. (2014), has
+      parser features besides.
+    - F: `(log P(h) − log P₁(h)) / |h|` over the tokens of the language model, where P₁ is the unigram model of
+      the texts in `ratings` with one added to every count. The paper's language model is an RNN.
+    - M: METEOR of the hypothesis against the source, by exact and stemmed matches alone
+      (`learnedgec.metrics.meteor`); the paper's has synonyms and paraphrases.
+
+    Source: Asano et al., "Reference-based Metrics can be Replaced with Reference-less Metrics in
+    Evaluating Grammatical Error Correction Systems" (IJCNLP 2017), with the paper's weights. F is not
+    bounded and outweighs the others by far, there as here.
+
+    Attributes:
+        model: hub id or directory of a causal language model.
+        ratings: what G learns from: `gug:train`, or any name or file that `load_ratings` takes, with the
+            dimension `grammaticality` from 1 to 4.
+        weights: α, β and γ.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("asano(weights=(0.3, 0.3, 0.4))").label
+        'asano(weights=(0.3, 0.3, 0.4))'
+    """
+
+    name: ClassVar[str] = "asano"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
+    model: str = "gpt2"
+    ratings: str = "gug:train"
+    weights: tuple[float, float, float] = (0.07, 0.83, 0.10)
+
+    def __post_init__(self) -> None:
+        if min(self.weights) < 0 or sum(self.weights) <= 0:
+            raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `grammaticality`, `fluency` and `meaning`, float64 (N,) each."""
+        texts, values = _rated(self.ratings)
+        regression = _train(self.model, texts, values, runtime)
+        scores = token_scores(self.model, hypotheses, runtime)
+        empty = np.array([not text.split() for text in hypotheses])
+        found = {
+            "grammaticality": regression.predict(hypotheses, scores),
+            "fluency": np.array([regression.fluency(score) for score in scores]),
+            "meaning": np.array([meteor(h, s) for s, h in zip(sources, hypotheses, strict=True)]),
+        }
+        return Statistics({name: np.where(empty, 0.0, column) for name, column in found.items()})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the weighted sum of the three."""
+        scores: Floats = np.sum(
+            [weight * statistics[n] for weight, n in zip(self.weights, _DIMENSIONS, strict=True)],
+            axis=0,
+        )
+        return scores
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the mean of each of the three."""
+        return {name: float(statistics[name].mean()) for name in _DIMENSIONS}
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return each of the three."""
+        return {name: statistics[name] for name in _DIMENSIONS}
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the digests of the language model and of the ratings, and the precision."""
+        from learnedgec.execution.digests import key_of
+
+        texts, values = _rated(self.ratings)
+        return {
+            "sha256": checkpoint_digest(self.model),
+            "ratings": key_of(texts, [str(value) for value in values])[:12],
+            "meteor": "exact+stem",
+            "dtype": runtime.dtype,
+        }
+
+
+_DIMENSIONS = ("grammaticality", "fluency", "meaning")
+
+
+def _rated(name: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return the sentences that are rated for grammaticality, and the ratings."""
+    rated = [
+        (rating.hypothesis, rating.values["grammaticality"])
+        for rating in load_ratings(name)
+        if "grammaticality" in rating.values and rating.hypothesis.split()
+    ]
+    if len(rated) < 2:
+        raise InputError(
+            f"{name} has {len(rated)} sentences rated for grammaticality; at least 2 are needed."
+        )
+    texts, values = zip(*rated, strict=True)
+    return texts, values
+
+
+class _Grammaticality:
+    """A regression from a sentence's counts and probabilities to its grammaticality."""
+
+    def __init__(
+        self, texts: Sequence[str], values: Sequence[float], scores: Sequence[TokenScores]
+    ) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.linear_model import Ridge
+        from sklearn.preprocessing import StandardScaler
+
+        self._unigrams = Counter(int(i) for score in scores for i in score.ids)
+        # One for all tokens that the texts lack: the vocabulary's size hardly matters beside their number.
+        self._total = sum(self._unigrams.values()) + len(self._unigrams) + 1
+        self._words = TfidfVectorizer(
+            ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+", dtype=np.float64
+        )
+        self._scaler = StandardScaler()
+        self._ridge = Ridge(alpha=10.0, solver="lsqr", tol=1e-8)
+        counts = self._scaler.fit_transform(self._counts(texts, scores))
+        self._ridge.fit(self._stack(self._words.fit_transform(texts), counts), values)
+
+    def fluency(self, score: TokenScores) -> float:
+        """Return the mean log-probability of a token beyond what its frequency explains."""
+        if not len(score.ids):
+            return 0.0
+        frequencies = [(self._unigrams[int(i)] + 1) / self._total for i in score.ids]
+        return float(np.mean(score.logs - np.log(frequencies)))
+
+    def predict(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Floats:
+        """Return the grammaticality of sentences, from 0 to 1."""
+        counts = self._scaler.transform(self._counts(texts, scores))
+        rating = self._ridge.predict(self._stack(self._words.transform(texts), counts))
+        predicted: Floats = (np.clip(rating, 1, 4) - 1) / 3
+        return predicted
+
+    @staticmethod
+    def _stack(words: Any, counts: Floats) -> Any:
+        """Return the words' sparse features and the others side by side."""
+        from scipy.sparse import csr_matrix, hstack
+
+        return hstack([words, csr_matrix(counts)]).tocsr()
+
+    def _counts(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Floats:
+        """Return the features that are numbers, (N, 7)."""
+        rows = []
+        for text, score in zip(texts, scores, strict=True):
+            words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", text)
+            unknown = sum(not _is_word(word) for word in words)
+            logs = score.logs if len(score.logs) else np.zeros(1)
+            rows.append(
+                (
+                    np.log1p(len(words)),
+                    unknown,
+                    np.log1p(unknown),
+                    unknown / max(len(words), 1),
+                    logs.mean(),
+                    logs.min(),
+                    self.fluency(score),
+                )
+            )
+        return np.array(rows, dtype=np.float64)
+
+
+@lru_cache(maxsize=4)
+def _train(
+    model: str, texts: tuple[str, ...], values: tuple[float, ...], runtime: Runtime
+) -> _Grammaticality:
+    return _Grammaticality(texts, values, token_scores(model, texts, runtime))
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a word, or what stands before its apostrophe, is in the word list."""
+    lower = text.lower().replace("’", "'")
+    words = _word_list()
+    return lower in words or lower.partition("'")[0] in words
+
+
+@lru_cache(maxsize=1)
+def _word_list() -> frozenset[str]:
+    """Return ERRANT's word list, lower-cased; found without importing ERRANT, which imports spaCy."""
+    spec = importlib.util.find_spec("errant")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelError("ERRANT's word list is missing; run: pip install errant")
+    path = Path(spec.submodule_search_locations[0]) / "en" / "resources" / "en_GB-large.txt"
+    return frozenset(path.read_text("utf-8").lower().split())

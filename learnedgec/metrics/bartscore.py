@@ -1,0 +1,130 @@
+"""BARTScore: how probable a sequence-to-sequence model finds the hypothesis given a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.similarity import (
+    Pair,
+    Similarity,
+    held_tokens,
+    number_pairs,
+    parts,
+)
+from learnedgec.models.batching import group_by_length, model_inputs, pad
+from learnedgec.models.inference import TokenStates, autocast, token_states
+from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer
+
+__all__ = [
+    "BartScore",
+]
+
+# Numbers in one batch's logits: 256 MiB, times two or three for the log-softmax.
+_LOGITS = 2**26
+
+
+@dataclass(frozen=True)
+class BartScore(Similarity):
+    """BARTScore: how probable a sequence-to-sequence model finds one sentence, given the other.
+
+    `Σ log p(y_t | y_<t, x) / T` over the T tokens of y, special tokens included. x → y is
+    `ref->hyp` (precision: the model reads the reference and writes the text), `hyp->ref` (recall), or
+    both, `ref<->hyp`, their mean. Scores are logarithms: at most 0. The sentence score is the best among the
+    references; the corpus score is the mean. Give the sources as references for the direction `src->hyp`.
+
+    Equal to the authors' `bart_score.py` (`multi_ref_score` with `agg='max'`).
+
+    Source: Yuan et al., "BARTScore: Evaluating Generated Text as Text Generation" (NeurIPS 2021).
+
+    Attributes:
+        model: hub id, directory or `pkg:module/folder` of an encoder with a decoder.
+        direction: see above.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("bartscore(model='facebook/bart-base')").label
+        "bartscore(model='facebook/bart-base')"
+    """
+
+    name: ClassVar[str] = "bartscore"
+    model: str = "facebook/bart-large-cnn"
+    direction: Literal["ref->hyp", "hyp->ref", "ref<->hyp"] = "ref->hyp"
+
+    def compare(self, pairs: Sequence[Pair], runtime: Runtime) -> dict[str, Floats]:
+        """Return `precision`, `recall` or both: the mean log-likelihood of a token."""
+        found = {}
+        if self.direction != "hyp->ref":
+            turned = [(reference, text) for text, reference in pairs]
+            found["precision"] = self._log_likelihoods(turned, runtime)
+        if self.direction != "ref->hyp":
+            found["recall"] = self._log_likelihoods(pairs, runtime)
+        return found
+
+    def chosen(self, similarities: dict[str, Array]) -> Floats:
+        """Return the log-likelihood in the given direction, or the mean of both."""
+        directions = [
+            similarities[name] for name in ("precision", "recall") if name in similarities
+        ]
+        mean: Floats = np.mean(directions, axis=0)
+        return mean
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the weights' SHA-256 and the precision."""
+        return {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
+
+    def _log_likelihoods(self, pairs: Sequence[Pair], runtime: Runtime) -> Floats:
+        """Return the mean log-likelihood per token of each pair's second text given its first."""
+        model: Any = load_model(self.model, runtime, "AutoModelForSeq2SeqLM")
+        tokenizer = load_tokenizer(self.model)
+        sentences, numbered, places = number_pairs(tokenizer, pairs)
+        lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+        found = np.empty(len(numbered))
+        bound = held_tokens(model.config.hidden_size, runtime)
+        read = numbered[:, 0]
+        for part in parts(read, read, lengths, bound):
+            held, rows = np.unique(read[part], return_inverse=True)
+            states = token_states(
+                lambda batch: model.get_encoder()(**model_inputs(batch, model)).last_hidden_state,
+                tokenizer,
+                [sentences[number] for number in held],
+                runtime,
+            )
+            targets = [sentences[number] for number in numbered[part, 1]]
+            found[part] = _write(model, tokenizer, states, rows, targets, runtime)
+        return found[places]
+
+
+def _write(
+    model: Any,
+    tokenizer: Any,
+    states: TokenStates,
+    rows: npt.NDArray[np.intp],
+    targets: Sequence[Sequence[int]],
+    runtime: Runtime,
+) -> Floats:
+    """Return the mean log-likelihood per token of each target, given the row of `states` that it has."""
+    found = np.empty(len(targets))
+    budget = max(min(runtime.batch_tokens, _LOGITS // model.config.vocab_size), 1)
+    with torch.inference_mode(), autocast(runtime):
+        for group in group_by_length([len(ids) for ids in targets], budget):
+            index, real = states.index(rows[group])
+            batch = pad(tokenizer, {"input_ids": targets}, group)
+            labels, mask = (batch[key].to(index.device) for key in ("input_ids", "attention_mask"))
+            logits = model(
+                encoder_outputs=(states.values[index],),
+                attention_mask=real.long(),
+                decoder_input_ids=model.prepare_decoder_input_ids_from_labels(labels),
+                use_cache=False,
+            ).logits.float()
+            chosen = logits.gather(2, labels[:, :, None])[:, :, 0] - logits.logsumexp(dim=2)
+            means = (chosen * mask).sum(dim=1) / mask.sum(dim=1)
+            found[group] = means.cpu().double().numpy()
+    return found

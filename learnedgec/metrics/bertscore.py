@@ -1,0 +1,189 @@
+"""BERTScore: tokens of hypothesis and reference, matched by their states in an encoder."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.errors import ModelError, ParameterError
+from learnedgec.execution.digests import key_of
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.text import read_lines
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.similarity import (
+    Pair,
+    Similarity,
+    best_reference,
+    held_tokens,
+    number_pairs,
+    parts,
+)
+from learnedgec.models.batching import group_by_length, model_inputs, tokenise
+from learnedgec.models.inference import TokenStates, token_states
+from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer
+
+__all__ = [
+    "BertScore",
+]
+
+
+@dataclass(frozen=True)
+class BertScore(Similarity):
+    """BERTScore: how well the tokens of two sentences match in a pretrained encoder's space.
+
+    With the states x of the text's tokens and y of the reference's, at one layer of the encoder, and
+    token weights v: `P = Σ v(x)·max_y cos(x, y) / Σ v(x)`, `R = Σ v(y)·max_x cos(x, y) / Σ v(y)` and
+    `F = 2·P·R/(P + R)`. Special tokens ([CLS], [SEP]) may be matched but do not weigh. v is 1, or the
+    inverse document frequency `log((D + 1)/(d + 1))` of the token, which d of the D documents have.
+
+    The sentence score is the best F (or P, or R) among the references, shown as `(F − b)/(1 − b)` with
+    the baseline b of `rescale`; the corpus score is the mean. A sentence without tokens has P = R = F = 0
+    with every other, itself included.
+
+    Equal to the package `bert-score` 0.3 (its `score` with several references, `idf=True` and
+    `rescale_with_baseline` included). Deviations: texts are tokenised by the model's own fast
+    tokenizer (the package puts a space before the first word for RoBERTa's); a sentence in which all
+    weights are 0 scores 0, not NaN; and the documents of the frequencies are always a file, so that a
+    score does not depend on what else is scored (the package takes the references at hand).
+
+    Source: Zhang et al., "BERTScore: Evaluating Text Generation with BERT" (ICLR 2020).
+
+    Attributes:
+        encoder: hub id, directory or `pkg:module/folder` of an encoder.
+        layer: whose states: 1 is the first layer above the embeddings, -1 the last. The authors found 9
+            best for bert-base-uncased, 17 for roberta-large.
+        idf: a file with one document per line, or `None` for equal weights.
+        rescale: the baseline, such as 0.35219112 for F with the defaults (from the package's tables).
+        measure: `f`, `p` or `r`.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("bertscore(encoder='roberta-large', layer=17)").label
+        "bertscore(encoder='roberta-large', layer=17)"
+    """
+
+    name: ClassVar[str] = "bertscore"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"rescale", "measure"})
+    encoder: str = "bert-base-uncased"
+    layer: int = 9
+    idf: str | None = None
+    rescale: float = 0.0
+    measure: Literal["f", "p", "r"] = "f"
+
+    def __post_init__(self) -> None:
+        if not self.rescale < 1:
+            raise ParameterError(f"{self}: rescale must be below 1, the similarity of equal texts.")
+
+    def compare(self, pairs: Sequence[Pair], runtime: Runtime) -> dict[str, Floats]:
+        """Return `p`, `r` and `f`, not rescaled."""
+        model: Any = load_model(self.encoder, runtime, layer=self.layer)
+        if model.config.is_encoder_decoder:
+            raise ModelError(f"{self.encoder} is an encoder with a decoder; give an encoder alone.")
+        tokenizer = load_tokenizer(self.encoder)
+        sentences, numbered, places = number_pairs(tokenizer, pairs)
+        weights = self._token_weights(tokenizer)
+        lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+
+        def encode(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+            states = model(**model_inputs(batch, model)).last_hidden_state
+            return torch.nn.functional.normalize(states.float(), dim=-1)
+
+        found = np.empty((len(numbered), 2))
+        bound = held_tokens(model.config.hidden_size, runtime)
+        for part in parts(numbered[:, 0], numbered[:, 1], lengths, bound):
+            held, rows = np.unique(numbered[part], return_inverse=True)
+            inputs = [sentences[number] for number in held]
+            states = token_states(encode, tokenizer, inputs, runtime)
+            shares = torch.from_numpy(np.concatenate([weights(ids) for ids in inputs]))
+            found[part] = _match(states, shares.to(states.values), rows.reshape(-1, 2), runtime)
+        precision, recall = found[places].T
+        total = precision + recall
+        f = np.where(total != 0, 2 * precision * recall / np.where(total != 0, total, 1), 0)
+        return {"p": precision, "r": recall, "f": f}
+
+    def chosen(self, similarities: dict[str, Array]) -> Floats:
+        """Return P, R or F, rescaled."""
+        rescaled: Floats = (similarities[self.measure] - self.rescale) / (1 - self.rescale)
+        return rescaled
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the mean precision, recall and F, not rescaled."""
+        return {
+            name: float(column.mean()) for name, column in self.sentence_details(statistics).items()
+        }
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return the best precision, recall and F among the references, not rescaled."""
+        names = {"precision": "p", "recall": "r", "f": "f"}
+        return {name: best_reference(statistics[key], statistics) for name, key in names.items()}
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the weights' SHA-256, that of the documents, and the precision."""
+        found: dict[str, str | int | float] = {"sha256": checkpoint_digest(self.encoder)}
+        if self.idf is not None:
+            found["documents"] = key_of(read_lines(self.idf))[:12]
+        return {**found, "dtype": runtime.dtype}
+
+    def _token_weights(self, tokenizer: Any) -> Callable[[Sequence[int]], npt.NDArray[np.float32]]:
+        """Return the function from a sentence's tokens to their weights, which sum to 1 or are 0."""
+        if self.idf is None:
+            table: dict[int, float] = {}
+            other = 1.0
+        else:
+            documents = tuple(read_lines(self.idf))
+            table, other = _inverse_document_frequencies(self.encoder, documents)
+        ends = tokenise(tokenizer, [""])["input_ids"][0]
+        table = {**table, **dict.fromkeys(ends, 0.0)}
+
+        def weigh(ids: Sequence[int]) -> npt.NDArray[np.float32]:
+            weights = np.array([table.get(number, other) for number in ids], dtype=np.float32)
+            return weights / (weights.sum() or 1)
+
+        return weigh
+
+
+@lru_cache(maxsize=4)
+def _inverse_document_frequencies(
+    encoder: str, documents: tuple[str, ...]
+) -> tuple[dict[int, float], float]:
+    """Return `log((D + 1)/(d + 1))` of each token in D documents, and that of a token in none."""
+    tokenised = tokenise(load_tokenizer(encoder), documents)["input_ids"]
+    counts = Counter(number for ids in tokenised for number in set(ids))
+    size = len(documents) + 1
+    table = {number: math.log(size / (count + 1)) for number, count in counts.items()}
+    return table, math.log(size)
+
+
+def _match(
+    states: TokenStates, shares: torch.Tensor, pairs: npt.NDArray[np.intp], runtime: Runtime
+) -> Floats:
+    """Return BERTScore's precision and recall of pairs of rows in `states`, float64 (P, 2).
+
+    Args:
+        states: of length 1 each.
+        shares: (T,), what part of its sentence's weight each token has.
+        pairs: int (P, 2).
+        runtime: token budget.
+    """
+    lengths = np.diff(states.starts.cpu().numpy())[pairs].sum(axis=1)
+    found = np.zeros((len(pairs), 2))
+    with torch.inference_mode():
+        for group in group_by_length(lengths, runtime.batch_tokens):
+            (left, left_real), (right, right_real) = (states.index(c) for c in pairs[group].T)
+            cosine = states.values[left] @ states.values[right].transpose(1, 2)
+            cosine = cosine.masked_fill(~(left_real[:, :, None] & right_real[:, None, :]), -1.0)
+            precision = (cosine.amax(dim=2) * shares[left] * left_real).sum(dim=1)
+            recall = (cosine.amax(dim=1) * shares[right] * right_real).sum(dim=1)
+            empty = (shares[left] * left_real).sum(dim=1) * (shares[right] * right_real).sum(dim=1)
+            both = torch.stack([precision, recall], dim=1) * (empty != 0)[:, None]
+            found[group] = both.cpu().double().numpy()
+    return found

@@ -1,0 +1,296 @@
+"""ERRANT: F over the typed edits that a linguistic alignment finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import Edit
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.edit_overlap import (
+    EditOverlap,
+    Tier,
+    at_tier,
+    overlap_statistics,
+    precision_recall,
+)
+from learnedgec.metrics.m2 import edit_record
+
+__all__ = [
+    "Errant",
+]
+
+
+@dataclass(frozen=True)
+class Errant(EditOverlap):
+    """ERRANT: F over the edits of the system, cut by rules of language, that are gold edits.
+
+    The hypothesis is aligned with the source by words, lemmas and parts of speech; see
+    `learnedgec.edits.annotator`. An edit is right if the reference has it too, by `mode`:
+
+        span-correction    the same span and correction
+        type-correction    the same span, correction and error type
+        span-detection     the same span
+        token-detection    counted by token: each one in an edit, or after an insertion, that the reference edits
+
+    The reference is the one with the largest F so far, rounded to four decimals, then the largest tp,
+    then the smallest e−tp, then the smallest g−tp, then the first. Edits of type `UNK`, found but
+    not corrected, count in detection only. `errant(level='sentence')`, also named `senterrant`, is the
+    mean of sentence scores.
+
+    References that are plain texts are annotated like hypotheses; the signature then says `gold:aligned`.
+    Equal to `errant_parallel` and `errant_compare`, version 3.0, with the same spaCy pipeline.
+
+    Deviations: where a reference has the same edit several times and the hypothesis less often, tp counts
+    what the hypothesis has (`errant_compare` counts all of the reference's; tokens are counted as there).
+    Each of several corrections of a gold edit is right. A sentence whose source is empty is scored too.
+
+    Source: Bryant, Felice and Briscoe, "Automatic Annotation and Evaluation of Error Types for
+    Grammatical Error Correction" (ACL 2017).
+
+    Attributes:
+        beta: the weight of recall against precision; 0.5 counts precision twice as much.
+        level: `corpus` or `sentence`, what the corpus score is.
+        mode: what makes an edit right.
+        annotator: the spaCy pipeline: `en-ewt-sm` (comes with learnedgec), an installed package or a
+            directory; if none is named `en_core_web_sm` where it is installed, else `en-ewt-sm`.
+        tokens: `single` leaves out edits with two or more tokens on a side, `multi` the others.
+        ignore: error types that are left out on both sides, such as `('R:ORTH', 'R:SPELL')`.
+        types: find error types of a system's edits also where the score does not need them, for `by_type`.
+
+    Example:
+        >>> from learnedgec import References, load_metric
+        >>> errant = load_metric("errant(annotator='en-ewt-sm')")
+        >>> references = References.from_texts(["She goes to school ."])
+        >>> score = errant.score(["She go to the school ."], ["She goes to the school ."], references)
+        >>> score.details["tp"], score.details["proposed"], score.details["gold"]
+        (1.0, 1.0, 2.0)
+    """
+
+    name: ClassVar[str] = "errant"
+    mode: Literal["span-correction", "span-detection", "token-detection", "type-correction"] = (
+        "span-correction"
+    )
+    annotator: str = field(default_factory=default_annotator)
+    tokens: Literal["any", "single", "multi"] = "any"
+    ignore: tuple[str, ...] = ()
+    types: bool = False
+
+    @property
+    def _typed(self) -> bool:
+        """Whether a system's edits get types."""
+        return self.types or self.mode == "type-correction" or bool(self.ignore)
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return the counts of every sentence and reference, with the edits as records."""
+        assert references is not None
+        pairs = list(zip(sources, hypotheses, strict=True))
+        for source, row in zip(sources, references, strict=True):
+            pairs += [(source, reference.text) for reference in row if reference.edits is None]
+        edits = extract_edits(pairs, self.annotator, types=self._typed, runtime=runtime)
+        found = dict(zip(pairs, edits, strict=True))
+        annotated = References(
+            tuple(
+                tuple(
+                    reference
+                    if reference.edits is not None
+                    else replace(reference, edits=found[source, reference.text])
+                    for reference in row
+                )
+                for source, row in zip(sources, references, strict=True)
+            )
+        )
+        return self.compare(sources, edits[: len(hypotheses)], annotated)
+
+    def compare(
+        self, sources: Sequence[str], edits: Sequence[Sequence[Edit]], references: References
+    ) -> Statistics:
+        """Return the statistics of edits that are already there, such as those of an M2 file.
+
+        Args:
+            sources: N sentences.
+            edits: of a system, in each.
+            references: with edits.
+
+        Raises:
+            InputError: a reference has no edits.
+        """
+        counts: list[list[tuple[float, float, float]]] = []
+        records: list[list[Mapping[str, Any]]] = []
+        for source, made, row in zip(sources, edits, references, strict=True):
+            counts.append([])
+            records.append([])
+            proposed = self._evaluated(made)
+            for reference in row:
+                if reference.edits is None:
+                    raise InputError("a reference without edits was given; give an M2 file's.")
+                comparison = _Comparison(proposed, self._evaluated(reference.edits), self.mode)
+                by_type = comparison.by_type
+                tp, fp, fn = (sum(each[column] for each in by_type.values()) for column in range(3))
+                counts[-1].append((tp, tp + fp, tp + fn))
+                records[-1].append(
+                    {
+                        **edit_record(
+                            source,
+                            reference,
+                            comparison.proposed,
+                            comparison.gold,
+                            comparison.matched_edits,
+                            comparison.matched_gold,
+                        ),
+                        "types": by_type,
+                    }
+                )
+        return overlap_statistics(counts, references, records)
+
+    def _evaluated(self, edits: Iterable[Edit]) -> list[Edit]:
+        """Return the edits that are left when filters have been applied."""
+        detection = self.mode in ("span-detection", "token-detection")
+
+        def kept(edit: Edit) -> bool:
+            long = edit.end - edit.start > 1 or len(edit.correction.split()) > 1
+            return (
+                (detection or edit.type != "UNK")
+                and (self.tokens == "any" or long == (self.tokens == "multi"))
+                and edit.type not in self.ignore
+            )
+
+        return [edit for edit in edits if kept(edit)]
+
+    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+        """Return F rounded to four decimals, tp, −(e−tp) and −(g−tp)."""
+        f = _four_decimals(self._f(*precision_recall(tp, proposed, gold)))
+        return f, tp, tp - proposed, tp - gold
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the version and SHA-256 of the annotator, and the versions of the tools."""
+        return {**describe_annotator(self.annotator)}
+
+    def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
+        """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.
+
+        What is right or missing has the type that the reference gives, what is wrong its own. The type
+        with most gold edits comes first.
+
+        Raises:
+            InputError: the edits of systems have no types; use `errant(types=True)`.
+        """
+        if not self._typed:
+            raise InputError(
+                f"the edits of {self.label} have no types; score with {self.name}(types=True)."
+            )
+        sums: dict[str, list[int]] = {}
+        for record, choice in zip(statistics.records, self.chosen(statistics), strict=True):
+            for kind, counts in record[choice]["types"].items():
+                total = sums.setdefault(at_tier(kind, tier), [0, 0, 0])
+                for position, count in enumerate(counts):
+                    total[position] += count
+        table: dict[str, dict[str, float]] = {}
+        for kind, (tp, fp, fn) in sorted(
+            sums.items(), key=lambda item: (-item[1][0] - item[1][2], item[0])
+        ):
+            precision, recall = precision_recall(*np.array([[tp], [tp + fp], [tp + fn]]))
+            table[kind] = {
+                "tp": tp,
+                "fp": fp,
+                "fn": fn,
+                "precision": float(precision[0]),
+                "recall": float(recall[0]),
+                f"f{self.beta:g}": float(self._f(precision, recall)[0]),
+            }
+        return table
+
+
+class _Comparison:
+    """A system's edits against those of one reference.
+
+    Attributes:
+        proposed: the system's edits that are counted.
+        gold: the reference's.
+        matched_edits: numbers of the system's edits that are right, at least in part.
+        matched_gold: numbers of the gold edits that were found, at least in part.
+        by_type: (tp, fp, fn) of each error type.
+    """
+
+    def __init__(self, proposed: Sequence[Edit], gold: Sequence[Edit], mode: str) -> None:
+        tokens = mode == "token-detection"
+        ours: dict[tuple[Any, ...], list[int]] = {}
+        for number, edit in enumerate(proposed):
+            for unit in _units(edit, edit.correction, mode):
+                ours.setdefault(unit, []).append(number)
+        corrections = {(edit.start, edit.end, edit.correction) for edit in proposed}
+        theirs: dict[tuple[Any, ...], list[int]] = {}
+        for number, edit in enumerate(gold):
+            # Of several corrections the one that the system made, else the first, stands for the edit.
+            made = (
+                text for text in edit.corrections if (edit.start, edit.end, text) in corrections
+            )
+            for unit in _units(edit, next(made, edit.correction), mode):
+                theirs.setdefault(unit, []).append(number)
+        self.gold = gold
+        self.matched_edits: set[int] = set()
+        self.matched_gold: set[int] = set()
+        self.by_type: dict[str, list[int]] = {}
+        repeated: set[int] = set()
+        for unit, numbers in ours.items():
+            wanted = theirs.get(unit, [])
+            if not wanted:
+                self._count(proposed, numbers, 1)
+                continue
+            found = len(wanted) if tokens else min(len(numbers), len(wanted))
+            self._count(gold, wanted[:found], 0)
+            self._count(gold, wanted[found:], 2)
+            self.matched_gold.update(wanted[:found])
+            self.matched_edits.update(numbers[:found])
+            # The official tool does not see that an edit which is right is made twice.
+            repeated.update(() if tokens else numbers[found:])
+        for unit, numbers in theirs.items():
+            if unit not in ours:
+                self._count(gold, numbers, 2)
+        self.proposed = proposed
+        if repeated:
+            kept = [number for number in range(len(proposed)) if number not in repeated]
+            self.proposed = [proposed[number] for number in kept]
+            self.matched_edits = {
+                place for place, number in enumerate(kept) if number in self.matched_edits
+            }
+
+    def _count(self, edits: Sequence[Edit], numbers: Iterable[int], column: int) -> None:
+        """Add the edits of these numbers to a column, by type."""
+        for number in numbers:
+            self.by_type.setdefault(edits[number].type, [0, 0, 0])[column] += 1
+
+
+def _units(edit: Edit, correction: str, mode: str) -> list[tuple[Any, ...]]:
+    """Return what of an edit is compared; an insertion is at the token after it."""
+    if mode == "token-detection":
+        return [(token,) for token in range(edit.start, max(edit.end, edit.start + 1))]
+    if mode == "span-detection":
+        return [(edit.start, edit.end)]
+    if mode == "type-correction":
+        return [(edit.start, edit.end, correction, edit.type)]
+    return [(edit.start, edit.end, correction)]
+
+
+def _four_decimals(values: Floats) -> Floats:
+    """Return the numbers as Python's `round` rounds them, which NumPy's does not where it is close."""
+    rounded: Floats = np.round(values, 4)
+    close = np.abs(values * 1e4 % 1 - 0.5) < 1e-6
+    if close.any():
+        rounded[close] = [round(value, 4) for value in values[close].tolist()]
+    return rounded

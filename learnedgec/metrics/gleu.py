@@ -1,0 +1,210 @@
+"""GLEU: n-gram overlap with references that penalises what was kept from the source."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.errors import ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.ngrams import (
+    RESAMPLES_AT_ONCE,
+    SharedCounts,
+    Unit,
+    resampled_totals,
+    slices,
+)
+
+__all__ = [
+    "Gleu",
+]
+
+# The quantile of the standard normal distribution that leaves 2.5 % above it.
+_NORMAL_975 = 1.959963984540054
+
+
+@lru_cache(maxsize=16)
+def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.int32]:
+    """Return which of `count` references each iteration picks for each of `size` sentences.
+
+    The official script seeds Python's generator with 101 times the iteration and calls
+    `randint(0, count − 1)` for each sentence. That is the top bits of the next 32-bit number of the
+    Mersenne Twister, drawn again while too large; numpy makes the same numbers much faster. The global
+    generator is never touched. int32 (iterations, size).
+    """
+    bits = count.bit_length()
+    picks = np.empty((iterations, size), dtype=np.int32)
+    generator = np.random.MT19937()
+    for iteration in range(iterations):
+        *key, place = random.Random(iteration * 101).getstate()[1]
+        generator.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": np.array(key, dtype=np.uint32), "pos": place},
+        }
+        fitting = np.empty(0, dtype=np.uint64)
+        while len(fitting) < size:
+            drawn = generator.random_raw(2 * size + 16) >> np.uint64(32 - bits)
+            fitting = np.concatenate([fitting, drawn[drawn < count]])
+        picks[iteration] = fitting[:size]
+    return picks
+
+
+@dataclass(frozen=True)
+class Gleu(Metric):
+    """GLEU: n-gram precision that rewards overlap with a reference and penalises kept source n-grams.
+
+    Per order k the numerator is, clipped per sentence, `max(|h ∩ r| − |h ∩ (s ∖ r)|, 0)`, where s ∖ r
+    drops every n-gram that occurs in r; the denominator is `max(|h| + 1 − k, 0)`. The corpus score sums
+    both over sentences, `exp(min(0, 1 − |r|/|h|) + Σ log(numerator/denominator)/4)`, 0 if any sum is
+    0, and is the mean over `iterations` that pick one reference per sentence at random (one iteration
+    where no sentence has two). Sentence scores set every zero to 1 and take the mean over references.
+
+    Equal to `gleu.py` of the JFLEG repository (2 May 2016) under Python 3 for words and n = 4; the
+    divisor 4 in the exponent is fixed there and here. Official references are one per line; where
+    sentences differ in their number of references, a sentence takes the draw at its position that the
+    official script would make if all had as many. Details give the mean's standard deviation over
+    iterations and, as the script prints it, `mean ± 1.96 · standard deviation`.
+
+    With `form='reformulated'` the numerator is `|h ∩ r| − |(h ∩ s) ∖ r|`, where ∖ subtracts counts, and
+    is not clipped; sentence scores are not smoothed: an order without n-grams counts as 1, and a
+    numerator of 0 or less makes the score 0. Koyama et al. (2024) restate GLEU like this, and the GLEU
+    of Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025), is this.
+
+    Source: Napoles et al., "Ground Truth for Grammatical Error Correction Metrics" (ACL 2015) and
+    "GLEU Without Tuning" (2016).
+
+    Attributes:
+        n: the longest n-gram.
+        unit: n-grams of tokens, or of characters with the spaces between tokens.
+        iterations: reference samples for the corpus score.
+        form: how kept source n-grams are subtracted.
+
+    Example:
+        >>> from learnedgec import References, load_metric
+        >>> references = References.from_texts(["She goes to school ."])
+        >>> score = load_metric("gleu").score(["She go to school ."], ["She goes to school ."], references)
+        >>> score.value
+        1.0
+    """
+
+    name: ClassVar[str] = "gleu"
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"iterations"})
+    n: int = 4
+    unit: Unit = "word"
+    iterations: int = 500
+    form: Literal["official", "reformulated"] = "official"
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or self.iterations < 1:
+            raise ParameterError(f"{self}: n and iterations must be at least 1.")
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `hypothesis` int (N, 1+n): length and denominators, `reference` int (N, R, 1+n): length and numerators."""
+        assert references is not None
+        own = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
+        against = np.zeros((len(hypotheses), references.most, 1 + self.n), dtype=np.int64)
+        for part in slices(len(hypotheses)):
+            choices = References(references.rows[part])
+            found = SharedCounts.number(sources[part], hypotheses[part], choices, self.unit, self.n)
+            rows, ngrams = found.rows + part.start, found.ngrams
+            own[rows, 0] = ngrams.lengths[found.hypothesis]
+            against[rows, found.columns, 0] = ngrams.lengths[found.reference]
+            for order in range(1, self.n + 1):
+                own[rows, order] = ngrams.sizes(found.hypothesis, order)
+                position, count, (expected, unwanted) = ngrams.counts(
+                    order, found.hypothesis, found.reference, found.source
+                )
+                right, wrong = np.minimum(count, expected), np.minimum(count, unwanted)
+                if self.form == "official":
+                    kept = found.sum(position, right - np.where(expected > 0, 0, wrong))
+                    kept = np.maximum(kept, 0)
+                else:
+                    kept = found.sum(position, right - np.maximum(wrong - expected, 0))
+                against[rows, found.columns, order] = kept
+        counts = np.array([len(choices) for choices in references], dtype=np.int64)
+        return Statistics({"hypothesis": own, "reference": against, "references": counts})
+
+    def aggregate(self, statistics: Statistics) -> float:
+        """Return the mean over iterations of the corpus score with sampled references."""
+        return float(self._iterations(statistics, np.arange(len(statistics))[None])[0].mean())
+
+    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+        """Return the corpus score of each resample; its references are sampled anew by position."""
+        means: Floats = self._iterations(statistics, samples).mean(axis=1)
+        return means
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return standard deviation and 95 % interval over iterations, and their number."""
+        scores = self._iterations(statistics, np.arange(len(statistics))[None])[0]
+        mean, deviation = float(scores.mean()), float(scores.std())
+        return {
+            "standard_deviation": deviation,
+            "interval_low": mean - _NORMAL_975 * deviation,
+            "interval_high": mean + _NORMAL_975 * deviation,
+            "iterations": len(scores),
+        }
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the score of each sentence, the mean over its references."""
+        against = statistics["reference"]
+        own = np.broadcast_to(statistics["hypothesis"][:, None], against.shape)
+        if self.form == "official":
+            own, against = np.maximum(own, 1), np.maximum(against, 1)
+        else:
+            without = (own == 0) & (np.arange(own.shape[-1]) > 0)
+            own, against = np.where(without, 1, own), np.where(without, 1, against)
+        scores = _gleu(own, against)
+        counts = statistics["references"]
+        real = np.arange(against.shape[1]) < counts[:, None]
+        means: Floats = np.where(real, scores, 0.0).sum(axis=1) / counts
+        return means
+
+    def _iterations(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+        """Return the corpus score of each resample and iteration, float64 (B, iterations)."""
+        own, against = statistics["hypothesis"], statistics["reference"]
+        counts = statistics["references"]
+        most = int(counts.max())
+        iterations = 1 if most == 1 else self.iterations
+        totals = np.repeat(resampled_totals(against[:, 0], samples)[:, None], iterations, axis=1)
+        # Sum of the first reference everywhere, plus the difference where another is picked: the
+        # product runs at matrix speed, and integers in float64 are exact.
+        for count in range(2, most + 1):
+            if not (counts == count).any():
+                continue
+            picks = _picks(count, samples.shape[1], iterations)
+            for column in range(1, count):
+                chosen = (picks == column).astype(np.float64)
+                difference = against[:, column] - against[:, 0]
+                difference = np.where((counts == count)[:, None], difference, 0).astype(np.float64)
+                for start in range(0, len(samples), RESAMPLES_AT_ONCE):
+                    part = slice(start, start + RESAMPLES_AT_ONCE)
+                    steps = difference[samples[part]].transpose(1, 0, 2)
+                    sums = chosen @ steps.reshape(len(steps), -1)
+                    sums = np.rint(sums).astype(np.int64).reshape(iterations, -1, 1 + self.n)
+                    totals[part] += sums.transpose(1, 0, 2)
+        lengths = resampled_totals(own, samples)[:, None]
+        return _gleu(np.broadcast_to(lengths, totals.shape), totals)
+
+
+def _gleu(own: Array, against: Array) -> Floats:
+    """Return GLEU from (…, 1+n) lengths with denominators and lengths with numerators."""
+    zero = (own == 0).any(axis=-1) | (against <= 0).any(axis=-1)
+    own, against = np.maximum(own, 1), np.maximum(against, 1)
+    brevity = np.minimum(0.0, 1.0 - against[..., 0] / own[..., 0])
+    logs = np.log(against[..., 1:] / own[..., 1:]).sum(axis=-1) / 4
+    return np.where(zero, 0.0, np.exp(brevity + logs))

@@ -1,0 +1,359 @@
+"""Edit overlap in which a correction weighs as much as systems find it hard.
+
+A sentence is cut into chunks by one annotator's gold edits: each gold edit is a chunk, each other source
+token is one, and so is each gap between tokens where nothing is to be inserted. A system is right on a gold
+chunk if it made that edit, and on any other chunk if it left it alone; a chunk's weight is the share of
+some systems that are wrong on it. Which edits a system made and which are gold is for M2 or ERRANT to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+from learnedgec._version import __version__
+from learnedgec.arrays import Array
+from learnedgec.errors import FormatError, InputError, ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_json, write_json
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics, precision_recall
+from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.m2 import M2
+
+__all__ = ["Difficulties", "GotoScorer"]
+
+# What an `EditOverlap` metric says of a sentence and one of its references.
+Record: TypeAlias = Mapping[str, Any]
+# A sentence as one annotator sees it: source tokens, and gold edits as (start, end, corrections).
+Annotated: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
+
+_FORMAT = "learnedgec difficulties 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of the source: its tokens `start` to `end` (a gap if equal), and its gold edit's number."""
+
+    start: int
+    end: int
+    gold: int | None = None
+
+    def touched_by(self, edit: Mapping[str, Any]) -> bool:
+        """Return whether a system's edit changes something in here.
+
+        An insertion touches the gap that it fills and the gold edit that it stands inside of; a
+        replacement touches the tokens it covers and the gold insertions inside of it.
+        """
+        start, end = edit["start"], edit["end"]
+        if start == end or self.start == self.end:
+            if self.start == self.end and start == end:
+                return bool(start == self.start)
+            if self.gold is None:
+                return False
+            return bool(start < self.start < end or self.start < start < self.end)
+        return bool(start < self.end and self.start < end)
+
+
+def cut(annotated: Annotated) -> list[Chunk]:
+    """Return the chunks of a sentence: gold edits in their order, then tokens, then gaps.
+
+    Example:
+        >>> cut((("a", "b"), ((1, 2, ("c",)),)))[:2]
+        [Chunk(start=1, end=2, gold=0), Chunk(start=0, end=1, gold=None)]
+    """
+    tokens, gold = annotated
+    chunks = [Chunk(start, end, number) for number, (start, end, _) in enumerate(gold)]
+    covered = {place for start, end, _ in gold for place in range(start, end)}
+    closed = {place for start, end, _ in gold for place in range(start + 1, end)}
+    closed |= {start for start, end, _ in gold if start == end}
+    chunks += [Chunk(n, n + 1) for n in range(len(tokens)) if n not in covered]
+    chunks += [Chunk(n, n) for n in range(len(tokens) + 1) if n not in closed]
+    return chunks
+
+
+def _annotated(source: str, record: Record) -> Annotated:
+    """Return the sentence as the record's annotator sees it."""
+    gold = ((edit["start"], edit["end"], tuple(edit["corrections"])) for edit in record["gold"])
+    return tuple(source.split()), tuple(gold)
+
+
+def _outcomes(chunks: Sequence[Chunk], record: Record) -> Iterator[tuple[bool, bool]]:
+    """Yield for each chunk whether the system tried to change it, and whether it is right there."""
+    wrong = [edit for edit in record["edits"] if not edit["matched"]]
+    for chunk in chunks:
+        if chunk.gold is not None and record["gold"][chunk.gold]["matched"]:
+            yield True, True
+        else:
+            tried = any(chunk.touched_by(edit) for edit in wrong)
+            yield tried, chunk.gold is None and not tried
+
+
+@dataclass(frozen=True)
+class Difficulties:
+    """The weight of every chunk of some sentences: the share of systems that are wrong on it.
+
+    Attributes:
+        weights: for a sentence as an annotator sees it, the weights of its chunks.
+        systems: names of the systems they were learned from.
+    """
+
+    weights: Mapping[Annotated, tuple[float, ...]] = field(repr=False)
+    systems: tuple[str, ...]
+
+    @classmethod
+    def learn(cls, sources: Sequence[str], counted: Mapping[str, Statistics]) -> Difficulties:
+        """Learn the weights from the systems' edit-overlap statistics, with their records."""
+        right: dict[Annotated, list[int]] = {}
+        seen: dict[Annotated, int] = {}
+        for statistics in counted.values():
+            for source, records in zip(sources, statistics.records, strict=True):
+                for record in records:
+                    annotated = _annotated(source, record)
+                    outcomes = [right for _, right in _outcomes(_cut(annotated), record)]
+                    counts = right.setdefault(annotated, [0] * len(outcomes))
+                    right[annotated] = [a + b for a, b in zip(counts, outcomes, strict=True)]
+                    seen[annotated] = seen.get(annotated, 0) + 1
+        weights = {
+            annotated: tuple(1 - count / seen[annotated] for count in counts)
+            for annotated, counts in right.items()
+        }
+        return cls(weights, tuple(counted))
+
+    def save(self, path: PathLike) -> None:
+        """Write the weights as JSON, at once or not at all.
+
+        The object has `format`, `learnedgec`, `systems`, and `sentences`: each with its `source`, its
+        `gold` edits as [start, end, [correction, …]], and `weights` of the gold edits, then of the
+        other tokens, then of the other gaps.
+        """
+        sentences = [
+            {"source": " ".join(tokens), "gold": gold, "weights": weights}
+            for (tokens, gold), weights in self.weights.items()
+        ]
+        content = {"format": _FORMAT, "learnedgec": __version__, "systems": self.systems}
+        write_json(path, {**content, "sentences": sentences})
+
+    @classmethod
+    def load(cls, path: PathLike) -> Difficulties:
+        """Read what `save` wrote.
+
+        Raises:
+            InputError: the file is missing.
+            FormatError: it is not such a file.
+        """
+        content = read_json(path)
+        try:
+            if content["format"] != _FORMAT:
+                raise ValueError
+            weights = {}
+            for entry in content["sentences"]:
+                gold = tuple((int(a), int(b), tuple(texts)) for a, b, texts in entry["gold"])
+                annotated = (tuple(entry["source"].split()), gold)
+                weights[annotated] = tuple(map(float, entry["weights"]))
+                if len(weights[annotated]) != len(_cut(annotated)):
+                    raise ValueError
+            return cls(weights, tuple(content["systems"]))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise FormatError(
+                f"{path}:1: not a file of correction difficulties; `learnedgec score --metric "
+                "gotoscorer --save-weights FILE` writes one."
+            ) from None
+
+    def of(self, annotated: Annotated, place: str) -> tuple[float, ...]:
+        """Return the weights of a sentence's chunks, or raise `InputError` naming the place."""
+        if annotated not in self.weights:
+            raise InputError(
+                f"{place}: the weights know no such source with such gold edits; learn them from the same "
+                "sources and references."
+            )
+        return self.weights[annotated]
+
+
+@lru_cache(maxsize=65536)
+def _cut(annotated: Annotated) -> tuple[Chunk, ...]:
+    return tuple(cut(annotated))
+
+
+@dataclass(frozen=True)
+class GotoScorer(EditOverlap):
+    """GoToScorer: F over edits, each weighing the share of systems that fail on it.
+
+    With w a chunk's weight (see `learnedgec.metrics.gotoscorer`): TP sums w over the gold edits that the
+    system made; FP over the chunks, gold or not, that it changed otherwise; FN over the gold edits that
+    it did not make. P = TP/(TP+FP), R = TP/(TP+FN), 1 where the denominator is 0; F as for any edit
+    overlap. What every system gets right weighs nothing, and what none does weighs 1.
+
+    Without `weights` the difficulties are learned from all systems that are scored together, references
+    and all: **scores then depend on the other systems**, and mean nothing for a system alone. With a
+    file (`Difficulties.save`, `learnedgec score --save-weights`) they do not; it must know every source
+    with its gold edits.
+
+    By default edits are M2's, without unchanged words inside a system's edit, and plain references are
+    aligned; with an `annotator` they are ERRANT's. This is the paper's formula and not its tool, which
+    takes edits from ERRANT and one reference. With several, weights belong to each annotator's chunks, and
+    the reference is the one with the best F so far, as for M2.
+    Learned from SEEDA's 15 outputs on CoNLL-14 with its first reference and ERRANT, scores correlate with
+    those that SEEDA published by .999 (Pearson), and by .979 with M2's edits.
+
+    Source: Gotou et al., "Taking the Correction Difficulty into Account in Grammatical Error Correction
+    Evaluation" (COLING 2020).
+
+    Attributes:
+        beta: the weight of recall against precision; 0.5 counts precision twice as much.
+        level: `corpus` or `sentence`, what the corpus score is.
+        weights: a file of difficulties, or `None` to learn them from the systems scored together.
+        annotator: the spaCy pipeline for ERRANT, such as `en-ewt-sm`, or `None` for M2's edits.
+
+    Example:
+        >>> from learnedgec import References, load_metric
+        >>> references = References.from_texts(["She goes to the school ."])
+        >>> systems = {"a": ["She goes to school ."], "b": ["She go to the school ."]}
+        >>> scores = load_metric("gotoscorer").score_systems(["She go to school ."], systems, references)
+        >>> scores["a"].details["recall"], scores["b"].details["recall"]
+        (0.5, 0.5)
+    """
+
+    name: ClassVar[str] = "gotoscorer"
+    weights: str | None = None
+    annotator: str | None = None
+
+    @property
+    def unweighted(self) -> EditOverlap:
+        """The metric that finds and matches the edits."""
+        if self.annotator is not None:
+            return Errant(beta=self.beta, level=self.level, annotator=self.annotator)
+        return M2(beta=self.beta, level=self.level, max_unchanged_words=0)
+
+    def learn(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> Difficulties:
+        """Return the difficulties that these systems show, for `save` or for a look at them."""
+        counted = self.unweighted.statistics_of_systems(
+            sources, systems, references, runtime=runtime
+        )
+        return Difficulties.learn(sources, counted)
+
+    def statistics_of_systems(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> dict[str, Statistics]:
+        """Return the statistics of several systems; without `weights`, learn these from them first."""
+        self._check(sources, systems, references)
+        assert references is not None
+        counted = self.unweighted.statistics_of_systems(
+            sources, systems, references, runtime=runtime
+        )
+        if self.weights is None:
+            difficulties = Difficulties.learn(sources, counted)
+        else:
+            difficulties = _load(self.weights)
+        return {
+            name: self._weigh(sources, statistics, references, difficulties)
+            for name, statistics in counted.items()
+        }
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`."""
+        assert references is not None
+        if self.weights is None:
+            raise ParameterError(
+                "gotoscorer learns its weights from whole systems; here it needs a file of them: "
+                "gotoscorer(weights='FILE')."
+            )
+        counted = self.unweighted.compute(sources, hypotheses, references, runtime)
+        return self._weigh(sources, counted, references, _load(self.weights))
+
+    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+        """Return F, tp and −proposed."""
+        return self._f(*precision_recall(tp, proposed, gold)), tp, -proposed
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the digest of the weights, how many systems they come from, and the annotator."""
+        found = self.unweighted.describe(runtime)
+        if self.weights is None:
+            return {**found, "weights": "of all systems scored together"}
+        from learnedgec.execution.digests import file_digest
+
+        return {
+            **found,
+            "sha256": file_digest(Path(self.weights))[:12],
+            "systems": len(_load(self.weights).systems),
+        }
+
+    def _weigh(
+        self,
+        sources: Sequence[str],
+        counted: Statistics,
+        references: References,
+        difficulties: Difficulties,
+    ) -> Statistics:
+        """Return the statistics with weights for counts; each gold edit's record gets its `weight`."""
+        counts, weighed = [], []
+        for number, (source, records) in enumerate(zip(sources, counted.records, strict=True), 1):
+            row, explained = [], []
+            for record in records:
+                annotated = _annotated(source, record)
+                weights = difficulties.of(annotated, f"sentence {number}")
+                row.append(_sums(_cut(annotated), weights, record))
+                own = weights[: len(record["gold"])]
+                gold = [
+                    {**edit, "weight": weight}
+                    for edit, weight in zip(record["gold"], own, strict=True)
+                ]
+                explained.append({**record, "gold": gold})
+            counts.append(row)
+            weighed.append(explained)
+        return overlap_statistics(counts, references, weighed)
+
+
+def _sums(
+    chunks: Sequence[Chunk], weights: Sequence[float], record: Record
+) -> tuple[float, float, float]:
+    """Return the weights of TP, of TP and FP, and of TP and FN."""
+    tp = fp = fn = 0.0
+    for chunk, weight, (tried, right) in zip(
+        chunks, weights, _outcomes(chunks, record), strict=True
+    ):
+        if chunk.gold is not None and right:
+            tp += weight
+            continue
+        fp += weight if tried else 0.0
+        fn += weight if chunk.gold is not None else 0.0
+    return tp, tp + fp, tp + fn
+
+
+def _load(path: str) -> Difficulties:
+    """Read a file of difficulties, once as long as it stays the same."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        raise InputError(
+            f"{path} does not exist; check the path of gotoscorer's weights."
+        ) from None
+    return _load_once(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _load_once(path: str, size: int, modified: int) -> Difficulties:
+    return Difficulties.load(path)

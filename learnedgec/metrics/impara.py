@@ -1,0 +1,136 @@
+"""IMPARA: learned quality of a hypothesis that is similar enough to its source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.errors import ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.inference import cosines, sentence_vectors
+from learnedgec.models.loading import checkpoint_digest
+from learnedgec.models.packages import is_evaluator
+from learnedgec.models.ratings import MAX_LENGTH, classifier_ratings, package_ratings
+
+__all__ = [
+    "Impara",
+]
+
+_EMBEDDINGS = "embeddings"
+
+
+@dataclass(frozen=True)
+class Impara(Metric):
+    """IMPARA: the estimated quality of the hypothesis, if it is similar enough to the source, else 0.
+
+    `activation(quality(hypothesis))` where cos(v(source), v(hypothesis)) > θ, else 0; v is the mean over all
+    tokens of a pretrained encoder's last states, or of the evaluator's own input embeddings. The quality estimator has learned from pairs of partly
+    corrected sentences which side has more of the impact (`learnedgec.training.pairs.impact`). The system score
+    is the mean over sentences.
+
+    Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
+    2022). The scores in SEEDA's tables are those of the bare output, `activation='none'`. With it a
+    rejected hypothesis still gets 0, as in the authors' code, which is no longer the lowest score.
+
+    Attributes:
+        quality: an evaluator package with the head `quality`, such as the released `joint-mpnet`, or a
+            directory or hub id with a sequence classifier of one label (the layout of `gotutiyan/IMPARA-QE`),
+            read at up to 128 tokens.
+        similarity: the encoder for the similarity, not fine-tuned, or `embeddings`: the package's own,
+            which takes neither another model nor a pass through one. By default `embeddings` for a
+            package, and `bert-base-cased`, the paper's, beside a sequence classifier.
+        threshold: θ, the paper's 0.9; −1 lets everything pass.
+        activation: `sigmoid`, so that scores lie between 0 and 1, or `none`.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("impara(threshold=0.8)").label
+        'impara(threshold=0.8)'
+    """
+
+    name: ClassVar[str] = "impara"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
+    quality: str = "joint-mpnet"
+    similarity: str | None = None
+    threshold: float = 0.9
+    activation: Literal["sigmoid", "none"] = "sigmoid"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `quality`, the bare output, and `similarity`, both float64 (N,)."""
+        if is_evaluator(self.quality):
+            rated = package_ratings(self.quality, ["quality"], sources, hypotheses, runtime)
+            quality = rated["quality"]
+        else:
+            quality = classifier_ratings(self.quality, "quality", sources, hypotheses, runtime)
+        texts = [*sources, *hypotheses]
+        encoder = self._encoder()
+        if encoder == _EMBEDDINGS:
+            evaluator = Evaluator.load(self.quality, runtime=runtime)
+            vectors = evaluator.embedding_vectors(texts, runtime=runtime)
+        else:
+            vectors = sentence_vectors(
+                encoder, texts, runtime, max_length=MAX_LENGTH, description="similarity"
+            )
+        similarity = cosines(vectors[: len(sources)], vectors[len(sources) :])
+        return Statistics({"quality": quality, "similarity": similarity})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the activated quality, 0 where the similarity is at most the threshold."""
+        quality = statistics["quality"]
+        if self.activation == "sigmoid":
+            quality = expit(quality)
+        scores: Floats = np.where(statistics["similarity"] > self.threshold, quality, 0.0)
+        return scores
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the mean similarity and the share of hypotheses that were rejected."""
+        similarity = statistics["similarity"]
+        return {
+            "similarity": float(similarity.mean()),
+            "rejected": float(np.mean(similarity <= self.threshold)),
+        }
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return the bare quality and the similarity."""
+        return {name: statistics[name] for name in ("quality", "similarity")}
+
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the package of the quality estimator, if it is one."""
+        return (self.quality,) if is_evaluator(self.quality) else ()
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the SHA-256 of both models' weights, which encoder it is, and the precision."""
+        encoder = self._encoder()
+        packaged = is_evaluator(self.quality)
+        return {
+            "sha256": Evaluator.load(self.quality, runtime=runtime).digest
+            if packaged
+            else checkpoint_digest(self.quality),
+            "encoder": encoder,
+            **({} if encoder == _EMBEDDINGS else {"encoder-sha256": checkpoint_digest(encoder)}),
+            "dtype": runtime.dtype,
+        }
+
+    def _encoder(self) -> str:
+        """Return the name of the encoder that measures similarity, or `embeddings`."""
+        packaged = is_evaluator(self.quality)
+        if self.similarity == _EMBEDDINGS and not packaged:
+            raise ParameterError(
+                f"{self}: {self.quality} is no evaluator package, so it lends no embeddings; name an encoder."
+            )
+        return self.similarity or (_EMBEDDINGS if packaged else "bert-base-cased")

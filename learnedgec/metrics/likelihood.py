@@ -1,0 +1,120 @@
+"""Likelihood: how probable a causal language model finds a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.models.causal import token_scores
+from learnedgec.models.loading import checkpoint_digest, load_model
+
+__all__ = [
+    "Likelihood",
+    "as_written",
+]
+
+
+@dataclass(frozen=True)
+class Likelihood(Metric):
+    """How probable a causal language model finds the hypothesis: the mean of log P(h)/n over sentences.
+
+    log P(h) is the natural logarithm of the probability of all tokens after a beginning-of-sentence token, and
+    n the number of characters, tokens or words, or 1. A perplexity per token is exp(−score) with
+    `per='token'`, but shorter sentences are less surprising as a whole and those of rarer words per token; per
+    character both count for less (bits per character, but for sign and base). The source is not read.
+
+    Corpora of this field put blanks around punctuation, which no text of the model's did: `written` removes
+    them first (`as_written`). Longer texts than the model's context are read in overlapping windows. An
+    empty hypothesis counts as one token, as probable as any other of the vocabulary.
+
+    Attributes:
+        model: hub id or directory of the language model.
+        per: what log P(h) is divided by.
+        written: remove the blanks of tokenised text.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("likelihood(per='token')").label
+        "likelihood(per='token')"
+    """
+
+    name: ClassVar[str] = "likelihood"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"per"})
+    model: str = "gpt2"
+    per: Literal["character", "token", "word", "sentence"] = "character"
+    written: bool = True
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `log_probability` float64, `character`, `token` and `word` int64; (N,) each."""
+        texts = [" ".join(text.split()) for text in hypotheses]
+        if self.written:
+            texts = [as_written(text) for text in texts]
+        scores = token_scores(self.model, texts, runtime)
+        model: Any = load_model(self.model, runtime, "AutoModelForCausalLM")
+        even = -np.log(model.config.vocab_size)
+        return Statistics(
+            {
+                "log_probability": np.array(
+                    [score.logs.sum() if len(score.logs) else even for score in scores]
+                ),
+                "character": np.array([max(len(text), 1) for text in texts]),
+                "token": np.array([max(len(score.logs), 1) for score in scores]),
+                "word": np.array([max(len(text.split()), 1) for text in hypotheses]),
+            }
+        )
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return each sentence's log-probability, divided as `per` says."""
+        logs: Floats = statistics["log_probability"]
+        return logs if self.per == "sentence" else logs / statistics[self.per]
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return the log-probability and what it may be divided by."""
+        return dict(statistics.arrays)
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the weights' SHA-256 and the precision."""
+        return {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
+
+
+# Words that stand right after the one before, and right before the one after, in writing.
+_NO_BLANK_BEFORE = re.compile(r"[.,!?;:%)\]}…]+|n[’']t|[’'](?:s|re|ve|m|ll|d)?|''", re.IGNORECASE)
+
+_NO_BLANK_AFTER = re.compile(r"[(\[{$£€#]|``")
+
+
+def as_written(text: str) -> str:
+    r"""Return tokenised text as people write it, without blanks around punctuation.
+
+    Straight quotation marks open and close in turn; `` and '' become such marks.
+
+    Example:
+        >>> as_written('He did n\'t say " no " ( or yes ) .')
+        'He didn\'t say "no" (or yes).'
+    """
+    written = ""
+    glued = True
+    quoted = False
+    for word in text.split():
+        quote = word in ('"', "``", "''")
+        opens = quote and (word == "``" or (word == '"' and not quoted))
+        before = not opens and (quote or bool(_NO_BLANK_BEFORE.fullmatch(word)))
+        written += ("" if glued or before else " ") + ('"' if quote else word)
+        glued = opens or bool(_NO_BLANK_AFTER.fullmatch(word))
+        quoted = opens if quote else quoted
+    return written

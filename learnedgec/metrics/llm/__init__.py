@@ -1,0 +1,1 @@
+"""Metrics that ask a large language model how good corrections are."""

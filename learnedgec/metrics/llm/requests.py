@@ -1,0 +1,34 @@
+"""What a large language model is asked, and how much that will be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "RequestPlan",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPlan:
+    """What a run would ask.
+
+    Attributes:
+        prompt: the first request's prompt.
+        requests: how many requests there are in all.
+        kept: how many of them have an answer on disk.
+        characters: the length of all prompts that are still to be sent.
+    """
+
+    prompt: str
+    requests: int
+    kept: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A prompt, and the rows of the statistics that each of its corrections is in."""
+
+    prompt: str
+    rows: tuple[tuple[int, ...], ...]

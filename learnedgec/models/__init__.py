@@ -1,0 +1,1 @@
+"""Pretrained models and trained evaluators: loading, batches, inference, packages."""

@@ -1,0 +1,161 @@
+"""Tokenise texts and pack them into padded batches of similar length.
+
+Inputs are sorted by length and packed by a token budget, so that padding goes only to the longest of
+each batch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from learnedgec.execution.progress import track
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.loading import torch_device
+
+__all__ = [
+    "Batch",
+    "Item",
+    "TruncationWarning",
+    "batches",
+    "group_by_length",
+    "padded_batches",
+    "tokenise",
+]
+
+Item: TypeAlias = str | tuple[str, str]
+
+Batch: TypeAlias = dict[str, torch.Tensor]
+
+
+class TruncationWarning(UserWarning):
+    """Some inputs were longer than the encoder accepts and were cut."""
+
+
+def batches(
+    tokenizer: Any,
+    items: Sequence[Item],
+    runtime: Runtime,
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+    description: str = "encoding",
+) -> Iterator[tuple[list[int], Batch]]:
+    """Tokenise texts (or pairs) and yield them in batches of similar length on the device.
+
+    Args:
+        tokenizer: a fast tokenizer.
+        items: texts, or pairs of texts; not a mixture. Repeats are yielded as often as they occur:
+            `run` removes them first.
+        runtime: token budget, device, progress.
+        max_length: longest input in tokens; longer ones are cut, counted and warned about once.
+        special_tokens: add [CLS], [SEP] and the like.
+        description: what the progress bar says.
+
+    Yields:
+        The positions of the batch's items, and the batch: int64 tensors of shape (B, T).
+    """
+    if items:
+        encoded = tokenise(tokenizer, items, max_length=max_length, special_tokens=special_tokens)
+        yield from padded_batches(tokenizer, encoded, runtime, description=description)
+
+
+def tokenise(
+    tokenizer: Any,
+    items: Sequence[Item],
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+) -> Mapping[str, list[list[int]]]:
+    """Tokenise texts (or pairs of texts), not padded; see `batches`.
+
+    Returns:
+        `input_ids` and, from some tokenizers, `token_type_ids`, one list for each item.
+    """
+    paired = not isinstance(items[0], str)
+    limit = max_length or _longest(tokenizer)
+    encoded = tokenizer(
+        [item[0] for item in items] if paired else list(items),
+        [item[1] for item in items] if paired else None,
+        add_special_tokens=special_tokens,
+        truncation=limit is not None,
+        max_length=limit,
+        return_attention_mask=False,
+    )
+    cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
+    if cut:
+        warnings.warn(
+            TruncationWarning(
+                f"{cut} of {len(items)} inputs were longer than {limit} tokens and were cut."
+            ),
+            stacklevel=2,
+        )
+    return dict(encoded)
+
+
+def padded_batches(
+    tokenizer: Any,
+    encoded: Mapping[str, Sequence[Sequence[int]]],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+) -> Iterator[tuple[list[int], Batch]]:
+    """Yield tokenised inputs in batches of similar length on the device; see `batches`."""
+    groups = group_by_length([len(ids) for ids in encoded["input_ids"]], runtime.batch_tokens)
+    device = torch_device(runtime)
+    for group in track(
+        groups, description, weights=[len(g) for g in groups], show=runtime.progress
+    ):
+        batch = pad(tokenizer, encoded, group)
+        yield group, {key: tensor.to(device) for key, tensor in batch.items()}
+
+
+def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Return the positions of inputs in groups of similar length that fit a token budget when padded.
+
+    Example:
+        >>> group_by_length([2, 9, 3, 3], batch_tokens=9)
+        [[1], [2, 3, 0]]
+    """
+    # Longest first: running out of memory shows at once, and the progress bar errs on the safe side.
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
+    starts = [0]
+    while starts[-1] < len(order):
+        longest = max(int(lengths[order[starts[-1]]]), 1)
+        starts.append(starts[-1] + max(batch_tokens // longest, 1))
+    return [order[a:b].tolist() for a, b in itertools.pairwise(starts)]
+
+
+def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Batch:
+    """Stack some tokenised inputs, padded on the right to the longest of them, with their mask."""
+    longest = max(max(len(encoded["input_ids"][i]) for i in group), 1)
+    fill = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": 0}
+    batch: Batch = {}
+    for key in ("input_ids", "token_type_ids"):
+        if key in encoded:
+            rows = np.full((len(group), longest), fill[key], dtype=np.int64)
+            for row, i in enumerate(group):
+                rows[row, : len(encoded[key][i])] = encoded[key][i]
+            batch[key] = torch.from_numpy(rows)
+    lengths = torch.tensor([len(encoded["input_ids"][i]) for i in group])
+    mask = torch.arange(longest)[None] < lengths[:, None]
+    batch["attention_mask"] = mask.to(torch.int64)
+    return batch
+
+
+def _longest(tokenizer: Any) -> int | None:
+    """Return the tokenizer's own limit, if it states a real one."""
+    limit = int(tokenizer.model_max_length)
+    return limit if limit < 1_000_000 else None
+
+
+def model_inputs(batch: Mapping[str, torch.Tensor], model: Any) -> Batch:
+    """Return the inputs that a model's forward accepts (RoBERTa has no token types, say)."""
+    if getattr(model.config, "type_vocab_size", 0) > 1:
+        return dict(batch)
+    return {key: value for key, value in batch.items() if key != "token_type_ids"}

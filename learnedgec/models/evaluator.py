@@ -1,0 +1,311 @@
+"""A trained evaluator: one encoder with named heads, loaded from its package (`packages`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch.nn.functional import logsigmoid
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+
+from learnedgec.arrays import Floats
+from learnedgec.errors import PackageError
+from learnedgec.execution.digests import file_digest
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.batching import Batch, Item, model_inputs
+from learnedgec.models.inference import mean_pool, run
+from learnedgec.models.loading import load_tokenizer, quiet_transformers, torch_device
+from learnedgec.models.packages import check_package, find_evaluator
+from learnedgec.models.quantization import unpack
+
+__all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "Head"]
+
+Pooling = Literal["mean", "cls", "pooler"]
+# Inputs of one kind whose values an evaluator remembers, unless more are asked for at once: several benchmarks.
+_MOST_KEPT = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """One output of an evaluator.
+
+    Attributes:
+        input: what the encoder reads for it: the `hypothesis` alone, or the `pair` (source, hypothesis).
+        offset: added to the linear layer's output times `scale`, so that training works on
+            standardised targets while the head speaks in the units of the ratings.
+        scale: see `offset`.
+        reads: the `pooled` states, or each one of the `tokens`; then its value is the logarithm of the
+            probability that none is wrong, the sum over tokens of log(1 − p).
+    """
+
+    input: Literal["hypothesis", "pair"] = "hypothesis"
+    offset: float = 0.0
+    scale: float = 1.0
+    reads: Literal["pooled", "tokens"] = "pooled"
+
+
+class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
+    """Architecture of an evaluator: the encoder's configuration, its pooling, the heads and their sums.
+
+    Attributes:
+        sums: name of a further output -> head -> its weight in the sum of the heads' values.
+    """
+
+    model_type = "learnedgec-evaluator"
+
+    def __init__(
+        self,
+        encoder: Mapping[str, Any] | None = None,
+        heads: Mapping[str, Mapping[str, Any]] | None = None,
+        pooling: Pooling = "mean",
+        dropout: float = 0.1,
+        max_tokens: int = 128,
+        sums: Mapping[str, Mapping[str, float]] | None = None,
+        **others: Any,
+    ) -> None:
+        self.encoder = dict(encoder or {})
+        self.heads = {name: dict(head) for name, head in (heads or {}).items()}
+        self.sums = {name: dict(parts) for name, parts in (sums or {}).items()}
+        self.pooling = pooling
+        self.dropout = dropout
+        self.max_tokens = max_tokens
+        super().__init__(**others)
+
+    def head(self, name: str) -> Head:
+        """Return one head's configuration."""
+        return Head(**self.heads[name])
+
+
+class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
+    """One encoder and a linear head per output.
+
+    `forward` returns each asked head's value for each input, in the units of the ratings. It consists of
+    `encode`, and of `values` and `wrong_logits`, which read the encoder's output.
+    """
+
+    config_class = EvaluatorConfig
+    base_model_prefix = "encoder"
+
+    def __init__(self, config: EvaluatorConfig, encoder: torch.nn.Module | None = None) -> None:
+        super().__init__(config)
+        if encoder is None:
+            settings = dict(config.encoder)
+            settings.pop("dtype", None)
+            kind = settings.pop("model_type")
+            encoder = AutoModel.from_config(AutoConfig.for_model(kind, **settings))
+        if config.pooling != "pooler" and getattr(encoder, "pooler", None) is not None:
+            encoder.pooler = None
+        self.encoder: Any = encoder
+        self.dropout = torch.nn.Dropout(config.dropout)
+        width = int(config.encoder["hidden_size"])
+        self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 1) for name in config.heads})
+        self.post_init()
+
+    @classmethod
+    def from_pretrained(cls, path: str | os.PathLike[str], **options: Any) -> EvaluatorModel:
+        """Load the model of a package, whose weights may be packed, with transformers' options."""
+        config = EvaluatorConfig.from_pretrained(path, local_files_only=True)
+        weights = unpack(load_file(Path(path) / "model.safetensors"))
+        model: EvaluatorModel = super().from_pretrained(
+            None, config=config, state_dict=weights, **options
+        )
+        return model
+
+    @classmethod
+    def from_encoder(
+        cls,
+        encoder: Any,
+        heads: Mapping[str, Head],
+        *,
+        pooling: Pooling = "mean",
+        dropout: float = 0.1,
+        max_tokens: int = 128,
+        sums: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> EvaluatorModel:
+        """Put new heads on a pretrained encoder."""
+        config = EvaluatorConfig(
+            encoder=encoder.config.to_dict(),
+            heads={name: asdict(head) for name, head in heads.items()},
+            pooling=pooling,
+            dropout=dropout,
+            max_tokens=max_tokens,
+            sums=sums,
+        )
+        return cls(config, encoder)
+
+    def _init_weights(self, module: torch.nn.Module) -> None:
+        """Start heads small, so that the first predictions are near the mean rating."""
+        if isinstance(module, torch.nn.Linear) and module.out_features == 1:
+            torch.nn.init.normal_(module.weight, std=0.02)
+            torch.nn.init.zeros_(module.bias)
+
+    def encode(self, batch: Batch) -> Any:
+        """Return the encoder's output for (B, T) ids."""
+        return self.encoder(**model_inputs(batch, self.encoder))
+
+    def pool(self, output: Any, batch: Batch) -> torch.Tensor:
+        """Return one vector per input, (B, H), of the encoder's output."""
+        if self.config.pooling == "pooler":
+            pooled: torch.Tensor = output.pooler_output
+        elif self.config.pooling == "cls":
+            pooled = output.last_hidden_state[:, 0]
+        else:
+            pooled = mean_pool(output.last_hidden_state, batch["attention_mask"])
+        return pooled
+
+    def wrong_logits(self, output: Any, name: str) -> torch.Tensor:
+        """Return a token head's logit that each token is wrong, (B, T)."""
+        logits: torch.Tensor = self.heads[name](self.dropout(output.last_hidden_state)).squeeze(-1)
+        return logits
+
+    def values(self, output: Any, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
+        """Return each head's value, (B,), for the encoder's output."""
+        values = {}
+        pooled: torch.Tensor | None = None
+        for name in heads:
+            head = self.config.head(name)
+            if head.reads == "tokens":
+                right = logsigmoid(-self.wrong_logits(output, name).float())
+                value = (right * batch["attention_mask"]).sum(dim=1)
+            else:
+                pooled = self.dropout(self.pool(output, batch)) if pooled is None else pooled
+                value = self.heads[name](pooled).squeeze(-1)
+            values[name] = value * head.scale + head.offset
+        return values
+
+    def forward(self, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
+        """Return each head's value, (B,), sharing one pass through the encoder."""
+        return self.values(self.encode(batch), batch, heads)
+
+
+class Evaluator:
+    """A loaded package, ready to predict.
+
+    Example (a package that has been trained under this name):
+        >>> evaluator = Evaluator.load("some-mini")                              # doctest: +SKIP
+        >>> evaluator.predict(["He go ."], ["He goes ."])["grammaticality"]      # doctest: +SKIP
+        array([3.61])
+    """
+
+    def __init__(self, model: EvaluatorModel, tokenizer: Any, path: Path | None = None) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.path = path
+        self._kept: dict[tuple[str, str, str], dict[Item, Floats]] = {}
+
+    @classmethod
+    def load(cls, name: str, *, runtime: Runtime = Runtime()) -> Evaluator:
+        """Load a package by name or directory, after checking every file's SHA-256 (cached).
+
+        Raises:
+            UnknownNameError: no evaluator has this name.
+            PackageError: a file is missing, altered or truncated.
+        """
+        path = find_evaluator(name)
+        check_package(path)
+        digest = file_digest(path / "model.safetensors") + file_digest(path / "config.json")
+        return _load(path, digest, str(torch_device(runtime)))
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs: heads, then their sums."""
+        return (*self.model.config.heads, *self.model.config.sums)
+
+    @property
+    def digest(self) -> str:
+        """The first 12 hexadecimal digits of the weights' SHA-256."""
+        assert self.path is not None
+        return file_digest(self.path / "model.safetensors")[:12]
+
+    def predict(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        outputs: Sequence[str] | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> dict[str, Floats]:
+        """Return each output's value for N (source, hypothesis) rows, float64 (N,).
+
+        Heads that read the same input share a pass; each distinct input is encoded once, also when it comes
+        again in a later call.
+        """
+        wanted = list(outputs or self.outputs)
+        sums = self.model.config.sums
+        read = dict.fromkeys(head for name in wanted for head in sums.get(name, (name,)))
+        found: dict[str, Floats] = {}
+        for kind in ("hypothesis", "pair"):
+            if any(self.model.config.head(name).input == kind for name in read):
+                items: list[Item] = (
+                    list(hypotheses)
+                    if kind == "hypothesis"
+                    else list(zip(sources, hypotheses, strict=True))
+                )
+                found |= self._values(kind, items, runtime)
+        for name in set(wanted) & set(sums):
+            found[name] = np.sum(
+                [weight * found[head] for head, weight in sums[name].items()], axis=0
+            )
+        return {name: found[name] for name in wanted}
+
+    def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
+        """Return the values of every head that reads `kind`, float64 (N,) each.
+
+        They cost next to nothing beside the pass that they share, so they are kept: metrics that read
+        different heads of one package, or the same systems again, take no further pass.
+        """
+        names = [name for name, head in self.model.config.heads.items() if head["input"] == kind]
+        kept = self._kept.setdefault((kind, runtime.device, runtime.dtype), {})
+        fresh = [item for item in dict.fromkeys(items) if item not in kept]
+        if len(kept) + len(fresh) > _MOST_KEPT:
+            kept.clear()
+            fresh = list(dict.fromkeys(items))
+        if fresh:
+            rows = run(
+                lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
+                self.tokenizer,
+                fresh,
+                runtime,
+                max_length=self.model.config.max_tokens,
+                description=", ".join(names),
+            )
+            kept |= zip(fresh, rows.astype(np.float64), strict=True)
+        values = np.array([kept[item] for item in items]).reshape(len(items), len(names))
+        return {name: values[:, column] for column, name in enumerate(names)}
+
+    def embedding_vectors(self, texts: Sequence[str], *, runtime: Runtime = Runtime()) -> Floats:
+        """Return each text's mean input embedding, float64 (N, H): its words, whatever their order.
+
+        This takes no pass through the encoder. [CLS] and [SEP] are in the mean.
+        """
+        embeddings = self.model.encoder.get_input_embeddings()
+        return run(
+            lambda batch: mean_pool(embeddings(batch["input_ids"]), batch["attention_mask"]),
+            self.tokenizer,
+            list(texts),
+            runtime,
+            max_length=self.model.config.max_tokens,
+            description="similarity",
+        ).astype(np.float64)
+
+
+@lru_cache(maxsize=8)
+def _load(path: Path, digest: str, device: str) -> Evaluator:
+    """Load a package's model and tokenizer; `digest` keeps the cache honest when files change."""
+    with quiet_transformers():
+        try:
+            model = EvaluatorModel.from_pretrained(path, dtype=torch.float32)
+        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+            raise PackageError(
+                f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
+            ) from None
+    model = model.eval().requires_grad_(False).to(device)
+    return Evaluator(model, load_tokenizer(str(path)), path)

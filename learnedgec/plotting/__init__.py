@@ -1,0 +1,1 @@
+"""Figures; one module for each kind of result."""

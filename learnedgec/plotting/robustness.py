@@ -1,0 +1,163 @@
+"""Figures of robustness: scores with their bounds, consistency by kind of variant, attacks preferred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from learnedgec.plotting.style import COLOURS, COLUMN, GREY, new_figure, save_figure, style
+from learnedgec.robustness.attacks import ALL, AttackResult
+from learnedgec.robustness.changes import Dimension
+from learnedgec.robustness.preferences import PreferenceRobustness
+from learnedgec.robustness.systems import CONSISTENCIES, SystemRobustness
+from learnedgec.stats.bootstrap import Estimate
+
+__all__ = ["plot_attacks", "plot_preferences", "plot_systems"]
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_DIMENSIONS: Mapping[Dimension, str] = {
+    "action": "what was done",
+    "distance": "tokens to the nearest error",
+    "frequency": "substitute, per million words",
+}
+
+# (dimension, group) -> the number and its interval.
+_Groups = Mapping[tuple[Dimension, str], Estimate]
+
+
+def plot_systems(results: Sequence[SystemRobustness], folder: str | Path) -> list[Path]:
+    """Write, for each set of cases, every system's F with its bounds, and P-CRS by kind of variant.
+
+    Returns:
+        The files.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        OutputError: the folder cannot be written.
+    """
+    files: list[Path] = []
+    with style():
+        for cases in dict.fromkeys(result.cases for result in results):
+            entries = [result for result in results if result.cases == cases]
+            stem = f"{cases}.{entries[0].metric}"
+            files += save_figure(_bounds(entries), folder, f"{stem}.bounds")
+            rows = {
+                f"P-CRS, {rule}": {
+                    entry.system: {(g.dimension, g.group): g.consistent[rule] for g in entry.groups}
+                    for entry in entries
+                }
+                for rule in CONSISTENCIES
+            }
+            files += save_figure(_by_kind(rows), folder, f"{stem}.variants")
+    return files
+
+
+def plot_preferences(results: Sequence[PreferenceRobustness], folder: str | Path) -> list[Path]:
+    """Write, for each set of cases, every metric's P-CRS and accuracy by kind of variant; see `plot_systems`."""
+    files: list[Path] = []
+    with style():
+        for cases in dict.fromkeys(result.cases for result in results):
+            entries = [result for result in results if result.cases == cases]
+            rows = {
+                label: {
+                    entry.metric: {(g.dimension, g.group): getattr(g, name) for g in entry.groups}
+                    for entry in entries
+                }
+                for label, name in (("P-CRS", "consistent"), ("accuracy", "accuracy"))
+            }
+            files += save_figure(_by_kind(rows), folder, f"{cases}.preferences")
+    return files
+
+
+def plot_attacks(results: Sequence[AttackResult], folder: str | Path) -> list[Path]:
+    """Write how often each metric prefers each attack to all honest systems; see `plot_systems`."""
+    with style():
+        return list(save_figure(_attacks(results), folder, "attacks"))
+
+
+def _bounds(entries: Sequence[SystemRobustness]) -> Any:
+    """Draw each system's F on the originals between its bounds."""
+    figure = new_figure(COLUMN, 0.75 + 0.25 * len(entries))
+    axis = figure.subplots()
+    for row, entry in enumerate(entries):
+        bounds = [entry.lower.f.value, entry.upper.f.value]
+        axis.plot(bounds, (row, row), "|-", color=COLOURS[0], linewidth=1.5, markersize=8)
+        f = entry.original.f
+        axis.plot((f.low, f.high), (row, row), color=COLOURS[1], linewidth=4, alpha=0.35)
+        axis.plot(f.value, row, "o", color=COLOURS[1], markersize=4)
+    axis.set_yticks(range(len(entries)), [shorten(entry.system) for entry in entries])
+    axis.set_ylim(len(entries) - 0.5, -0.5)
+    axis.set_xlabel(f"{shorten(entries[0].metric)}: originals, lower and upper bound")
+    return figure
+
+
+def _by_kind(rows: Mapping[str, Mapping[str, _Groups]]) -> Any:
+    """Draw a panel for each row and dimension, with a series for each system or metric."""
+    kinds = list(
+        dict.fromkeys(kind for series in rows.values() for g in series.values() for kind in g)
+    )
+    dimensions = [name for name in _DIMENSIONS if any(kind[0] == name for kind in kinds)]
+    figure = new_figure(COLUMN * 2.1, 0.4 + 1.8 * len(rows))
+    axes = figure.subplots(len(rows), len(dimensions), squeeze=False, sharey="row", sharex="col")
+    for line, (label, series) in zip(axes, rows.items(), strict=True):
+        for axis, dimension in zip(line, dimensions, strict=True):
+            groups = [kind for kind in kinds if kind[0] == dimension]
+            for number, (name, values) in enumerate(series.items()):
+                found = [values[kind] for kind in groups]
+                middle = np.array([each.value for each in found])
+                low, high = (np.array([getattr(e, end) for e in found]) for end in ("low", "high"))
+                shift = 0.12 * (number - (len(series) - 1) / 2)
+                axis.errorbar(
+                    np.arange(len(groups)) + shift,
+                    middle,
+                    yerr=np.maximum([middle - low, high - middle], 0),
+                    fmt=_MARKERS[number % len(_MARKERS)],
+                    color=COLOURS[number % len(COLOURS)],
+                    linestyle="none" if dimension == "action" else "-",
+                    markersize=3.5,
+                    linewidth=0.9,
+                    label=shorten(name),
+                )
+            axis.set_xticks(range(len(groups)), [group for _, group in groups], rotation=30)
+        line[0].set_ylabel(label)
+    for axis, dimension in zip(axes[-1], dimensions, strict=True):
+        axis.set_xlabel(_DIMENSIONS[dimension])
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    columns = min(4, len(labels))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
+    return figure
+
+
+def _attacks(results: Sequence[AttackResult]) -> Any:
+    """Draw the share of pairs in which the attack is preferred, a group of bars for each metric."""
+    pooled = [result for result in results if result.honest == ALL]
+    metrics = list(dict.fromkeys(result.metric for result in pooled))
+    attacks = list(dict.fromkeys(result.attack for result in pooled))
+    figure = new_figure(COLUMN, 0.9 + 0.16 * len(pooled))
+    axis = figure.subplots()
+    height = 0.8 / len(attacks)
+    for number, attack in enumerate(attacks):
+        for result in (each for each in pooled if each.attack == attack):
+            row = metrics.index(result.metric) + (number - (len(attacks) - 1) / 2) * height
+            first = result.metric == metrics[0]
+            axis.barh(
+                row,
+                result.preferred.value,
+                height=0.9 * height,
+                color=COLOURS[number % len(COLOURS)],
+                label=attack if first else None,
+            )
+            axis.plot((result.preferred.low, result.preferred.high), (row, row), color=GREY)
+    axis.set_yticks(range(len(metrics)), [shorten(metric) for metric in metrics])
+    axis.set_ylim(len(metrics) - 0.5, -0.5)
+    axis.set_xlim(0, 1)
+    axis.set_xlabel("share of outputs preferred")
+    figure.legend(loc="outside upper center", ncols=4, frameon=False, title="attack on")
+    return figure
+
+
+def shorten(text: str, length: int = 34) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

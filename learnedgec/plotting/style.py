@@ -1,0 +1,92 @@
+"""How every figure looks and is written: at the width of a paper's column, safe for colour-blind readers.
+
+Colours are those of Okabe and Ito, always together with a marker or a line style of their own. Each figure
+is written twice, as PDF and PNG.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from learnedgec.errors import MissingDependencyError
+from learnedgec.execution.writing import atomic_path, check_writable
+
+__all__ = [
+    "COLOURS",
+    "COLUMN",
+    "GREY",
+    "check_plotting",
+    "new_figure",
+    "save_figure",
+    "shorten",
+    "style",
+    "two_digits",
+]
+
+# Okabe and Ito (2008), without yellow, which is too pale for lines.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+GREY = "#777777"
+COLUMN = 3.35  # inches
+_STYLE: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "pdf.fonttype": 42,
+}
+
+
+def check_plotting(folder: str | Path) -> None:
+    """Raise now what drawing into this folder would raise after the work.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        OutputError: the folder cannot be written.
+    """
+    style()
+    check_writable(Path(folder) / "figure.pdf")
+
+
+def style() -> Any:
+    """Return the context in which figures are drawn."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingDependencyError("matplotlib", "plot", "drawing figures") from None
+    return matplotlib.rc_context(_STYLE)
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure, in inches, that touches no global state."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Any, folder: str | Path, stem: str) -> Iterator[Path]:
+    """Write a figure as PDF and PNG; characters that some file systems refuse become `_`."""
+    name = re.sub(r"[^\w.+-]+", "_", stem).strip("_")
+    for suffix, options in ((".pdf", {}), (".png", {"dpi": 200})):
+        path = Path(folder) / (name + suffix)
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, format=suffix[1:], **options)
+        yield path
+
+
+def shorten(text: str, length: int) -> str:
+    """Return a text cut to a number of characters, with an ellipsis where it was cut."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def two_digits(value: float) -> str:
+    """Return a number with two digits, and a dash where it does not exist."""
+    return "–" if np.isnan(value) else f"{value:.2f}"

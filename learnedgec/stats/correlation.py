@@ -1,0 +1,221 @@
+"""Correlation between two scores of a few systems, for one pair of vectors or many at once.
+
+Every function takes arrays whose last axis is the system and whose other axes broadcast, so that a
+thousand resamples cost one call. A correlation that does not exist (fewer than two systems, or one
+side constant) is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.arrays import Floats
+from learnedgec.errors import InputError
+
+__all__ = [
+    "Correlation",
+    "correlate",
+    "kendall",
+    "leave_one_out",
+    "one_sided_p_values",
+    "pairwise_accuracy",
+    "partial",
+    "pearson",
+    "soft_pairwise_accuracy",
+    "spearman",
+    "windows",
+]
+
+Correlation = Literal["pearson", "spearman", "kendall", "pairwise-accuracy"]
+
+
+def pearson(x: Floats, y: Floats) -> Floats:
+    """Return Pearson's r over the last axis.
+
+    Example:
+        >>> pearson(np.array([1.0, 2.0, 3.0]), np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+        [1.0, -1.0]
+    """
+    # Equal numbers must deviate by exactly 0, which the mean of 0.1, 0.1, 0.1 does not grant.
+    x, y = x - x[..., :1], y - y[..., :1]
+    x = x - x.mean(axis=-1, keepdims=True)
+    y = y - y.mean(axis=-1, keepdims=True)
+    norm = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
+    return _ratio((x * y).sum(axis=-1), norm)
+
+
+def spearman(x: Floats, y: Floats) -> Floats:
+    """Return Spearman's ρ over the last axis; equal values share their mean rank."""
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(x, axis=-1), rankdata(y, axis=-1))
+
+
+def kendall(x: Floats, y: Floats) -> Floats:
+    """Return Kendall's τ-b over the last axis, which corrects for ties on either side.
+
+    Compares every pair of systems: meant for tens of systems, not for thousands of segments.
+    """
+    of_x, of_y = _pair_signs(x), _pair_signs(y)
+    norm = np.sqrt(np.abs(of_x).sum(axis=-1) * np.abs(of_y).sum(axis=-1))
+    return _ratio((of_x * of_y).sum(axis=-1), norm)
+
+
+def pairwise_accuracy(human: Floats, metric: Floats) -> Floats:
+    """Return the share of system pairs that the metric orders as people do, over the last axis.
+
+    Pairs that people score equally are left out; a tie of the metric alone is wrong.
+
+    Source: Kocmi et al., "To Ship or Not to Ship" (WMT 2021).
+    """
+    of_human, of_metric = _pair_signs(human), _pair_signs(metric)
+    decided = of_human != 0
+    return _ratio(
+        (decided & (of_human == of_metric)).sum(axis=-1, dtype=np.float64),
+        decided.sum(axis=-1, dtype=np.float64),
+    )
+
+
+_CORRELATIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "pearson": pearson,
+    "spearman": spearman,
+    "kendall": kendall,
+    "pairwise-accuracy": pairwise_accuracy,
+}
+
+
+def correlate(kind: Correlation, human: Floats, metric: Floats) -> Floats:
+    """Return the correlation that is named, over the last axis.
+
+    Raises:
+        InputError: there is no such correlation, or the numbers of systems differ.
+    """
+    if kind not in _CORRELATIONS:
+        raise InputError(
+            f"no correlation {kind!r}; choose one of {', '.join(get_args(Correlation))}."
+        )
+    if human.shape[-1] != metric.shape[-1]:
+        raise InputError(
+            f"{human.shape[-1]} human scores and {metric.shape[-1]} metric scores; both must be of "
+            "the same systems."
+        )
+    known = ~(np.isnan(human).any(axis=-1) | np.isnan(metric).any(axis=-1))
+    return np.where(known, _CORRELATIONS[kind](human, metric), np.nan)
+
+
+def partial(kind: Correlation, human: Floats, metric: Floats, control: Floats) -> Floats:
+    """Return the correlation of two scores given a third, such as the edit count, over the last axis.
+
+    (r_hm − r_hc·r_mc) / sqrt((1 − r_hc²)(1 − r_mc²)): what is left of the agreement once both sides
+    are freed of what the control explains. NaN where the control explains a side completely.
+
+    Example:
+        >>> human = np.array([1.0, 2.0, 3.0, 4.0])
+        >>> partial("pearson", human, np.array([1.0, 3.0, 2.0, 4.0]), np.array([0.0, 1.0, 1.0, 0.0]))
+        array(0.8)
+    """
+    of_metric = correlate(kind, human, metric)
+    human_control = correlate(kind, human, control)
+    metric_control = correlate(kind, metric, control)
+    left = (1 - human_control**2) * (1 - metric_control**2)
+    return _ratio(
+        of_metric - human_control * metric_control, np.sqrt(np.where(left > 1e-12, left, 0.0))
+    )
+
+
+def one_sided_p_values(differences: Floats, *, count: int = 1000, seed: int = 0) -> Floats:
+    """Return, per pair of systems, the p-value of "the first is better", by paired permutation.
+
+    Each permutation flips the sign of each sentence's difference with probability 1/2; p is the share
+    of permutations whose sum exceeds the observed one, those that equal it counting half, so that
+    p(a, b) + p(b, a) = 1 and equal systems have .5.
+
+    Args:
+        differences: (N, P), per sentence the first system's score minus the second's, for P pairs.
+        count: how many permutations.
+        seed: of the random generator.
+
+    Returns:
+        float64 (P,).
+    """
+    random = np.random.default_rng(seed)
+    signs = random.integers(0, 2, (count, len(differences))) * 2.0 - 1.0
+    sums = signs @ differences
+    observed = differences.sum(axis=0)
+    slack = 1e-9 * np.abs(differences).sum(axis=0)
+    above = (sums > observed + slack).mean(axis=0)
+    equal = (np.abs(sums - observed) <= slack).mean(axis=0)
+    values: Floats = above + equal / 2
+    return values
+
+
+def soft_pairwise_accuracy(human: Floats, metric: Floats) -> Floats:
+    """Return 1 − the mean over pairs of |p_human − p_metric|, over the last axis.
+
+    Pairwise accuracy that asks for the same confidence, not only for the same sign.
+
+    Source: Thompson et al., "Improving Statistical Significance in Human Evaluation of Automatic
+    Metrics via Soft Pairwise Accuracy" (WMT 2024).
+
+    Args:
+        human: (…, P), one-sided p-values of the pairs from people's judgements.
+        metric: (…, P), from the metric's sentence scores.
+    """
+    agreement: Floats = 1 - np.abs(human - metric).mean(axis=-1)
+    return agreement
+
+
+def windows(
+    kind: Correlation, human: Floats, metric: Floats, width: int, order: npt.NDArray[np.intp]
+) -> Floats:
+    """Return the correlation within each window of neighbouring systems, (…, S − width + 1).
+
+    Source: Kobayashi et al., "Revisiting Meta-evaluation for Grammatical Error Correction" (TACL 2024).
+
+    Args:
+        kind: the correlation.
+        human: (…, S).
+        metric: (…, S).
+        width: systems in a window, 2 to S; 8 there.
+        order: int (S,), the systems from best to worst.
+
+    Raises:
+        InputError: the width does not fit.
+    """
+    if not 2 <= width <= len(order):
+        raise InputError(
+            f"a window of {width} systems among {len(order)}; give a width from 2 to {len(order)}."
+        )
+    slide = np.lib.stride_tricks.sliding_window_view
+    return correlate(
+        kind,
+        slide(human[..., order], width, axis=-1),
+        slide(metric[..., order], width, axis=-1),
+    )
+
+
+def leave_one_out(kind: Correlation, human: Floats, metric: Floats) -> Floats:
+    """Return the correlation without each system in turn, float64 (S,)."""
+    size = len(human)
+    kept = np.array([[other for other in range(size) if other != out] for out in range(size)])
+    return correlate(kind, human[kept], metric[kept])
+
+
+def _pair_signs(scores: Floats) -> Floats:
+    """Return (…, pairs): the sign of the difference of each pair of systems i < j."""
+    first, second = np.triu_indices(scores.shape[-1], 1)
+    signs: Floats = np.sign(scores[..., first] - scores[..., second])
+    return signs
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Return the quotient, NaN where the denominator is 0."""
+    numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), denominator)
+    quotient: Floats = np.divide(
+        numerator, denominator, out=np.full(denominator.shape, np.nan), where=denominator > 0
+    )
+    return quotient

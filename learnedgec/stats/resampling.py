@@ -1,0 +1,38 @@
+"""Resamples of sentences, and intervals from what a score is on each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learnedgec.arrays import Floats, Indices
+
+__all__ = [
+    "interval",
+    "multiplicities",
+    "resample",
+]
+
+
+def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
+    """Return the central `level` of a bootstrap distribution, leaving out NaN.
+
+    Resamples in which a correlation does not exist are left out; with none left, NaN.
+    """
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return float("nan"), float("nan")
+    tail = 50 * (1 - level)
+    low, high = np.percentile(known, [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def resample(size: int, count: int, seed: int = 0) -> Indices:
+    """Return int (count, size): each row draws `size` numbers below `size` with replacement."""
+    return np.random.default_rng(seed).integers(0, size, (count, size), dtype=np.intp)
+
+
+def multiplicities(samples: Indices, size: int) -> Floats:
+    """Return float64 (B, size): how often each resample has drawn each sentence."""
+    offsets = samples + np.arange(len(samples))[:, None] * size
+    counts = np.bincount(offsets.ravel(), minlength=len(samples) * size)
+    return counts.reshape(len(samples), size).astype(np.float64)

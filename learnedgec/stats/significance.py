@@ -1,0 +1,154 @@
+"""Is metric A better than metric B, or did this set of sentences and systems favour it?
+
+Two tests of one correlation against another on the same systems, and the intervals of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from learnedgec.arrays import Floats
+from learnedgec.errors import InputError
+
+__all__ = [
+    "holm",
+    "paired_bootstrap",
+    "perm_both",
+    "standardise",
+    "williams",
+]
+
+# Cells (resamples × systems × sentences) that PERM-BOTH holds at a time.
+_CELLS = 4_000_000
+
+
+def williams(human_first: float, human_second: float, between: float, systems: int) -> float:
+    """Return the one-sided p-value that the first metric correlates better with people than the second.
+
+    Williams' test for two Pearson correlations that share a variable, t with n − 3 degrees of freedom:
+
+        t = (r1 − r2) sqrt((n − 1)(1 + r12)) / sqrt(2 K (n − 1)/(n − 3) + (r1 + r2)²/4 · (1 − r12)³)
+        K = 1 − r1² − r2² − r12² + 2 r1 r2 r12
+
+    Source: Williams, "Regression Analysis" (1959); Graham and Baldwin, "Testing for Significance of
+    Increased Correlation with Human Judgment" (EMNLP 2014).
+
+    Args:
+        human_first: r1, of people's scores with the first metric's.
+        human_second: r2, with the second metric's.
+        between: r12, of the two metrics.
+        systems: n.
+
+    Returns:
+        The p-value; NaN where n < 4 or a correlation does not exist, 0.5 for the same metric twice.
+
+    Example:
+        >>> round(williams(0.95, 0.85, 0.8, 12), 4)
+        0.0664
+    """
+    from scipy.stats import t as student
+
+    if systems < 4 or np.isnan([human_first, human_second, between]).any():
+        return float("nan")
+    n = systems
+    determinant = (
+        1 - human_first**2 - human_second**2 - between**2 + 2 * human_first * human_second * between
+    )
+    mean = (human_first + human_second) / 2
+    spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + mean**2 * (1 - between) ** 3
+    if spread <= 0:
+        return 0.5 if human_first == human_second else float(human_first < human_second)
+    t = (human_first - human_second) * np.sqrt((n - 1) * (1 + between) / spread)
+    return float(student.sf(t, n - 3))
+
+
+def standardise(scores: Floats) -> Floats:
+    """Return scores with mean 0 and deviation 1 over all cells, so that two metrics can be mixed."""
+    deviation = scores.std()
+    centred: Floats = (scores - scores.mean()) / (deviation if deviation > 0 else 1.0)
+    return centred
+
+
+def perm_both(
+    quality: Callable[[Floats], Floats],
+    first: Floats,
+    second: Floats,
+    *,
+    count: int = 1000,
+    seed: int = 0,
+) -> float:
+    """Return the one-sided p-value that the first metric is of better quality than the second.
+
+    PERM-BOTH: each permutation swaps the two metrics' standardised scores in every cell, of system and
+    sentence, with probability 1/2; p is the share of permutations in which the first is ahead by at
+    least as much as observed, with one added to both counts. It holds for qualities of sentence scores
+    and of their means; for a corpus score that is no mean, it tests the mean of its sentence scores.
+
+    Source: Deutsch et al., "A Statistical Analysis of Summarization Evaluation Metrics Using Resampling
+    Methods" (TACL 2021).
+
+    Args:
+        quality: from scores (B, S, N) to the quality of each, (B,): such as the correlation of their
+            means over sentences with people's scores.
+        first: (S, N), a metric's score of each sentence of each system.
+        second: (S, N), of the other metric.
+        count: how many permutations.
+        seed: of the random generator.
+
+    Raises:
+        InputError: the two have different shapes.
+    """
+    if first.shape != second.shape:
+        raise InputError(
+            f"scores of {first.shape} and {second.shape} systems and sentences; both metrics must "
+            "have scored the same outputs."
+        )
+    first, second = standardise(first), standardise(second)
+    pair = quality(np.stack([first, second]))
+    observed = pair[0] - pair[1]
+    if np.isnan(observed):
+        return float("nan")
+    random = np.random.default_rng(seed)
+    ahead = 0
+    step = max(1, _CELLS // first.size)
+    for start in range(0, count, step):
+        swap = random.random((min(step, count - start), *first.shape), dtype=np.float32) < 0.5
+        difference = quality(np.where(swap, second, first)) - quality(np.where(swap, first, second))
+        ahead += int((difference >= observed - 1e-12).sum())
+    return (ahead + 1) / (count + 1)
+
+
+# -- significance between two systems --------------------------------------------------------------
+
+
+def paired_bootstrap(observed: float, differences: Floats) -> float:
+    """Return the two-sided p-value of a difference from its bootstrap distribution.
+
+    The share of resamples whose difference lies at least as far from the mean of all resamples as
+    the observed one lies from 0, with one added to both counts.
+
+    Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (EMNLP 2004), in
+    the centred form of Riezler and Maxwell (2005).
+
+    Args:
+        observed: the difference of the two systems' scores.
+        differences: (B,), the difference on each resample.
+    """
+    extreme = np.abs(differences - differences.mean()) >= abs(observed) - 1e-12
+    return float((extreme.sum() + 1) / (len(differences) + 1))
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return the p-values adjusted for their number by Holm's step-down method, in the same order.
+
+    Example:
+        >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
+        [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty_like(p_values, dtype=np.float64)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted

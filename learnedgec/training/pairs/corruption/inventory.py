@@ -1,0 +1,183 @@
+"""What mistakes look like: learnt from real edits, and made again where a text is right.
+
+An edit that was seen is a rule: words with their tags become other words, between two tags. Rules are used
+as they are (a correction where there is nothing to correct) or turned round (a learner's error in a text that
+is right). Words are inflected wrongly by the forms that parsed text has of their lemma.
+
+Whether a change makes a text worse is judged by n-grams of correct text (`Naturalness`): many a change
+of the same words is as good as what was there ("a" for "the").
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
+
+# The parse itself, which edits alone do not show.
+from learnedgec.formats.m2 import Edit
+from learnedgec.training.pairs.corruption.observations import (
+    Change,
+    Observation,
+    Parsed,
+    function_word,
+)
+
+__all__ = [
+    "Replacement",
+    "Inventory",
+]
+
+# Longer edits are rewritings, which belong to their sentence.
+_LONGEST = 3
+
+# What a rule counts that was seen in half of a context.
+_PARTLY = 0.2
+
+_NONE: Counter[int] = Counter()
+
+# As far as letters tell that a word begins with a vowel.
+_VOWEL = re.compile(r"(?!uni|us[aeu]|eu|one|once)[aeiou]|hour|honest|hono", re.IGNORECASE)
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+Key: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class Inventory:
+    """Rules by the words, with their tags, that they apply to.
+
+    Args:
+        observations: edits that were seen; of several equal ones each counts.
+        origin: what the changes are called that come of it.
+        least: how often an edit must have been seen, unless it changes a word's form alone.
+    """
+
+    def __init__(self, observations: Iterable[Observation], origin: str, least: int = 1) -> None:
+        self.origin = origin
+        counts: Counter[tuple[Key, Parsed]] = Counter()
+        contexts: dict[tuple[Key, Parsed], Counter[tuple[str, str]]] = defaultdict(Counter)
+        for seen in observations:
+            if max(len(seen.original), len(seen.correction)) > _LONGEST:
+                continue
+            rule = (seen.original.words, seen.original.tags), _uncapitalised(seen)
+            counts[rule] += 1
+            contexts[rule][seen.around] += 1
+            if seen.original.lemmas == seen.correction.lemmas:
+                counts[rule] = max(counts[rule], least)
+        self._results: list[Parsed] = []
+        # Numbers of results, with how often they were seen, by ever less of the context.
+        self._between: dict[tuple[Key, str, str], Counter[int]] = defaultdict(Counter)
+        self._after: dict[tuple[Key, str], Counter[int]] = defaultdict(Counter)
+        self._before: dict[tuple[Key, str], Counter[int]] = defaultdict(Counter)
+        self._anywhere: dict[Key, Counter[int]] = defaultdict(Counter)
+        for (key, result), count in counts.items():
+            if count < least:
+                continue
+            number = len(self._results)
+            self._results.append(result)
+            self._anywhere[key][number] += count
+            for (before, after), times in contexts[key, result].items():
+                self._between[key, before, after][number] += times
+                self._after[key, before][number] += times
+                self._before[key, after][number] += times
+        self._longest = max((len(key[0]) for key in self._anywhere), default=0)
+
+    def at(
+        self, sentence: Parsed, start: int, end: int, anywhere: bool = False
+    ) -> Iterator[Replacement]:
+        """Yield what may become of a span in the context in which it was seen, or `anywhere`.
+
+        What is inserted or deleted, is so in the same context in any case, and an insertion must have been
+        seen there more than once.
+        """
+        key = sentence.words[start:end], sentence.tags[start:end]
+        if key not in self._anywhere:
+            return
+        before, after = sentence.around(start, end)
+        exact = self._between.get((key, before, after), _NONE)
+        if start == end:
+            exact = Counter({number: times for number, times in exact.items() if times > 1})
+        weights: dict[int, float] = dict(exact)
+        if start != end:
+            for partly in (self._after.get((key, before)), self._before.get((key, after))):
+                for number, count in (partly or _NONE).items():
+                    weights[number] = weights.get(number, 0.0) + _PARTLY * count
+            if anywhere:
+                weights = dict(self._anywhere[key])
+        for number, weight in weights.items():
+            result = self._results[number]
+            if result or number in exact:
+                yield Replacement(start, end, result, weight, self.origin)
+
+    def candidates(self, sentence: Parsed, free: Sequence[bool]) -> Iterator[Replacement]:
+        """Yield what may be changed in a sentence where each token of it, and each neighbour, is free.
+
+        A first word stays where it is: its neighbour would need its capital.
+        """
+        size = len(sentence)
+        for start in range(size):
+            if start and free[start] and free[start - 1]:
+                yield from self.at(sentence, start, start)
+            for end in range(start + 1, min(start + self._longest, size) + 1):
+                if not free[end - 1]:
+                    break
+                for candidate in self.at(sentence, start, end):
+                    if start or candidate.text:
+                        yield candidate
+
+
+def _uncapitalised(seen: Observation) -> Parsed:
+    """Return the correction without a capital that it has for its place: the beginning."""
+    text = seen.correction
+    if seen.around[0] or not text or text.tags[0].startswith("NNP"):
+        return text
+    first = text.tokens[0]
+    if first == "I" or not first.istitle():
+        return text
+    return replace(text, tokens=(first.lower(), *text.tokens[1:]))
+
+
+class Replacement(NamedTuple):
+    """A change that may be tried at a place; cheap, as most are not.
+
+    Attributes:
+        start: of the span.
+        end: of the span.
+        text: what is put there, before it is made to fit.
+        weight: how usual it is.
+        origin: where it comes from.
+    """
+
+    start: int
+    end: int
+    text: Parsed
+    weight: float
+    origin: str
+
+    def fitted(self, sentence: Parsed) -> Change | None:
+        """Return the change with a capital and an article as the place wants, if it fits there at all.
+
+        It does not if it repeats a neighbour or follows the wrong article.
+        """
+        start, end = self.start, self.end
+        tokens = list(self.text.tokens)
+        following = sentence.tokens[end] if end < len(sentence) else ""
+        before = sentence.tokens[start - 1].lower() if start else ""
+        if tokens and tokens[-1].lower() in ("a", "an") and following:
+            tokens[-1] = "an" if _VOWEL.match(following) else "a"
+        first = tokens[0] if tokens else following
+        if before == first.lower() or (tokens and tokens[-1].lower() == following.lower()):
+            return None
+        if before in ("a", "an") and (before == "an") != bool(_VOWEL.match(first)):
+            return None
+        here = sentence.tokens[start] if start < end else ""
+        if tokens and start == 0 and here[:1].isupper():
+            tokens[0] = first[:1].upper() + first[1:]
+        elif tokens and function_word(self.text.tags[0], self.text.lemmas[0]) and first != "I":
+            tokens[0] = first if here.istitle() else first.lower()
+        text = replace(self.text, tokens=tuple(tokens))
+        return Change(Edit(start, end, " ".join(tokens)), text, self.origin)

@@ -1,0 +1,128 @@
+"""Ranked pairs as a metric orders them: what a large evaluator knows, for a small one to learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from learnedgec.errors import ConfigError, LeakageError
+from learnedgec.execution import cache
+from learnedgec.execution.digests import key_of
+from learnedgec.execution.progress import track
+from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import load_metric
+from learnedgec.models.packages import check_package, find_evaluator, learned_from, was_checked
+from learnedgec.training.pairs.balance import edit_balance
+from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+
+__all__ = ["DistilledPairs"]
+
+# Texts per file that an interrupted run keeps.
+_BLOCK = 2048
+
+
+class DistilledPairs(PairSource):
+    """The pairs of other sources, in the order and with the margin that a metric gives them.
+
+    Knowledge distillation (Hinton, Vinyals and Dean 2015) of any metric that needs no reference: the margin is
+    the teacher's score of the better text minus that of the worse, whatever the source thought
+    of them. Pairs that the teacher scores alike are left out. For `model.heads` with the objective
+    `difference`, which learns margins; objectives that rank learn the order.
+
+    Args:
+        pairs: what makes the pairs.
+        teacher: a metric's name, such as `impara(quality='large')` or an `ensemble`.
+        number: how many of the pairs, the first ones of all sources in turn; all by default.
+    """
+
+    def __init__(self, pairs: list[PairSource], teacher: str, number: int | None = None) -> None:
+        if not pairs:
+            raise ConfigError("data.pairs: DistilledPairs has no pairs; name what makes them.")
+        self.pairs = pairs
+        self.metric: Metric = load_metric(teacher)
+        if self.metric.needs_references:
+            raise ConfigError(
+                f"data.pairs: {teacher} needs references, so it can teach nothing; name a metric without."
+            )
+        self.number = positive(number, "number")
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters, and what the teacher's scores depend on."""
+        return {
+            "pairs": [{"source": type(each).__name__, **each.describe()} for each in self.pairs],
+            "teacher": str(self.metric),
+            **{f"teacher:{key}": value for key, value in self.metric.describe(Runtime()).items()},
+            "number": self.number,
+        }
+
+    def datasets(self) -> list[str]:
+        """Return the datasets of the pairs, and those that the teacher has learned from."""
+        own = (name for source in self.pairs for name in source.datasets())
+        taught = (name for each in self.metric.evaluators() for name in learned_from(each))
+        return list(dict.fromkeys([*own, *taught]))
+
+    def material(self) -> Iterator[str]:
+        """Yield what the sources learn from.
+
+        Raises:
+            LeakageError: the teacher learned from text that nobody has checked.
+        """
+        for name in self.metric.evaluators():
+            if not was_checked(check_package(find_evaluator(name))):
+                raise LeakageError(
+                    f"data.pairs: the teacher {name} learned from text that was not checked against SEEDA, GJG15 and "
+                    "CoNLL-2014; what it teaches cannot be tested on them either, so say "
+                    "data.check_leakage: false."
+                )
+        for source in self.pairs:
+            yield from source.material()
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs; blocks of scores of an interrupted run are read back from the folder."""
+        # Beside this source's own folder, where others that ask for the same pairs find them.
+        found = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
+        found = found[: self.number]
+        scores = self._scores(found, folder, runtime)
+        taught = []
+        for pair in found:
+            margin = scores[pair.source, pair.better] - scores[pair.source, pair.worse]
+            if margin < 0:
+                pair = replace(pair, better=pair.worse, worse=pair.better)
+            if margin:
+                taught.append(replace(pair, margin=abs(margin)))
+        return taught
+
+    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
+        """Return the number of pairs, their mean margin, and `edit_balance`."""
+        return {
+            "pairs": len(pairs),
+            "margin": fmean(pair.margin for pair in pairs) if pairs else 0.0,
+            **edit_balance(pairs),
+        }
+
+    def _scores(
+        self, pairs: Sequence[RankedPair], folder: Path, runtime: Runtime
+    ) -> dict[tuple[str, str], float]:
+        """Return the teacher's score of each distinct (source, text)."""
+        rows = list(
+            dict.fromkeys(
+                (pair.source, text) for pair in pairs for text in (pair.better, pair.worse)
+            )
+        )
+        values: list[float] = []
+        starts = range(0, len(rows), _BLOCK)
+        for start in track(starts, "teacher", show=runtime.progress):
+            sources, texts = zip(*rows[start : start + _BLOCK], strict=True)
+            key = key_of("taught", sources, texts)
+            kept = cache.load(folder, key)
+            if kept is None:
+                quiet = replace(runtime, progress=False)
+                statistics = self.metric.compute(sources, texts, None, quiet)
+                kept = {"scores": self.metric.sentence_scores(statistics)}, []
+                cache.store(folder, key, *kept)
+            values += kept[0]["scores"].tolist()
+        return dict(zip(rows, values, strict=True))

@@ -1,0 +1,256 @@
+"""What tuning maximises: the agreement of a metric with people, on one benchmark or on parts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+
+from learnedgec.arrays import Floats, Indices
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.catalog.leakage import overlapping
+from learnedgec.errors import InputError, LeakageError
+from learnedgec.meta.agreement import agreement
+from learnedgec.meta.human_scores import default_human, human_scores, judged
+from learnedgec.meta.segments import Grouping, Segments, segment_correlations_of_resamples
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.ranking import Aggregation, sentence_scores, system_scores_of_resamples
+from learnedgec.stats.correlation import (
+    Correlation,
+    correlate,
+    one_sided_p_values,
+    soft_pairwise_accuracy,
+)
+from learnedgec.stats.resampling import multiplicities
+from learnedgec.stats.trueskill import TrueSkillModel
+
+__all__ = ["OBJECTIVES", "Goal", "Objective", "Target", "check_tuning_data"]
+
+
+Objective = Literal[
+    "pearson",
+    "spearman",
+    "kendall",
+    "pairwise-accuracy",
+    "soft-pairwise-accuracy",
+    "sentence-accuracy",
+    "sentence-kendall",
+    "segment-pearson",
+    "segment-spearman",
+    "segment-kendall",
+    "grouped-pearson",
+    "grouped-spearman",
+    "grouped-kendall",
+]
+OBJECTIVES: tuple[str, ...] = get_args(Objective)
+
+# Permutations behind each p-value of the soft pairwise accuracy.
+_PERMUTATIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is maximised.
+
+    Attributes:
+        objective: between systems' scores, `pearson`, `spearman`, `kendall`, `pairwise-accuracy` or
+            `soft-pairwise-accuracy`; on people's comparisons of two outputs of a sentence,
+            `sentence-accuracy` or `sentence-kendall`; with ratings of outputs, `segment-…` over all
+            of them or `grouped-…` within each source. `learnedgec.meta` defines them.
+        aggregation: how a metric's sentences become a system's score.
+        human: people's score: `EW`, `TS`, a rated dimension or a published score; the benchmark's
+            default if absent. Not used by the sentence objectives.
+        model: TrueSkill's parameters, for `aggregation="trueskill"`.
+    """
+
+    objective: Objective = "kendall"
+    aggregation: Aggregation = "mean"
+    human: str | None = None
+    model: TrueSkillModel = field(default_factory=TrueSkillModel)
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise InputError(
+                f"no objective {self.objective!r}; choose one of {', '.join(OBJECTIVES)}."
+            )
+
+    @property
+    def of_sentences(self) -> bool:
+        """Whether people's comparisons within a sentence decide."""
+        return self.objective.startswith("sentence-")
+
+    @property
+    def of_segments(self) -> bool:
+        """Whether ratings of single outputs decide."""
+        return self.objective.startswith(("segment-", "grouped-"))
+
+    def human_on(self, benchmark: Benchmark) -> str:
+        """Return the name of people's score on a benchmark."""
+        if self.of_sentences and benchmark.rankings:
+            return "EW"
+        return self.human or default_human(benchmark)[0]
+
+    def judged(self, benchmark: Benchmark) -> Benchmark:
+        """Return the benchmark with only the systems that people judged, and a notice of the others."""
+        return judged(benchmark, self.human_on(benchmark))
+
+
+class Target:
+    """A goal on one benchmark: on all its sentences, or on samples of them.
+
+    People's scores of systems are the published ones for all sentences, and computed from the sample's
+    own judgements for a sample.
+    """
+
+    def __init__(
+        self,
+        goal: Goal,
+        benchmark: Benchmark,
+        samples: Indices | None = None,
+        *,
+        seed: int = 0,
+        cache_dir: str | None = None,
+    ) -> None:
+        """Gather people's judgements.
+
+        Args:
+            goal: what is maximised.
+            benchmark: with S systems, all of them judged (`Goal.judged`), and N sentences.
+            samples: int (B, M), the sentence numbers of each sample, repeats allowed; all sentences
+                once if absent.
+            seed: of TrueSkill's runs and of permutations.
+            cache_dir: folder that keeps TrueSkill's runs of people's judgements.
+
+        Raises:
+            InputError: the benchmark has no judgements of the kind that the goal needs.
+        """
+        self.goal, self.seed = goal, seed
+        size = len(benchmark.sources)
+        self.samples = np.arange(size)[None] if samples is None else samples
+        self.drawn = multiplicities(self.samples, size)
+        if goal.of_sentences:
+            if not benchmark.rankings:
+                raise InputError(
+                    f"{benchmark.name} has no comparisons of outputs, which {goal.objective} needs; "
+                    "choose a segment or system objective, or a benchmark with rankings."
+                )
+            self.comparisons = benchmark.comparisons()
+            return
+        name = goal.human_on(benchmark)
+        human = human_scores(benchmark, name, self.drawn, seed=seed, cache_dir=cache_dir)
+        self.people = human.scores[None] if samples is None else human.many
+        if goal.of_segments:
+            if human.ratings is None:
+                raise InputError(
+                    f"{benchmark.name} has no ratings of outputs, which {goal.objective} needs; choose "
+                    "a sentence or system objective, or a benchmark with ratings."
+                )
+            self.ratings = human.ratings
+        elif len(benchmark.systems) < 3:
+            raise InputError(
+                f"{benchmark.name} has {len(benchmark.systems)} systems; {goal.objective} between "
+                "systems needs three or more. Choose a sentence or segment objective."
+            )
+        if goal.objective == "soft-pairwise-accuracy":
+            self.p_values = [self._people_p_values(benchmark, name, row) for row in self.samples]
+
+    def values(self, metric: Metric, statistics: Sequence[Statistics]) -> Floats:
+        """Return the objective on each sample, float64 (B,).
+
+        NaN where it does not exist: the metric scores everything that is compared alike, or nobody
+        judged it. A constant metric has no sentence accuracy either: it prefers nothing.
+
+        Args:
+            metric: whose statistics they are.
+            statistics: one per system, of all N sentences.
+        """
+        goal, undefined = self.goal, np.full(len(self.samples), np.nan)
+        if goal.of_sentences or goal.of_segments:
+            scores = sentence_scores(metric, statistics)
+            if _constant(scores):
+                return undefined
+            if goal.objective == "sentence-accuracy":
+                return agreement(scores, self.comparisons).accuracies(self.drawn)
+            if goal.objective == "sentence-kendall":
+                return agreement(scores, self.comparisons).kendalls(self.drawn)
+            return self._of_segments(scores)
+        if goal.objective == "soft-pairwise-accuracy":
+            return self._soft(sentence_scores(metric, statistics))
+        systems = system_scores_of_resamples(
+            metric, statistics, self.samples, goal.aggregation, goal.model
+        )
+        kind: Correlation = goal.objective  # type: ignore[assignment]
+        found = correlate(kind, self.people, systems)
+        alike = np.array([_constant(row) for row in systems])
+        return np.where(alike, undefined, found)
+
+    def _of_segments(self, scores: Floats) -> Floats:
+        """Return the correlation with ratings of outputs."""
+        word, _, kind = self.goal.objective.partition("-")
+        grouping: Grouping = "grouped" if word == "grouped" else "pooled"
+        segments: Segments = kind  # type: ignore[assignment]
+        return segment_correlations_of_resamples(
+            segments, scores, self.ratings, self.samples, grouping
+        )
+
+    def _soft(self, scores: Floats) -> Floats:
+        """Return the soft pairwise accuracy of p-values from sentence scores."""
+        first, second = np.triu_indices(len(scores), 1)
+        differences = (scores[first] - scores[second]).T
+        found = np.full(len(self.samples), np.nan)
+        if _constant(scores):
+            return found
+        for number, (sample, people) in enumerate(zip(self.samples, self.p_values, strict=True)):
+            own = one_sided_p_values(
+                differences[np.unique(sample)], count=_PERMUTATIONS, seed=self.seed
+            )
+            found[number] = soft_pairwise_accuracy(people, own)
+        return found
+
+    def _people_p_values(self, benchmark: Benchmark, name: str, sample: Indices) -> Floats:
+        """Return people's p-values on a sample, in which a repeated sentence counts once here."""
+        part = benchmark.select(sentences=np.unique(sample).tolist())
+        drawn = np.ones((_PERMUTATIONS, len(part.sources)))
+        # Expected wins have the p-values of TrueSkill, and come sooner.
+        human = human_scores(part, "EW" if name == "TS" else name, drawn, seed=self.seed)
+        if human.p_values is None:
+            raise InputError(
+                f"{benchmark.name} has nothing but published scores; {self.goal.objective} needs "
+                "judgements of single outputs. Choose pairwise-accuracy."
+            )
+        return human.p_values
+
+
+def check_tuning_data(benchmark: Benchmark, goal: Goal) -> None:
+    """Raise unless a metric may be tuned on the benchmark.
+
+    CoNLL-2014, the text of SEEDA and GJG15, is what metrics are tested on. The one exception is the
+    tenth of GJG15 that Yoshimura et al. (2020) set aside for sentence-level weights, `gjg15:dev10`.
+
+    Raises:
+        LeakageError: the benchmark has CoNLL-2014 text, and is not that tenth with a sentence objective.
+    """
+    found = overlapping(benchmark.sources)
+    if not found:
+        return
+    head, *words = benchmark.name.split(":")
+    if head == "gjg15" and "dev10" in words:
+        if goal.of_sentences:
+            return
+        reason = (
+            f"on gjg15:dev10 only sentence-level weights may be tuned, not {goal.objective}; choose "
+            "sentence-accuracy or sentence-kendall"
+        )
+    else:
+        reason = (
+            f"{benchmark.name} has {len(found)} sentences of CoNLL-2014, on which metrics are tested; "
+            "tune on gmeg:dev, tmu-gfm, jfleg:FOLDER, or gjg15:dev10 with a sentence objective"
+        )
+    raise LeakageError(f"{reason}, or mark the result as tuned on test data (--tuned-on-test).")
+
+
+def _constant(values: Floats) -> bool:
+    """Return whether numbers are equal but for rounding."""
+    return bool(np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())))

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from learnedgec.catalog import leakage, load_ratings
+from learnedgec.catalog.files import dataset_file
+from learnedgec.catalog.leakage import HASH_BYTES, check_leakage, fingerprint, overlapping
+from learnedgec.errors import LeakageError
+from learnedgec.formats.text import read_lines
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forbid one invented sentence instead of the shipped ones."""
+    hashes = frozenset({fingerprint("The cat 's mat is not here .")})
+    monkeypatch.setattr(leakage, "_forbidden", lambda: hashes)
+
+
+@pytest.mark.usefixtures("forbid")
+def test_a_sentence_is_found_however_it_is_tokenised() -> None:
+    texts = [
+        "The cat 's mat is here .",
+        "the Cat's mat is not here",
+        "",
+        "The cat’s mat is not here!",
+    ]
+    assert overlapping(texts) == [1, 3]
+
+
+@pytest.mark.usefixtures("forbid")
+def test_the_error_names_the_first_and_counts() -> None:
+    check_leakage(["The cat 's mat is here ."], "mine.csv")
+    with pytest.raises(LeakageError) as caught:
+        check_leakage(
+            ["Fine .", "The cat's mat is not here.", "The cat 's mat is not here ."], "mine"
+        )
+    message = str(caught.value)
+    assert "mine has 1 sentences of CoNLL-2014 (in 2 of 3 texts)" in message
+    assert "The cat's mat is not here." in message
+
+
+@pytest.mark.parametrize("text", ["", "...", "What is genetic risk ?", "Yes ! No !"])
+def test_short_sentences_are_exempt(text: str) -> None:
+    assert fingerprint(text) is None
+
+
+def test_shipped_hashes_are_sorted_and_distinct() -> None:
+    content = (Path(leakage.__file__).parent / leakage.HASHES).read_bytes()
+    hashes = [content[i : i + HASH_BYTES] for i in range(0, len(content), HASH_BYTES)]
+    assert len(hashes) == 23003
+    assert hashes == sorted(set(hashes))
+
+
+def test_the_sample_may_be_trained_on() -> None:
+    for file in sorted((ROOT / "data" / "sample").rglob("*.txt")):
+        check_leakage(read_lines(file), file.name)
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_shipped_hashes_are_what_the_script_writes() -> None:
+    spec = importlib.util.spec_from_file_location("hashes", ROOT / "scripts/leakage_hashes.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    found = {fingerprint(sentence) for sentence in script.forbidden_sentences()} - {None}
+    assert found == leakage._forbidden()
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_conll_is_refused_and_the_training_sets_are_not() -> None:
+    sources = read_lines(dataset_file("conll14", "data/source"))
+    with pytest.raises(LeakageError, match=f"in {len(overlapping(sources))} of 1312 texts"):
+        check_leakage(sources, "conll14")
+    short = [s for s in sources if fingerprint(s) is None]
+    assert len(overlapping(sources)) == 1312 - len(short)
+    for name in ("tmu-gfm", "gug", "sts"):
+        ratings = load_ratings(name)
+        check_leakage([r.source for r in ratings] + [r.hypothesis for r in ratings], name)
+    for domain in ("bea19", "tem8"):
+        check_leakage(
+            read_lines(dataset_file("robustgec", f"benchmark/{domain}/input.txt")), domain
+        )

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from learnedgec.catalog import DATASETS, files
+from learnedgec.cli.main import main
+
+PutDataset = Callable[[str, dict[str, str]], None]
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "list", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [entry["dataset"] for entry in found] == list(DATASETS)
+    gug = next(entry for entry in found if entry["dataset"] == "gug")
+    assert gug["licence"] == "CC BY-NC-SA 4.0"
+    assert gug["files"][0]["url"].startswith("https://raw.githubusercontent.com/EducationalTesting")
+
+
+def test_list_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "list"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in DATASETS)
+
+
+def test_fetch_and_verify(put_dataset: PutDataset, capsys: pytest.CaptureFixture[str]) -> None:
+    put_dataset("gug", {"a.txt": "A .\n"})
+    assert main(["data", "fetch", "gug"]) == 0
+    assert main(["data", "verify", "gug", "--format", "csv"]) == 0
+    assert capsys.readouterr().out == "dataset,ok,absent,altered\ngug,1,0,0\n"
+    files.dataset_file("gug", "a.txt").write_text("altered")
+    assert main(["data", "verify", "--format", "csv"]) == 2
+    captured = capsys.readouterr()
+    assert "gug,0,0,1\n" in captured.out
+    assert "a.txt is altered." in captured.err
+    assert "gug: altered; delete what is altered and run: learnedgec data fetch gug" in captured.err
+
+
+def test_absent_files_matter_where_the_dataset_is_named(
+    put_dataset: PutDataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_dataset("gug", {"a.txt": "A .\n"})
+    files.dataset_file("gug", "a.txt").unlink()
+    assert main(["data", "verify", "gug"]) == 2
+    assert "gug: incomplete" in capsys.readouterr().err
+    assert main(["data", "verify"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fetch"], "no dataset was named"),
+        (["fetch", "gugg"], "did you mean 'gug'?"),
+        (["verify", "jflg"], "did you mean 'jfleg'?"),
+        (["fetch", "gug", "--mirror", "nowhere"], "the mirror nowhere is not a folder"),
+        ([], "action"),
+        (["list", "--colour"], "--colour"),
+    ],
+)
+def test_bad_calls_are_one_sentence_and_exit_2(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error

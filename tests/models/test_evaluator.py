@@ -1,0 +1,222 @@
+"""Packages: found by name, checked, loaded alone; SOME from a package or from three models."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForSequenceClassification
+
+from learnedgec.errors import ModelError, PackageError, UnknownNameError
+from learnedgec.execution.digests import file_digest
+from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.some import Some
+from learnedgec.models import evaluator as evaluator_module
+from learnedgec.models.evaluator import Evaluator, EvaluatorModel
+from learnedgec.models.loading import load_tokenizer
+from learnedgec.models.packages import check_package, find_evaluator, list_evaluators
+from learnedgec.models.quantization import unpack
+
+SOURCES = ["He go home .", "She have a dog ."]
+HYPOTHESES = ["He goes home .", "She has a dog ."]
+
+
+@pytest.fixture
+def copy(tiny_evaluator: Path, tmp_path: Path) -> Path:
+    """Return a copy of the tiny package that a test may damage."""
+    return Path(shutil.copytree(tiny_evaluator, tmp_path / "copy"))
+
+
+def test_found_by_name_and_by_directory(
+    tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_evaluator(str(tiny_evaluator)) == tiny_evaluator
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tiny_evaluator.parent))
+    assert find_evaluator("tiny") == tiny_evaluator
+    assert list_evaluators()["tiny"] == tiny_evaluator
+    with pytest.raises(
+        UnknownNameError, match="no evaluator is named 'tinny'; did you mean 'tiny'"
+    ):
+        find_evaluator("tinny")
+
+
+def test_from_pretrained_reads_a_package(tiny_evaluator: Path) -> None:
+    model = EvaluatorModel.from_pretrained(tiny_evaluator, dtype=torch.float32).eval()
+    tokenizer = load_tokenizer(str(tiny_evaluator))
+    with torch.inference_mode():
+        batch = tokenizer(HYPOTHESES[0], return_tensors="pt")
+        fluency = model(dict(batch), ["fluency"])["fluency"]
+    predicted = Evaluator.load(str(tiny_evaluator)).predict(SOURCES[:1], HYPOTHESES[:1])
+    assert predicted["fluency"] == pytest.approx(fluency.numpy(), abs=1e-5)
+
+
+def test_weights_are_float16_on_disk(tiny_evaluator: Path) -> None:
+    weights = load_file(tiny_evaluator / "model.safetensors")
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
+
+
+def test_a_package_of_4_bits_scores_what_its_rounded_model_scores(tmp_path: Path) -> None:
+    folder = tiny.save_evaluator(tmp_path / "small", bits=4, width=128)
+    manifest = check_package(folder)
+    assert manifest["bits"] == 4
+    assert "- Weights: 4 bits each in the encoder's matrices" in (folder / "README.md").read_text()
+    evaluator = Evaluator.load(str(folder))
+    torch.manual_seed(0)
+    model = EvaluatorModel(evaluator.model.config)
+    model.load_state_dict(unpack(load_file(folder / "model.safetensors")))
+    expected = Evaluator(model.eval(), evaluator.tokenizer).predict(SOURCES, HYPOTHESES)
+    for head, values in evaluator.predict(SOURCES, HYPOTHESES).items():
+        assert values == pytest.approx(expected[head], abs=1e-6)
+
+
+def test_heads_read_what_they_say(tiny_evaluator: Path) -> None:
+    evaluator = Evaluator.load(str(tiny_evaluator))
+    one = evaluator.predict(SOURCES, HYPOTHESES)
+    other = evaluator.predict(["Quite another source", ""], HYPOTHESES)
+    assert one["fluency"] == pytest.approx(other["fluency"], abs=1e-6)
+    assert np.abs(one["meaning"] - other["meaning"]).min() > 1e-4
+    assert set(evaluator.predict(SOURCES, HYPOTHESES, ["meaning"])) == {"meaning"}
+
+
+def test_altered_truncated_and_missing_files_are_named(copy: Path) -> None:
+    check_package(copy)
+    card = (copy / "README.md").read_text()
+    (copy / "README.md").write_text(card + "!")
+    with pytest.raises(PackageError, match=r"README\.md was altered or truncated"):
+        Evaluator.load(str(copy))
+    (copy / "README.md").write_text(card)
+    size = (copy / "model.safetensors").stat().st_size
+    os.truncate(copy / "model.safetensors", size - 100)
+    with pytest.raises(PackageError, match=r"model\.safetensors was altered or truncated"):
+        Evaluator.load(str(copy))
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(PackageError, match=r"lacks the file model\.safetensors"):
+        Evaluator.load(str(copy))
+    (copy / "manifest.json").write_text("{")
+    with pytest.raises(PackageError, match=r"manifest\.json is damaged"):
+        Evaluator.load(str(copy))
+
+
+def test_weights_that_do_not_fit_are_refused_even_with_a_right_sum(copy: Path) -> None:
+    os.truncate(copy / "model.safetensors", 1000)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["files"]["model.safetensors"] = file_digest(copy / "model.safetensors")
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(PackageError, match="cannot be loaded"):
+        Evaluator.load(str(copy))
+
+
+def test_no_input_is_encoded_twice(tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = Evaluator.load(str(tiny_evaluator))
+    evaluator = Evaluator(evaluator.model, evaluator.tokenizer)
+    encoded: list[object] = []
+
+    def counting(forward: Any, tokenizer: Any, items: Any, *rest: Any, **options: Any) -> Any:
+        encoded.extend(items)
+        return original(forward, tokenizer, items, *rest, **options)
+
+    original = evaluator_module.run
+    monkeypatch.setattr(evaluator_module, "run", counting)
+    first = evaluator.predict(SOURCES, HYPOTHESES, ["fluency"])
+    assert encoded == HYPOTHESES
+    again = evaluator.predict(SOURCES, [*HYPOTHESES[::-1]], ["grammaticality", "fluency"])
+    assert encoded == HYPOTHESES
+    assert again["fluency"][::-1] == pytest.approx(first["fluency"], abs=0)
+    evaluator.predict(SOURCES, HYPOTHESES, ["meaning"])
+    assert encoded == [*HYPOTHESES, *zip(SOURCES, HYPOTHESES, strict=True)]
+    # Another precision is another value; and what is remembered has a limit.
+    evaluator.predict(SOURCES, HYPOTHESES, ["fluency"], runtime=Runtime(dtype="bfloat16"))
+    assert encoded[4:] == HYPOTHESES
+    monkeypatch.setattr(evaluator_module, "_MOST_KEPT", 3)
+    evaluator.predict(["a", "b"], ["c", "d"], ["fluency"])
+    assert encoded[6:] == ["c", "d"]
+    evaluator.predict(SOURCES, HYPOTHESES, ["fluency"])
+    assert encoded[8:] == HYPOTHESES
+    assert evaluator.predict([], [], ["fluency"])["fluency"].shape == (0,)
+
+
+def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
+    sums = {"preference": {"fluency": 2.0, "meaning": -0.5}}
+    folder = tiny.save_evaluator(tmp_path / "summed", sums=sums)
+    evaluator = Evaluator.load(str(folder))
+    assert set(evaluator.outputs) == {"grammaticality", "fluency", "meaning", "preference"}
+    alone = evaluator.predict(SOURCES, HYPOTHESES, ["preference"])
+    assert set(alone) == {"preference"}
+    found = evaluator.predict(SOURCES, HYPOTHESES)
+    expected = 2.0 * found["fluency"] - 0.5 * found["meaning"]
+    assert found["preference"] == pytest.approx(expected, abs=1e-6)
+    assert alone["preference"] == pytest.approx(expected, abs=1e-6)
+    base = evaluator.predict(SOURCES, SOURCES, ["preference"])["preference"]
+    score = Preference(model=str(folder)).score(SOURCES, HYPOTHESES)
+    assert score.sentences == pytest.approx(alone["preference"] - base, abs=1e-6)
+    assert "|sum:2*fluency+-0.5*meaning|" in score.signature
+    # The same weights with another sum are another evaluator.
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"fluency": 2.0', '"fluency": 3.0'))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["config.json"] = file_digest(config)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    other = Evaluator.load(str(folder)).predict(SOURCES, HYPOTHESES, ["preference"])
+    assert other["preference"] == pytest.approx(expected + found["fluency"], abs=1e-6)
+    card = (folder / "README.md").read_text()
+    assert "- `preference` is 2 `fluency` + -0.5 `meaning`" in card
+    assert "\"preference(model='summed')\"" in card
+
+
+def test_some_is_the_weighted_mean_of_scaled_heads(tiny_evaluator: Path) -> None:
+    predicted = Evaluator.load(str(tiny_evaluator)).predict(SOURCES, HYPOTHESES)
+    score = Some(model=str(tiny_evaluator)).score(SOURCES, HYPOTHESES)
+    expected = sum(
+        weight * (predicted[head] - 1) / 3
+        for weight, head in ((0.55, "grammaticality"), (0.43, "fluency"), (0.02, "meaning"))
+    )
+    assert score.sentences == pytest.approx(expected, abs=1e-9)
+    assert score.value == pytest.approx(np.mean(expected), abs=1e-9)
+    assert score.details["fluency"] == pytest.approx(np.mean((predicted["fluency"] - 1) / 3))
+    digest = Evaluator.load(str(tiny_evaluator)).digest
+    assert f"|sha256:{digest}|dtype:float32|" in score.signature
+
+
+def test_some_from_three_classifiers_equals_one_by_one(tmp_path: Path) -> None:
+    names = ("grammaticality", "fluency", "meaning")
+    folders = {n: str(tiny.save_regressor(tmp_path / n, seed)) for seed, n in enumerate(names)}
+    score = Some(**folders).score(SOURCES, HYPOTHESES)
+    for name in names:
+        model = AutoModelForSequenceClassification.from_pretrained(folders[name]).eval()
+        tokenizer = load_tokenizer(folders[name])
+        for row, (source, hypothesis) in enumerate(zip(SOURCES, HYPOTHESES, strict=True)):
+            texts = (source, hypothesis) if name == "meaning" else (hypothesis,)
+            with torch.inference_mode():
+                logit = model(**tokenizer(*texts, return_tensors="pt")).logits.item()
+            assert score.sentence_details[name][row] == pytest.approx((logit - 1) / 3, abs=1e-5)
+
+
+def test_some_mixes_a_package_with_a_classifier(tiny_evaluator: Path, tmp_path: Path) -> None:
+    folder = str(tiny.save_regressor(tmp_path / "m"))
+    mixed = Some(model=str(tiny_evaluator), meaning=folder).score(SOURCES, HYPOTHESES)
+    whole = Some(model=str(tiny_evaluator)).score(SOURCES, HYPOTHESES)
+    assert mixed.sentence_details["fluency"] == pytest.approx(whole.sentence_details["fluency"])
+    assert (
+        np.abs(mixed.sentence_details["meaning"] - whole.sentence_details["meaning"]).min() > 0.01
+    )
+
+
+def test_models_that_cannot_serve_are_refused(tiny_encoder: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    made = tiny.tokenizer()
+    from transformers import BertForSequenceClassification
+
+    model = BertForSequenceClassification(tiny.configuration(len(made), num_labels=2))
+    model.save_pretrained(tmp_path / "two")
+    made.save_pretrained(tmp_path / "two")
+    with pytest.raises(ModelError, match="has 2 labels; a regressor with one was expected"):
+        Some(*[str(tmp_path / "two")] * 4).score(SOURCES, HYPOTHESES)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from learnedgec.errors import MissingDependencyError, ModelError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.batching import TruncationWarning, batches
+from learnedgec.models.inference import mean_pool, run
+from learnedgec.models.loading import load_model, load_tokenizer, locate, torch_device
+
+TEXTS = ["the cat", "the cat sat on the mat and the dog did not", "", "a", "the cat", "who is it ?"]
+
+
+def pooled(model: object, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    return mean_pool(model(**batch).last_hidden_state, batch["attention_mask"])  # type: ignore[operator]
+
+
+def test_rows_equal_one_by_one_whatever_the_batch(tiny_encoder: Path) -> None:
+    runtime = Runtime(device="cpu")
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    model = load_model(str(tiny_encoder), runtime)
+    expected = []
+    for text in TEXTS:
+        with torch.inference_mode():
+            states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state
+        expected.append(states[0].mean(dim=0).numpy())
+    for budget in (1, 30, 4096):
+        rows = run(
+            lambda batch: pooled(model, batch),
+            tokenizer,
+            TEXTS,
+            Runtime(device="cpu", batch_tokens=budget),
+        )
+        assert rows == pytest.approx(np.array(expected), abs=1e-5)
+
+
+def test_pairs_equal_one_by_one(tiny_encoder: Path) -> None:
+    runtime = Runtime(device="cpu")
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    model = load_model(str(tiny_encoder), runtime)
+    pairs = [(a, b) for a in TEXTS for b in TEXTS[:3]]
+    rows = run(lambda batch: pooled(model, batch), tokenizer, pairs, runtime)
+    for pair, row in zip(pairs, rows, strict=True):
+        with torch.inference_mode():
+            # Lists, because a single empty second text counts as none.
+            encoded = tokenizer([pair[0]], [pair[1]], return_tensors="pt")
+            states = model(**encoded).last_hidden_state
+        assert row == pytest.approx(states[0].mean(dim=0).numpy(), abs=1e-5)
+
+
+def test_each_distinct_text_is_encoded_once(tiny_encoder: Path) -> None:
+    seen: list[int] = []
+
+    def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        seen.append(len(batch["input_ids"]))
+        return batch["input_ids"][:, :1]
+
+    run(forward, load_tokenizer(str(tiny_encoder)), TEXTS * 50, Runtime(device="cpu"))
+    assert sum(seen) == len(set(TEXTS))
+
+
+def test_batches_keep_to_the_budget_and_pad_only_to_their_longest(tiny_encoder: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    texts = ["a " * n for n in range(1, 40)]
+    covered = []
+    for positions, batch in batches(tokenizer, texts, Runtime(device="cpu", batch_tokens=100)):
+        covered += positions
+        assert batch["input_ids"].numel() <= 100
+        assert batch["attention_mask"].sum(dim=1).max() == batch["input_ids"].shape[1]
+    assert sorted(covered) == list(range(len(texts)))
+
+
+def test_truncation_is_counted_once(tiny_encoder: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    with pytest.warns(TruncationWarning, match="2 of 3 inputs were longer than 5 tokens") as caught:
+        run(
+            lambda batch: batch["input_ids"].float()[:, :1],
+            tokenizer,
+            ["a", "a b c d e", "a b c d e f", "a b c d e"],
+            Runtime(device="cpu"),
+            max_length=5,
+        )
+    assert len(caught) == 1
+
+
+def test_bfloat16_is_close(tiny_encoder: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    rows = []
+    for dtype in ("float32", "bfloat16"):
+        runtime = Runtime(device="cpu", dtype=dtype)  # type: ignore[arg-type]
+        model = load_model(str(tiny_encoder), runtime)
+        rows.append(run(lambda batch, m=model: pooled(m, batch), tokenizer, TEXTS, runtime))  # type: ignore[misc]
+    assert rows[1] == pytest.approx(rows[0], abs=0.05)
+    assert not np.array_equal(rows[0], rows[1])
+
+
+def test_names_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError, match="not in the local cache and HF_HUB_OFFLINE is set"):
+        load_model("some-org/no-such-model", Runtime())
+    with pytest.raises(ModelError, match="directory /nowhere/at-all does not exist"):
+        locate("/nowhere/at-all")
+    with pytest.raises(MissingDependencyError, match=r"pip install 'learnedgec\[mini\]'"):
+        locate("pkg:no_such_package/model")
+    with pytest.raises(ModelError, match="has no folder 'nothing'"):
+        locate("pkg:learnedgec/nothing")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_model(str(tmp_path), Runtime())
+
+
+def test_no_network_is_one_sentence_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    def unreachable(*arguments: object, **options: object) -> None:
+        raise ConnectionError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
+    with pytest.raises(
+        ModelError, match=r"hub cannot be reached \(ConnectionError\); give a directory"
+    ):
+        load_model("some-org/no-such-model", Runtime())
+
+
+def test_damaged_weights_are_named(tiny_encoder: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_encoder, tmp_path / "cut")
+    weights = tmp_path / "cut" / "model.safetensors"
+    os.truncate(weights, weights.stat().st_size // 2)
+    with pytest.raises(ModelError, match="are damaged"):
+        load_model(str(tmp_path / "cut"), Runtime())
+
+
+def test_pickles_need_permission(tiny_encoder: Path, tmp_path: Path) -> None:
+    model = load_model(str(tiny_encoder), Runtime(device="cpu"))
+    shutil.copytree(tiny_encoder, tmp_path / "pickled")
+    (tmp_path / "pickled" / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "pickled" / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="need --allow-pickle"):
+        load_model(str(tmp_path / "pickled"), Runtime(device="cpu"))
+    assert load_model(str(tmp_path / "pickled"), Runtime(device="cpu", allow_pickle=True))
+
+
+def test_unknown_device_is_named() -> None:
+    with pytest.raises(ModelError, match="'warp' is not available here"):
+        torch_device(Runtime(device="warp"))

@@ -1,0 +1,55 @@
+"""The evaluator that comes along: what it scores, what it says of itself, how large it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from embedded import SAMPLE_FOLDER
+
+from learnedgec import load_metric
+from learnedgec.formats.text import read_lines, read_text
+from learnedgec.models.packages import check_package
+
+CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
+PACKAGE = CHECKPOINTS / "joint-mpnet"
+METRICS = ("some", "impara", "preference")
+# Scores of the sample's systems; a change moves users' scores and belongs into the changelog.
+SCORES = {
+    "some": {"careful": 0.792140, "eager": 0.852214, "strong": 0.862662, "weak": 0.691164},
+    "impara": {"careful": 0.770843, "eager": 0.836348, "strong": 0.922114, "weak": 0.414415},
+    "preference": {"careful": 1.210329, "eager": 1.726345, "strong": 2.126282, "weak": -0.640138},
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_scores_of_the_sample_stay(name: str) -> None:
+    sources = read_lines(SAMPLE_FOLDER / "source.txt")
+    systems = {
+        system: read_lines(SAMPLE_FOLDER / "systems" / f"{system}.txt") for system in SCORES[name]
+    }
+    scores = load_metric(name).score_systems(sources, systems)
+    for system, expected in SCORES[name].items():
+        assert scores[system].value == pytest.approx(expected, abs=1e-4)
+    digest = check_package(PACKAGE)["files"]["model.safetensors"][:12]
+    assert "='joint-mpnet'" in scores["strong"].signature
+    assert f"sha256:{digest}" in scores["strong"].signature
+
+
+def test_manifest_and_card_say_what_it_is() -> None:
+    manifest = check_package(PACKAGE)
+    assert manifest["data"]["check_leakage"]
+    outputs = {*manifest["heads"], *manifest["sums"]}
+    assert outputs >= {"grammaticality", "fluency", "meaning", "quality", "preference"}
+    assert manifest["bits"] == 4
+    datasets = manifest["data"]["datasets"]
+    assert not [name for name in datasets if "conll14" in name or name in ("seeda", "gjg15")]
+    card = read_text(PACKAGE / "README.md")
+    for metric in ("some(model=", "impara(quality=", "preference(model="):
+        assert f"{metric}'joint-mpnet')" in card
+    assert "is above 0.9 (`threshold`)" in card
+
+
+def test_a_clone_stays_small() -> None:
+    released = [*(CHECKPOINTS / "en-ewt-sm").rglob("*"), *PACKAGE.rglob("*")]
+    assert sum(file.stat().st_size for file in released if file.is_file()) < 56e6

@@ -1,0 +1,105 @@
+"""Figures: the files, what they show, and what happens without matplotlib."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from embedded import Sample
+
+from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.errors import MissingDependencyError, OutputError
+from learnedgec.meta.evaluation import Evaluation, Protocol, evaluate
+from learnedgec.metrics.registry import load_metric
+from learnedgec.plotting import meta as meta_figures
+from learnedgec.plotting.meta import plot_evaluation
+from learnedgec.plotting.ranking import plot_ranking, win_matrix
+from learnedgec.plotting.style import check_plotting, style
+from learnedgec.ranking import SystemRanking, rank_systems
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def evaluation() -> Evaluation:
+    metrics = [load_metric("gleu(iterations=1)"), load_metric("green")]
+    return evaluate(load_benchmark("sample"), metrics, Protocol(resamples=20, window=3), human="EW")
+
+
+@pytest.fixture(scope="module")
+def ranking(sample: Sample) -> SystemRanking:
+    metric = load_metric("gleu(iterations=1)")
+    statistics = metric.statistics_of_systems(sample.sources, sample.systems, sample.references)
+    return rank_systems(metric, statistics, resamples=50)
+
+
+def test_an_evaluation_writes_four_figures_twice(evaluation: Evaluation, tmp_path: Path) -> None:
+    files = plot_evaluation(evaluation, tmp_path / "new")
+    stems = ["scatter", "intervals", "windows", "wins"]
+    assert [path.name for path in files] == [
+        f"sample.EW.mean.{stem}.{suffix}" for stem in stems for suffix in ("pdf", "png")
+    ]
+    for path in files:
+        assert path.read_bytes()[:4] in (b"%PDF", b"\x89PNG")
+
+
+def test_a_ranking_writes_two_figures_twice(ranking: SystemRanking, tmp_path: Path) -> None:
+    files = plot_ranking(ranking, tmp_path)
+    assert [path.name for path in files] == [
+        "gleu_iterations_1_.mean.intervals.pdf",
+        "gleu_iterations_1_.mean.intervals.png",
+        "gleu_iterations_1_.mean.wins.pdf",
+        "gleu_iterations_1_.mean.wins.png",
+    ]
+
+
+def test_scatter_names_every_system(evaluation: Evaluation) -> None:
+    with style():
+        figure = meta_figures._scatter(evaluation, evaluation.metrics[:2])
+    for axis in figure.axes:
+        assert sorted(text.get_text() for text in axis.texts) == sorted(evaluation.systems)
+
+
+def test_names_do_not_cover_each_other(evaluation: Evaluation) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    with style():
+        figure = meta_figures._scatter(evaluation, evaluation.metrics[:2])
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for axis in figure.axes:
+        boxes = [text.get_window_extent(renderer).extents for text in axis.texts]
+        for place, box in enumerate(boxes):
+            for other in boxes[place + 1 :]:
+                # A few pixels² may be shared where a name is wider than estimated.
+                assert meta_figures._overlap(tuple(box), tuple(other)) < 30
+
+
+def test_matrix_prints_every_known_share() -> None:
+    shares = np.array([[np.nan, 0.75, np.nan], [0.25, np.nan, 0.5], [np.nan, 0.5, np.nan]])
+    with style():
+        figure = win_matrix(["a", "b", "c"], shares, "won")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["75", "25", "50", "50"]
+
+
+def test_metrics_differ_in_more_than_colour(evaluation: Evaluation) -> None:
+    looks = list(meta_figures._looks(evaluation.metrics[:3]).values())
+    for key in ("color", "marker", "linestyle"):
+        assert len({look[key] for look in looks}) == 3
+
+
+def test_without_matplotlib_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, ranking: SystemRanking, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingDependencyError, match=r"learnedgec\[plot\]"):
+        check_plotting(tmp_path)
+    with pytest.raises(MissingDependencyError, match="matplotlib"):
+        plot_ranking(ranking, tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OutputError):
+        check_plotting(tmp_path / "file")

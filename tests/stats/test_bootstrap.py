@@ -1,0 +1,43 @@
+"""Bootstrap intervals against a plain loop over the resamples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from learnedgec.errors import InputError
+from learnedgec.stats.bootstrap import Bootstrap
+
+
+def test_ratio_mean_and_share_as_a_plain_loop() -> None:
+    bootstrap = Bootstrap(4, resamples=50, level=0.8, seed=2)
+    above, below = np.array([1.0, 0.0, 2.0, 3.0]), np.array([1.0, 2.0, 0.0, 4.0])
+    quotients = [
+        sum(above[n] for n in sample) / sum(below[n] for n in sample)
+        for sample in bootstrap.samples
+        if any(below[n] for n in sample)
+    ]
+    found = bootstrap.ratio(above, below)
+    assert found.value == pytest.approx(6 / 7)
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(quotients, [10, 90])))
+    means = [np.mean(above[sample]) for sample in bootstrap.samples]
+    found = bootstrap.mean(above)
+    assert (found.value, found.low, found.high) == pytest.approx((1.5, *np.percentile(means, [10, 90])))  # fmt: skip
+    assert bootstrap.sums(above) == pytest.approx([4 * mean for mean in means])
+    kept, cases = np.array([True, False, True, True]), np.array([0, 0, 3, 3])
+    shares = bootstrap.share(kept, cases)
+    expected = bootstrap.ratio(np.array([1.0, 0, 0, 2]), np.array([2.0, 0, 0, 2]))
+    assert (shares.value, shares.low, shares.high) == pytest.approx(
+        (3 / 4, expected.low, expected.high)
+    )
+
+
+def test_nothing_to_divide_by_has_no_value() -> None:
+    found = Bootstrap(2, resamples=3).ratio(np.ones(2), np.zeros(2))
+    assert np.isnan([found.value, found.low, found.high]).all()
+
+
+@pytest.mark.parametrize(("resamples", "level"), [(0, 0.95), (10, 1.0), (10, 0.0)])
+def test_what_cannot_be(resamples: int, level: float) -> None:
+    with pytest.raises(InputError, match=f"{resamples} resamples, level {level:g}"):
+        Bootstrap(2, resamples, level)

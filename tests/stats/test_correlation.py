@@ -1,0 +1,155 @@
+"""Correlations: scipy as the oracle, hand-made cases where it has none."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from learnedgec.errors import InputError
+from learnedgec.stats.correlation import (
+    correlate,
+    kendall,
+    leave_one_out,
+    one_sided_p_values,
+    pairwise_accuracy,
+    partial,
+    pearson,
+    soft_pairwise_accuracy,
+    spearman,
+    windows,
+)
+
+
+def scores(rows: int, systems: int, *, ties: bool = False, seed: int = 0) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    if ties:
+        return generator.integers(0, 4, (rows, systems)).astype(float)
+    return generator.normal(size=(rows, systems))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_equal_scipy_for_many_at_once(ties: bool) -> None:
+    x, y = scores(40, 9, ties=ties), scores(40, 9, ties=ties, seed=1)
+    for ours, oracle in (
+        (pearson, stats.pearsonr),
+        (spearman, stats.spearmanr),
+        (kendall, stats.kendalltau),
+    ):
+        expected = [oracle(a, b).statistic for a, b in zip(x, y, strict=True)]
+        assert ours(x, y) == pytest.approx(expected, abs=1e-12)
+        assert ours(x[0], y) == pytest.approx([oracle(x[0], b).statistic for b in y], abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+def test_a_correlation_that_does_not_exist_is_nan(kind: str) -> None:
+    x = np.array([0.1, 0.1, 0.1, 0.1])
+    assert np.isnan(correlate(kind, x, np.array([1.0, 2.0, 3.0, 4.0])))  # type: ignore[arg-type]
+    assert np.isnan(correlate(kind, np.array([1.0]), np.array([2.0])))  # type: ignore[arg-type]
+
+
+def test_missing_scores_give_nan() -> None:
+    human = np.array([[1.0, 2.0, np.nan], [1.0, 2.0, 3.0]])
+    for kind in ("pearson", "spearman", "kendall", "pairwise-accuracy"):
+        found = correlate(kind, human, np.array([1.0, 3.0, 2.0]))  # type: ignore[arg-type]
+        assert np.isnan(found).tolist() == [True, False]
+
+
+def test_pairwise_accuracy_by_hand() -> None:
+    # Pairs people decide: ab, ac, ad, bd, cd (bc is a tie). The metric has ab and cd right, ac tied.
+    human = np.array([1.0, 2.0, 2.0, 3.0])
+    metric = np.array([1.0, 2.0, 1.0, 0.5])
+    decided = [(0, 1), (0, 2), (0, 3), (1, 3), (2, 3)]
+    right = sum((human[a] - human[b]) * (metric[a] - metric[b]) > 0 for a, b in decided)
+    assert right == 1
+    assert pairwise_accuracy(human, metric) == pytest.approx(right / len(decided))
+
+
+def test_unknown_correlation_and_different_systems_are_refused() -> None:
+    with pytest.raises(InputError, match="no correlation 'r'"):
+        correlate("r", np.ones(3), np.ones(3))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="3 human scores and 4 metric scores"):
+        correlate("pearson", np.ones(3), np.ones(4))
+
+
+def test_partial_is_the_correlation_of_residuals() -> None:
+    human, metric, control = scores(3, 30, seed=4)
+    metric, human = metric + control, human + 2 * control
+
+    def residuals(y: np.ndarray) -> np.ndarray:
+        slope, intercept = np.polyfit(control, y, 1)
+        return y - slope * control - intercept
+
+    expected = stats.pearsonr(residuals(human), residuals(metric)).statistic
+    assert partial("pearson", human, metric, control) == pytest.approx(expected)
+    ranks = [stats.rankdata(each) for each in (human, metric, control)]
+    assert partial("spearman", human, metric, control) == pytest.approx(partial("pearson", *ranks))
+
+
+def test_partial_given_itself_does_not_exist() -> None:
+    human, metric = scores(2, 10)
+    assert np.isnan(partial("pearson", human, metric, metric))
+    assert np.isnan(partial("kendall", human, metric, 2 * metric + 1))
+
+
+def exact_one_sided(differences: np.ndarray) -> float:
+    """The p-value over all 2^N sign flips, ties half."""
+    observed = differences.sum()
+    above = 0.0
+    for signs in itertools.product((1, -1), repeat=len(differences)):
+        value = (np.array(signs) * differences).sum()
+        above += 0.5 if abs(value - observed) < 1e-9 else value > observed
+    return above / 2 ** len(differences)
+
+
+def test_one_sided_p_values_approach_the_exact_test() -> None:
+    differences = np.random.default_rng(2).integers(-2, 4, (11, 4)).astype(float)
+    found = one_sided_p_values(differences, count=20000)
+    expected = [exact_one_sided(column) for column in differences.T]
+    assert found == pytest.approx(expected, abs=0.015)
+
+
+def test_one_sided_p_values_of_equals_and_opposites() -> None:
+    differences = np.random.default_rng(3).normal(0.2, 1, (50, 1))
+    stacked = np.hstack([differences, -differences, np.zeros((50, 1))])
+    first, second, nothing = one_sided_p_values(stacked, count=500)
+    assert first + second == pytest.approx(1.0)
+    assert nothing == 0.5
+
+
+def test_soft_pairwise_accuracy_by_hand() -> None:
+    assert soft_pairwise_accuracy(np.array([0.0, 0.5, 1.0]), np.array([0.1, 0.5, 0.4])) == (
+        pytest.approx(1 - (0.1 + 0.0 + 0.6) / 3)
+    )
+
+
+def test_windows_and_leave_one_out_equal_scipy() -> None:
+    human, metric = scores(2, 12, seed=6)
+    order = np.argsort(-human)
+    expected = [
+        stats.spearmanr(human[order][start : start + 8], metric[order][start : start + 8]).statistic
+        for start in range(5)
+    ]
+    assert windows("spearman", human, metric, 8, order) == pytest.approx(expected)
+    without = [
+        stats.pearsonr(np.delete(human, out), np.delete(metric, out)).statistic for out in range(12)
+    ]
+    assert leave_one_out("pearson", human, metric) == pytest.approx(without)
+
+
+def test_windows_of_resamples_keep_the_order_given() -> None:
+    human, metric = scores(3, 6, seed=7), scores(3, 6, seed=8)
+    order = np.array([5, 3, 1, 0, 2, 4])
+    found = windows("pearson", human, metric, 4, order)
+    assert found.shape == (3, 3)
+    assert found[1, 2] == pytest.approx(
+        stats.pearsonr(human[1, order[2:]], metric[1, order[2:]]).statistic
+    )
+
+
+@pytest.mark.parametrize("width", [1, 7])
+def test_a_window_that_does_not_fit_is_refused(width: int) -> None:
+    with pytest.raises(InputError, match="a width from 2 to 6"):
+        windows("pearson", np.arange(6.0), np.arange(6.0), width, np.arange(6))

@@ -1,0 +1,149 @@
+"""TrueSkill: equal to the package, the same over resamples, and to the published procedure."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+import trueskill
+
+from learnedgec.errors import InputError
+from learnedgec.stats.trueskill import (
+    TrueSkillModel,
+    rate_games,
+    rate_judgements,
+    rate_resamples,
+    rate_scores,
+)
+
+MODELS = [
+    TrueSkillModel(),
+    TrueSkillModel(mu=25.0, sigma=25 / 3, beta=25 / 6, tau=25 / 300, draw_probability=0.1),
+    TrueSkillModel(sigma=0.5, beta=75.0, draw_probability=0.25),
+    TrueSkillModel(sigma=2.0, beta=0.1, draw_probability=0.0),
+]
+
+
+def rate_with_package(
+    games: list[tuple[int, int, int]], players: int, model: TrueSkillModel
+) -> tuple[list[float], list[float]]:
+    environment = trueskill.TrueSkill(
+        model.mu, model.sigma, model.beta, model.tau, model.draw_probability
+    )
+    ratings = [environment.create_rating() for _ in range(players)]
+    for a, b, outcome in games:
+        ranks = {1: (0, 1), -1: (1, 0), 0: (0, 0)}[outcome]
+        (ratings[a],), (ratings[b],) = environment.rate([(ratings[a],), (ratings[b],)], ranks=ranks)
+    return [rating.mu for rating in ratings], [rating.sigma for rating in ratings]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_equals_the_package_after_many_games(model: TrueSkillModel) -> None:
+    chance = random.Random(3)
+    outcomes = [1, -1] if model.draw_probability == 0 else [1, 1, 0, -1]
+    games = [(*chance.sample(range(6), 2), chance.choice(outcomes)) for _ in range(300)]
+    expected_mu, expected_sigma = rate_with_package(games, 6, model)
+    mu, sigma = rate_games(games, 6, model)
+    assert mu == pytest.approx(expected_mu, rel=0, abs=1e-9)
+    assert sigma == pytest.approx(expected_sigma, rel=0, abs=1e-9)
+
+
+def test_scores_are_one_pass_over_sentences_and_pairs() -> None:
+    scores = np.random.default_rng(0).integers(0, 3, (5, 40)).astype(float)
+    games = [
+        (a, b, int(np.sign(scores[a, n] - scores[b, n])))
+        for n in range(40)
+        for a, b in itertools.combinations(range(5), 2)
+    ]
+    expected_mu, expected_sigma = rate_with_package(games, 5, TrueSkillModel())
+    mu, sigma = rate_scores(scores)
+    assert mu == pytest.approx(expected_mu, rel=0, abs=1e-9)
+    assert sigma == pytest.approx(expected_sigma, rel=0, abs=1e-9)
+
+
+def test_order_matters() -> None:
+    games = [(0, 1, 1), (0, 1, -1), (1, 2, 0)]
+    forwards, _ = rate_games(games, 3)
+    backwards, _ = rate_games(games[::-1], 3)
+    assert abs(forwards - backwards).max() > 1e-3
+
+
+def test_resamples_equal_one_pass_on_each() -> None:
+    generator = np.random.default_rng(1)
+    scores = generator.integers(0, 3, (4, 30)).astype(float)
+    samples = generator.integers(0, 30, (7, 30))
+    together = rate_resamples(scores, samples)
+    for sample, mu in zip(samples, together, strict=True):
+        assert mu == pytest.approx(rate_scores(scores[:, sample])[0], rel=0, abs=1e-6)
+
+
+def test_surprises_beyond_floating_point_have_a_limit() -> None:
+    # The package raises FloatingPointError here: the upset has probability 0 in double precision.
+    model = TrueSkillModel(sigma=0.01, beta=0.001, draw_probability=0.1)
+    games = [(0, 1, 1)] * 50 + [(1, 0, 1)] * 3 + [(0, 1, 0)] * 3
+    mu, sigma = rate_games(games, 2, TrueSkillModel(mu=0.0, sigma=100.0, beta=0.5))
+    assert np.isfinite(mu).all()
+    assert np.isfinite(sigma).all()
+    mu, _ = rate_games([(0, 1, 1)] * 3 + [(0, 1, -1)], 2, model)
+    assert np.isfinite(mu).all()
+
+
+def test_judgements_order_systems_as_they_won() -> None:
+    wins = np.array([[0.0, 30.0, 40.0], [10.0, 0.0, 30.0], [5.0, 10.0, 0.0]])
+    ties = np.full((3, 3), 4.0) - np.diag([4.0] * 3)
+    runs = rate_judgements(wins, ties, runs=50, seed=1)
+    assert runs.shape == (50, 3)
+    mean = runs.mean(axis=0)
+    assert mean[0] > mean[1] > mean[2]
+    assert runs == pytest.approx(rate_judgements(wins, ties, runs=50, seed=1))
+
+
+def literal_run(wins: np.ndarray, ties: np.ndarray, seed: int) -> list[float]:
+    """One run of the published procedure with the package, game by game."""
+    chance = random.Random(seed)
+    systems = len(wins)
+    outcomes = {
+        (a, b): [1] * int(wins[a, b]) + [-1] * int(wins[b, a]) + [0] * int(ties[a, b])
+        for a, b in itertools.combinations(range(systems), 2)
+    }
+    games = sum(map(len, outcomes.values())) + 1
+    environment = trueskill.TrueSkill(
+        mu=0.0, sigma=0.5, beta=0.5 * games / 40, tau=0.0, draw_probability=0.25
+    )
+    ratings = [environment.create_rating() for _ in range(systems)]
+    for _ in range(games):
+        a = max(range(systems), key=lambda s: (ratings[s].sigma, s))
+        others = [s for s in range(systems) if s != a]
+        weights = [np.exp(-abs(ratings[a].mu - ratings[s].mu)) for s in others]
+        b = chance.choices(others, weights)[0]
+        a, b = sorted((a, b))
+        ranks = {1: (0, 1), -1: (1, 0), 0: (0, 0)}[chance.choice(outcomes[a, b])]
+        (ratings[a],), (ratings[b],) = environment.rate([(ratings[a],), (ratings[b],)], ranks=ranks)
+    return [rating.mu for rating in ratings]
+
+
+def test_judgements_agree_with_the_published_procedure() -> None:
+    wins = np.array([[0.0, 12.0, 18.0], [6.0, 0.0, 10.0], [2.0, 8.0, 0.0]])
+    ties = np.array([[0.0, 4.0, 1.0], [4.0, 0.0, 6.0], [1.0, 6.0, 0.0]])
+    expected = np.array([literal_run(wins, ties, seed) for seed in range(60)])
+    found = rate_judgements(wins, ties, runs=2000)
+    # Both are random: means agree within four standard errors, spreads within a third.
+    error = expected.std(axis=0) / np.sqrt(len(expected))
+    assert (abs(found.mean(axis=0) - expected.mean(axis=0)) < 4 * error).all()
+    assert found.std(axis=0) == pytest.approx(expected.std(axis=0), rel=1 / 3)
+
+
+def test_a_system_without_judgements_is_refused() -> None:
+    wins = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    with pytest.raises(InputError, match="never compared"):
+        rate_judgements(wins, np.zeros((3, 3)), runs=2)
+
+
+def test_systems_that_never_met_are_not_matched() -> None:
+    wins = np.zeros((4, 4))
+    wins[0, 1] = wins[2, 3] = 20.0
+    runs = rate_judgements(wins, np.zeros((4, 4)), runs=20)
+    assert (runs[:, 0] > runs[:, 1]).all()
+    assert (runs[:, 2] > runs[:, 3]).all()

@@ -1,0 +1,168 @@
+"""A metric as the teacher of another: its order and margins, kept blocks, what it learned from, what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from learnedgec import load_metric
+from learnedgec.errors import ConfigError, LeakageError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.sentinels import Length
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.packages import learned_from
+from learnedgec.training.fit import train
+from learnedgec.training.module import EvaluatorModule, HeadOptions
+from learnedgec.training.pairs import PairFile, RankedPair, write_ranked_pairs
+from learnedgec.training.pairs import distilled as taught_module
+from learnedgec.training.pairs.distilled import DistilledPairs
+
+
+def pair_file(path: Path, pairs: list[RankedPair]) -> PairFile:
+    write_ranked_pairs(path, pairs)
+    return PairFile(str(path))
+
+
+PAIRS = [
+    RankedPair("a b", "a b c d", "a b", 7.0, "g", "o", "a b c"),
+    RankedPair("a b", "a", "a b c", 7.0, "g"),
+    RankedPair("a b", "b c", "a b", 7.0, "g"),
+]
+
+
+def test_order_and_margins_are_the_teachers(tmp_path: Path) -> None:
+    source = DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "length")
+    found, _ = source.made(tmp_path, Runtime())
+    values = {
+        text: float(load_metric("length").score(["a b"], [text]).value)
+        for pair in PAIRS
+        for text in (pair.better, pair.worse)
+    }
+    assert values["a"] < values["a b"] < values["a b c"] < values["a b c d"]
+    # The third pair is as long on both sides and teaches nothing.
+    assert [(p.better, p.worse) for p in found] == [("a b c d", "a b"), ("a b c", "a")]
+    for pair in found:
+        assert pair.margin == pytest.approx(values[pair.better] - values[pair.worse])
+    assert (found[0].group, found[0].origin, found[0].correct) == ("g", "o", "a b c")
+    assert source.summary(found)["pairs"] == 2
+    first, _ = DistilledPairs(source.pairs, "length", number=1).made(tmp_path, Runtime())
+    assert len(first) == 1
+    # A source beside it that asks for the same pairs finds them made.
+    assert (source.pairs[0].place(tmp_path) / "pairs.jsonl").is_file()
+
+
+def test_blocks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[int] = []
+    original = Length.compute
+
+    def counting(self: Length, sources: Any, hypotheses: Any, *rest: Any) -> Any:
+        computed.append(len(hypotheses))
+        if len(computed) == 2:
+            raise KeyboardInterrupt
+        return original(self, sources, hypotheses, *rest)
+
+    monkeypatch.setattr(taught_module, "_BLOCK", 2)
+    monkeypatch.setattr(Length, "compute", counting)
+    source = DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "length")
+    with pytest.raises(KeyboardInterrupt):
+        source.made(tmp_path, Runtime())
+    found, _ = source.made(tmp_path, Runtime())
+    # Five distinct texts in blocks of two; the first block was not scored again.
+    assert computed == [2, 2, 2, 1]
+    assert len(found) == 2
+
+
+def test_says_what_the_teacher_depends_on(tmp_path: Path, tiny_evaluator: Path) -> None:
+    pairs = pair_file(tmp_path / "p.jsonl", PAIRS)
+    source = DistilledPairs([pairs], f"some(model='{tiny_evaluator}')")
+    about = source.describe()
+    assert about["teacher"] == str(source.metric)
+    assert about["teacher:sha256"] == Evaluator.load(str(tiny_evaluator)).digest
+    assert about["pairs"] == [{"source": "PairFile", **pairs.describe()}]
+    assert json.loads(json.dumps(about)) == about
+    assert source.datasets() == [pairs.path, *learned_from(str(tiny_evaluator))]
+
+
+def test_an_unchecked_teacher_is_a_leak(tmp_path: Path, tiny_evaluator: Path) -> None:
+    unchecked = Path(shutil.copytree(tiny_evaluator, tmp_path / "unchecked"))
+    manifest = unchecked / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["data"]["check_leakage"] = False
+    manifest.write_text(json.dumps(content))
+    source = DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], f"some(model='{unchecked}')")
+    with pytest.raises(LeakageError, match=r"the teacher .* was not checked"):
+        list(source.material())
+
+
+def test_says_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="DistilledPairs has no pairs"):
+        DistilledPairs([], "length")
+    with pytest.raises(ConfigError, match="gleu needs references"):
+        DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "gleu")
+
+
+def test_the_loss_is_the_error_of_the_difference(tiny_encoder: Path) -> None:
+    module = EvaluatorModule({"quality": HeadOptions(objective="difference")}, str(tiny_encoder))
+    module.model.config.heads["quality"]["scale"] = 2.0
+    values = torch.tensor([5.0, 1.0, 2.0, 3.0])
+    batch = {
+        "ranked": {"quality": torch.tensor([[0, 1], [2, 3]])},
+        "margins": {"quality": torch.tensor([3.0, 1.0])},
+        "consistent": {"quality": torch.zeros((0, 4), dtype=torch.long)},
+    }
+    # ((4 − 3)/2)² and ((−1 − 1)/2)²
+    assert float(module._loss("quality", values, batch)) == pytest.approx((0.25 + 1.0) / 2)
+
+
+CONFIG = """
+name: student
+seed_everything: 2
+model:
+  encoder: {encoder}
+  learning_rate: 5.0e-3
+  dropout: 0.0
+  heads:
+    quality: {{objective: difference}}
+data:
+  pairs:
+    quality:
+      - class_path: learnedgec.training.pairs.DistilledPairs
+        init_args:
+          teacher: length
+          pairs:
+            - class_path: learnedgec.training.pairs.PairFile
+              init_args: {{path: {pairs}}}
+trainer: {{max_epochs: 12, accelerator: cpu}}
+"""
+
+
+def test_a_student_learns_its_teachers_margins(tmp_path: Path, tiny_encoder: Path) -> None:
+    generator = np.random.default_rng(0)
+    words = ["dog", "cat", "house", "school", "the", "big"]
+    pairs = []
+    for number in range(150):
+        first, second = (
+            " ".join(generator.choice(words, size)) for size in generator.integers(2, 9, 2)
+        )
+        if first != second:
+            pairs.append(RankedPair(f"source {number}", first, second))
+    write_ranked_pairs(tmp_path / "pairs.jsonl", pairs)
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIG.format(encoder=tiny_encoder, pairs=tmp_path / "pairs.jsonl"))
+    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    result = train(["--config", str(config), *places], progress=False)
+    assert result is not None
+    evaluator = Evaluator.load(str(result.package))
+    teacher = load_metric("length")
+    texts = [text for pair in pairs for text in (pair.better, pair.worse)]
+    taught = teacher.score(texts, texts).sentences.reshape(-1, 2) @ [1, -1]
+    learned = evaluator.predict(texts, texts)["quality"].reshape(-1, 2) @ [1, -1]
+    # Not only the order: the margins themselves, in the teacher's units.
+    assert np.corrcoef(taught, learned)[0, 1] > 0.95
+    assert np.abs(taught - learned).mean() < 0.5 * np.abs(taught).mean()
