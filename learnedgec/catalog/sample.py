@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import learnedgec
 from learnedgec.errors import DataError
 
 __all__ = ["sample_folder"]
@@ -16,7 +15,7 @@ def sample_folder() -> Path:
     Raises:
         DataError: the installation lacks it.
     """
-    package = Path(learnedgec.__file__).parent
+    package = Path(__file__).parents[1]
     # An installed package carries the sample; a checkout has it beside the package.
     places = (package / "sample", package.parent / "data" / "sample")
     for place in places:

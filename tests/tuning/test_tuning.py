@@ -94,7 +94,9 @@ def test_planted_weights_are_recovered(planted: Benchmark, objective: str) -> No
 
 
 def test_every_trial_is_on_the_simplex(planted: Benchmark) -> None:
-    tuning = tune(Parts(), planted, Goal("sentence-kendall"), SearchPlan(trials=60, validation="none"))
+    tuning = tune(
+        Parts(), planted, Goal("sentence-kendall"), SearchPlan(trials=60, validation="none")
+    )
     assert len(tuning.trials) == 60
     for trial in tuning.trials:
         weights = trial.parameters["weights"]
