@@ -1,1 +1,1 @@
-"""Metrics behind one contract (`base`), found by name (`names`); one module per idea."""
+"""Metrics behind one contract (`base`), found by name (`registry`); one module per idea."""

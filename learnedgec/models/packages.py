@@ -3,7 +3,7 @@
 A package is a directory that `from_pretrained` reads without the network or the base model:
 
     config.json             the encoder's architecture, the heads and their sums
-    model.safetensors       all weights, in 16 or 4 bits (`rounding`)
+    model.safetensors       all weights, in 16 or 4 bits (`quantization`)
     tokenizer.json …        the tokenizer
     training.yaml           the resolved training configuration
     manifest.json           SHA-256 of each file, training data, seed, versions, development results

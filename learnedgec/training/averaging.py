@@ -45,7 +45,7 @@ def average(
         output: folder that the package goes into.
         name: of the package, replaced if it exists.
         data: what they were trained on (`fit.training_data`); the mean is evaluated on its dev and test part.
-        bits: of a weight in the package (`rounding`).
+        bits: of a weight in the package (`quantization`).
         runtime: device of the evaluation.
 
     Raises:

@@ -63,7 +63,7 @@ def write_package(
     Args:
         path: the package's directory, replaced if it exists.
         config: the model's.
-        weights: what to store of the model's (`rounding.round_weights`).
+        weights: what to store of the model's (`quantization.round_weights`).
         tokenizer: its tokenizer.
         configuration: the resolved training configuration, YAML.
         data: what was trained on (`TrainingData.fingerprint`).
