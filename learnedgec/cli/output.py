@@ -21,10 +21,12 @@ FORMATS = ("table", "json", "csv", "tsv", "latex")
 Row = Mapping[str, Any]
 
 
-def add_output_arguments(parser: ArgumentParser) -> None:
-    """Add `--format` and `--out`."""
+def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
+    """Add `--format`, of which the first is the default, and `--out`."""
     group = parser.add_argument_group("output")
-    group.add_argument("--format", choices=FORMATS, default="table", help="how results are printed")
+    group.add_argument(
+        "--format", choices=formats, default=formats[0], help="how results are printed"
+    )
     group.add_argument("--out", type=str, default="-", help="write results to this file; -: stdout")
 
 

@@ -1,0 +1,1 @@
+"""Metrics at work inside other systems: choosing among outputs, rewards, services."""
