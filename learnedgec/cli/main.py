@@ -18,6 +18,7 @@ __all__ = ["COMMANDS", "main", "run"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("learnedgec.cli.score", "score system outputs with any metric"),
     "rank": ("learnedgec.cli.rank", "rank systems, with intervals and significance"),
+    "compare": ("learnedgec.cli.compare", "compare systems with a baseline, for a paper"),
     "meta": ("learnedgec.cli.meta", "compare metrics with people's judgements"),
     "robust": ("learnedgec.cli.robust", "see what holds when only unrelated context changes"),
     "train": ("learnedgec.cli.train", "fine-tune an evaluator from a configuration"),

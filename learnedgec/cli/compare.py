@@ -1,0 +1,130 @@
+"""`learnedgec compare`: is it better than the baseline, by how much, and how does one say so?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from jsonargparse import ArgumentParser, Namespace
+
+from learnedgec.cli.options import (
+    Inputs,
+    add_input_arguments,
+    add_metric_argument,
+    add_resampling_arguments,
+    add_runtime_arguments,
+    make_parser,
+    read_inputs,
+    read_metrics,
+    read_runtime,
+)
+from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.comparison import BaselineComparison, compare_systems
+from learnedgec.errors import InputError
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec compare`."""
+    parser = make_parser("compare", "Compare systems with a baseline by one or more metrics.")
+    parser.add_argument(
+        "--baseline", type=str, help="the baseline's output, one more file beside --hyp"
+    )
+    add_metric_argument(parser)
+    add_input_arguments(parser)
+    add_resampling_arguments(parser)
+    add_runtime_arguments(parser)
+    add_output_arguments(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    metrics = read_metrics(options)
+    runtime = read_runtime(options)
+    inputs, baseline = _read(options)
+    rows: list[BaselineComparison] = []
+    signatures = {}
+    for metric in metrics:
+        statistics = metric.statistics_of_systems(
+            inputs.sources, inputs.systems, inputs.references, runtime=runtime
+        )
+        rows += compare_systems(
+            metric,
+            statistics,
+            baseline,
+            resamples=options.resamples,
+            level=options.confidence,
+            seed=options.seed,
+        )
+        signatures[metric.label] = (
+            f"{metric.signature(inputs.references, runtime=runtime)}|test:paired-bootstrap"
+            f"|resamples:{options.resamples}|seed:{options.seed}"
+        )
+    emit(
+        [_record(row, signatures) for row in rows],
+        format=options.format,
+        payload={"comparisons": [_record(row, signatures) for row in rows]},
+        out=options.out,
+        title=f"Differences from {baseline}, with {options.confidence:.0%} intervals",
+        table_rows=[_cells(row, len(metrics) > 1) for row in rows],
+    )
+    if options.format in ("table", "latex") and not options.quiet:
+        for row in rows:
+            notice(row.sentence)
+        notice(
+            "Wins, ties and losses count sentences; p is two-sided, after Holm's correction for "
+            f"{len(inputs.systems) - 1} system{'s' if len(inputs.systems) > 2 else ''}."
+        )
+        for signature in signatures.values():
+            notice(signature)
+
+
+def _read(options: Namespace) -> tuple[Inputs, str]:
+    """Return the input with the baseline among the systems, and the baseline's name."""
+    if not options.baseline:
+        raise InputError(
+            "no baseline was given; name its output by --baseline, and others by --hyp."
+        )
+    if options.jsonl:
+        options.jsonl = [
+            options.baseline,
+            *(path for path in options.jsonl if path != options.baseline),
+        ]
+    else:
+        others = [path for path in options.hyp or () if path != options.baseline]
+        if not others:
+            raise InputError("no system was given beside the baseline; name one or more by --hyp.")
+        options.hyp = [options.baseline, *others]
+    inputs = read_inputs(options)
+    return inputs, next(iter(inputs.systems))
+
+
+def _record(row: BaselineComparison, signatures: dict[str, str]) -> dict[str, Any]:
+    """Return everything that is known of a comparison, flat, for programs."""
+    record = asdict(row)
+    for name in ("bounds", "difference_bounds"):
+        record[name.replace("bounds", "low")], record[name.replace("bounds", "high")] = record.pop(
+            name
+        )
+    return {
+        **record,
+        "significant": row.significant,
+        "sentence": row.sentence,
+        "signature": signatures[row.metric],
+    }
+
+
+def _cells(row: BaselineComparison, several: bool) -> dict[str, Any]:
+    """Return the columns of the table."""
+    low, high = row.difference_bounds
+    return {
+        **({"metric": row.metric} if several else {}),
+        "system": row.system,
+        "score": row.score,
+        "Δ": f"{row.difference:+.4f}",
+        "interval": f"[{low:+.4f}, {high:+.4f}]",
+        "p": row.p.removeprefix("p ").removeprefix("= "),
+        "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
+    }

@@ -1,0 +1,181 @@
+"""Compare systems with a baseline: the difference, its interval, its significance, and wins and losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.stats.resampling import interval, resample
+from learnedgec.stats.significance import holm, paired_bootstrap
+
+__all__ = ["BaselineComparison", "compare_systems", "format_p_value"]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineComparison:
+    """One system beside the baseline, by one metric.
+
+    Attributes:
+        metric: the metric's label.
+        baseline: name of the baseline.
+        system: name of the system.
+        baseline_score: the baseline's corpus score.
+        score: the system's corpus score.
+        bounds: interval of the system's score, by bootstrap over sentences.
+        difference: `score` − `baseline_score`.
+        difference_bounds: interval of the difference, on the same resamples.
+        p_value: two-sided, of the difference, by paired bootstrap; at least 1/(resamples + 1).
+        adjusted: the same after Holm's correction for the number of systems.
+        wins: sentences on which the system scores above the baseline.
+        ties: sentences on which both score the same.
+        losses: sentences on which the system scores below the baseline.
+        resamples: how many.
+        level: of the intervals.
+    """
+
+    metric: str
+    baseline: str
+    system: str
+    baseline_score: float
+    score: float
+    bounds: tuple[float, float]
+    difference: float
+    difference_bounds: tuple[float, float]
+    p_value: float
+    adjusted: float
+    wins: int
+    ties: int
+    losses: int
+    resamples: int
+    level: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the corrected p-value is below 1 − level."""
+        return self.adjusted < 1 - self.level - 1e-12
+
+    @property
+    def p(self) -> str:
+        """The corrected p-value in words; `≤` where no resample was as extreme, so that more may lower it."""
+        at_floor = self.p_value <= 1 / (self.resamples + 1) + 1e-12
+        return format_p_value(self.adjusted, bound=at_floor)
+
+    @property
+    def sentence(self) -> str:
+        """The comparison in one sentence for a paper."""
+        low, high = self.difference_bounds
+        count = self.wins + self.ties + self.losses
+        evidence = (
+            f"{self.level:.0%} CI [{low:+.4f}, {high:+.4f}], {self.p}, paired bootstrap over {count:,} "
+            f"sentences with {self.resamples:,} resamples"
+        )
+        if not self.difference:
+            return (
+                f"{self.system} and {self.baseline} have the same {self.metric} ({self.score:.4f})."
+            )
+        verb = "improves" if self.difference > 0 else "lowers"
+        if not self.significant:
+            return (
+                f"{self.system} and {self.baseline} cannot be told apart by {self.metric} "
+                f"({self.score:.4f} and {self.baseline_score:.4f}; difference {self.difference:+.4f}, "
+                f"{evidence})."
+            )
+        return (
+            f"{self.system} {verb} {self.metric} over {self.baseline} from {self.baseline_score:.4f} to "
+            f"{self.score:.4f} ({self.difference:+.4f}, {evidence})."
+        )
+
+
+def compare_systems(
+    metric: Metric,
+    statistics: Mapping[str, Statistics],
+    baseline: str,
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> list[BaselineComparison]:
+    """Compare every other system with the baseline, in the order given.
+
+    Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (EMNLP 2004), in
+    the centred form of Riezler and Maxwell (2005); Holm (1979) for several systems.
+
+    Args:
+        metric: whose statistics they are.
+        statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
+        baseline: name of one of the systems.
+        resamples: bootstrap resamples of the sentences; all systems share them.
+        level: of the intervals.
+        seed: of the random generator.
+
+    Raises:
+        UnknownNameError: no system has the baseline's name.
+        InputError: there is no other system, or too few resamples.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> metric = load_metric("length")
+        >>> systems = {"short": ["a", "b c", "d"], "long": ["a b c", "d e f g", "d"]}
+        >>> found, = compare_systems(metric, metric.statistics_of_systems(["a"] * 3, systems), "short")
+        >>> round(found.difference, 3), found.wins, found.ties, found.losses
+        (1.333, 2, 1, 0)
+    """
+    if baseline not in statistics:
+        raise UnknownNameError("system", baseline, statistics)
+    if len(statistics) < 2:
+        raise InputError(f"there is no system beside the baseline {baseline}; give at least one.")
+    if resamples < 1 or not 0 < level < 1:
+        raise InputError(
+            f"resamples is {resamples} and level {level}; give at least one resample and a level "
+            "between 0 and 1."
+        )
+    samples = resample(len(statistics[baseline]), resamples, seed)
+    scores = {name: metric.aggregate(each) for name, each in statistics.items()}
+    many = {name: metric.aggregate_many(each, samples) for name, each in statistics.items()}
+    alone = {name: metric.sentence_scores(each) for name, each in statistics.items()}
+    others = [name for name in statistics if name != baseline]
+    p_values = np.array(
+        [
+            paired_bootstrap(scores[name] - scores[baseline], many[name] - many[baseline])
+            for name in others
+        ]
+    )
+    return [
+        BaselineComparison(
+            metric=metric.label,
+            baseline=baseline,
+            system=name,
+            baseline_score=scores[baseline],
+            score=scores[name],
+            bounds=interval(many[name], level),
+            difference=scores[name] - scores[baseline],
+            difference_bounds=interval(many[name] - many[baseline], level),
+            p_value=float(p_value),
+            adjusted=float(adjusted),
+            wins=int((alone[name] > alone[baseline]).sum()),
+            ties=int((alone[name] == alone[baseline]).sum()),
+            losses=int((alone[name] < alone[baseline]).sum()),
+            resamples=resamples,
+            level=level,
+        )
+        for name, p_value, adjusted in zip(others, p_values, holm(p_values), strict=True)
+    ]
+
+
+def format_p_value(p_value: float, *, bound: bool = False) -> str:
+    """Return a p-value as papers write it; `bound` says that it is at most this.
+
+    Example:
+        >>> format_p_value(0.00099, bound=True), format_p_value(0.0314), format_p_value(1.0)
+        ('p ≤ .001', 'p = .031', 'p = 1')
+    """
+    if p_value >= 0.9995:
+        return "p = 1"
+    if p_value < 0.0001:
+        return "p < .0001"
+    number = f"{p_value:.{3 if p_value >= 0.0005 else 4}f}".lstrip("0")
+    return f"p {'≤' if bound else '='} {number}"

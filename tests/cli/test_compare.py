@@ -1,0 +1,80 @@
+"""`learnedgec compare`: exact output, and one sentence for each bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from learnedgec.cli.main import main
+from learnedgec.formats.text import write_lines
+
+OUTPUTS = {"base": ["a b", "c", "d"], "better": ["a b c", "c d", "d"], "same": ["b a", "d", "c"]}
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    write_lines(tmp_path / "source.txt", ["a", "b", "c"])
+    for name, texts in OUTPUTS.items():
+        write_lines(tmp_path / f"{name}.txt", texts)
+    systems = [str(tmp_path / f"{name}.txt") for name in OUTPUTS]
+    return ["compare", "--src", str(tmp_path / "source.txt"), "--hyp", *systems]
+
+
+def test_table_and_sentences(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--baseline", str(tmp_path / "base.txt"), "--metric", "length"]
+    assert main([*words, *arguments, "--resamples", "99"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        "Differences from base, with 95% intervals",
+        " system    score   Δ         interval             p        win/tie/loss",
+        " ──────────────────────────────────────────────────────────────────────",
+        " better   2.0000   +0.6667   [+0.0000, +1.0000]   ≤ .020   2/1/0",
+        " same     1.3333   +0.0000   [+0.0000, +0.0000]   1        0/3/0",
+    ]
+    lines = err.splitlines()
+    assert lines[0].startswith("better improves length over base from 1.3333 to 2.0000 (+0.6667, ")
+    assert lines[1] == "same and base have the same length (1.3333)."
+    assert "Holm's correction for 2 systems" in lines[2]
+    assert lines[3].endswith("|test:paired-bootstrap|resamples:99|seed:0")
+
+
+def test_json_holds_everything(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--baseline", str(tmp_path / "base.txt"), "--metric", "length", "--format", "json"]
+    assert main([*words, *arguments, "--resamples", "9", "--quiet"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["comparisons"]
+    assert (first["system"], second["system"]) == ("better", "same")
+    assert first["difference"] == pytest.approx(2 / 3)
+    assert (first["wins"], first["ties"], first["losses"]) == (2, 1, 0)
+    assert first["difference_low"] <= first["difference"] <= first["difference_high"]
+    assert first["significant"] is False
+    assert first["signature"].startswith("length")
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--metric", "length"], "no baseline was given"),
+        (["--metric", "gleu", "--baseline", "{base}"], "gleu needs references"),
+        (["--baseline", "{base}"], "no metric was given"),
+        (["--baseline", "{base}.gone.txt", "--metric", "length"], "base.txt.gone.txt"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    extra: list[str],
+    message: str,
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    base = str(tmp_path / "base.txt")
+    code = main([*words, *(word.replace("{base}", base) for word in extra)])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
