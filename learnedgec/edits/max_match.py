@@ -48,6 +48,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from learnedgec.edits.thinning import best_edges
 from learnedgec.formats.m2 import Edit
 
@@ -55,6 +58,8 @@ __all__ = ["MOST_ARCS", "EditLattice", "Overlap", "match_edits", "max_match", "r
 
 EPSILON = 0.001
 MOST_ARCS = 300_000
+# Up to so many cells, the table of an alignment is made in plain Python, and held.
+_HELD_CELLS = 1 << 16
 
 # The vertex (a, b) is the number a * width + b: numbers sort as the pairs do.
 Vertex: TypeAlias = int
@@ -211,30 +216,39 @@ class EditLattice:
         Edges that keep their token are noted.
         """
         edges: dict[Arc, int] = {}
-        width, last = self._width, len(self.source) * self._width + len(self.hypothesis)
+        width = self._width
         for substitution in (1, 2):
-            distance = _levenshtein(self.source, self.hypothesis, substitution)
-            reached, waiting = {last}, [last]
-            while waiting:
-                end = waiting.pop()
-                a, b = divmod(end, width)
-                here = distance[end]
-                before = []
-                if a and b:
-                    kept = self.source[a - 1] == self.hypothesis[b - 1]
-                    if distance[end - width - 1] + (0 if kept else substitution) == here:
-                        before.append(end - width - 1)
-                        if kept:
-                            self._kept.add((end - width - 1, end))
-                if a and distance[end - width] + 1 == here:
-                    before.append(end - width)
-                if b and distance[end - 1] + 1 == here:
-                    before.append(end - 1)
-                for start in before:
-                    edges[start, end] = edges.get((start, end), 0) + 1
-                    if start not in reached:
-                        reached.add(start)
-                        waiting.append(start)
+            rows = _rows_from_last(self.source, self.hypothesis, substitution)
+            row = next(rows)
+            # Where shortest paths cross this row of the table, and the one above it.
+            reached = {len(self.hypothesis)}
+            for a in range(len(self.source), -1, -1):
+                above = next(rows, None)
+                entered: set[int] = set()
+                waiting = list(reached)
+                while waiting:
+                    b = waiting.pop()
+                    here, end = row[b], a * width + b
+                    before = []
+                    if above is not None and b:
+                        kept = self.source[a - 1] == self.hypothesis[b - 1]
+                        if above[b - 1] + (0 if kept else substitution) == here:
+                            before.append(end - width - 1)
+                            entered.add(b - 1)
+                            if kept:
+                                self._kept.add((end - width - 1, end))
+                    if above is not None and above[b] + 1 == here:
+                        before.append(end - width)
+                        entered.add(b)
+                    if b and row[b - 1] + 1 == here:
+                        before.append(end - 1)
+                        if b - 1 not in reached:
+                            reached.add(b - 1)
+                            waiting.append(b - 1)
+                    for start in before:
+                        edges[start, end] = edges.get((start, end), 0) + 1
+                if above is not None:
+                    row, reached = above, entered
         return dict(sorted(edges.items()))
 
     # -- 2. transitive arcs -------------------------------------------------------------------
@@ -513,28 +527,66 @@ class _Arcs:
         return [arc for arc in reversed(path) if self._changes(arc)]
 
 
-def _levenshtein(first: Sequence[str], second: Sequence[str], substitution: int) -> list[int]:
-    """Return the distance of every prefix of the one to every prefix of the other, row after row.
+def _rows_from_last(
+    first: Sequence[str], second: Sequence[str], substitution: int
+) -> Iterator[Sequence[int] | npt.NDArray[np.int32]]:
+    """Yield the distances of every prefix of `first` to every prefix of `second`, the last row first.
 
-    Insertions and deletions cost 1.
+    Insertions and deletions cost 1. Of a large table only every √N-th row is held: the rows between two
+    of them are computed again when it is their turn, so that memory grows with N·√N and not with N².
     """
-    above = list(range(len(second) + 1))
-    distances = above.copy()
-    for number, token in enumerate(first, 1):
-        best = number
-        row = [best]
-        diagonal = above[0]
-        for other, up in zip(second, above[1:], strict=True):
-            best = (up if up < best else best) + 1
-            if token != other:
-                diagonal += substitution
-            if diagonal < best:
-                best = diagonal
-            row.append(best)
-            diagonal = up
-        distances += row
-        above = row
-    return distances
+    if len(first) * len(second) <= _HELD_CELLS:
+        table = [list(range(len(second) + 1))]
+        for token in first:
+            table.append(_next_row(table[-1], token, second, substitution))
+        yield from reversed(table)
+        return
+    numbers = {token: number for number, token in enumerate(dict.fromkeys((*first, *second)))}
+    others = np.array([numbers[token] for token in second], dtype=np.int32)
+
+    tokens = [numbers[token] for token in first]
+    row = np.arange(len(second) + 1, dtype=np.int32)
+    step = math.isqrt(len(first))
+    held = [row]
+    for place in range((len(first) // step) * step):
+        row = _next_row_of_many(row, tokens[place], others, substitution)
+        if (place + 1) % step == 0:
+            held.append(row)
+    for block in range(len(held) - 1, -1, -1):
+        rows = [held[block]]
+        for place in range(block * step, min((block + 1) * step - 1, len(first))):
+            rows.append(_next_row_of_many(rows[-1], tokens[place], others, substitution))
+        yield from reversed(rows)
+
+
+def _next_row(
+    above: Sequence[int], token: str, second: Sequence[str], substitution: int
+) -> list[int]:
+    """Return the row of the table that one more token makes."""
+    best = above[0] + 1
+    row = [best]
+    diagonal = above[0]
+    for other, up in zip(second, above[1:], strict=True):
+        best = (up if up < best else best) + 1
+        if token != other:
+            diagonal += substitution
+        if diagonal < best:
+            best = diagonal
+        row.append(best)
+        diagonal = up
+    return row
+
+
+def _next_row_of_many(
+    above: npt.NDArray[np.int32], token: int, second: npt.NDArray[np.int32], substitution: int
+) -> npt.NDArray[np.int32]:
+    """Return the same in whole arrays, which is slower for a sentence and faster for a book."""
+    row = above + 1
+    np.minimum(row[1:], above[:-1] + np.int32(substitution) * (second != token), out=row[1:])
+    # An insertion costs 1, so that a cell less its column is the least such number up to there.
+    columns = np.arange(len(row), dtype=np.int32)
+    found: npt.NDArray[np.int32] = np.minimum.accumulate(row - columns) + columns
+    return found
 
 
 def _bellman_ford(arcs: Sequence[Arc], weights: Mapping[Arc, float]) -> dict[Vertex, Vertex]:

@@ -226,3 +226,18 @@ def test_two_hundred_unrelated_words() -> None:
     # One edit before, between and after the two.
     assert len(overlap.edits) == 5
     assert apply_edits(" ".join(source), overlap.edits) == " ".join(hypothesis)
+
+
+longer = st.lists(st.sampled_from("abcd"), max_size=30)
+
+
+@given(longer, longer, st.sampled_from([0, 2]))
+@settings(max_examples=150, deadline=None)
+def test_a_large_table_has_the_lattice_of_a_small_one(
+    source: list[str], hypothesis: list[str], unchanged: int
+) -> None:
+    small = EditLattice(source, hypothesis, unchanged)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_HELD_CELLS", -1 if source else 0)
+        large = EditLattice(source, hypothesis, unchanged)
+    assert (large._edges, large._kept) == (small._edges, small._kept)
