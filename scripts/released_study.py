@@ -4,10 +4,10 @@
 
 Each candidate is `configs/released/study/NAME.yaml` on top of `base.yaml` there. None has seen the domain
 gmeg:fce, nor the fifth of TMU-GFM's sources that the split by source keeps from training; on both, pairs of
-outputs for one source that people rated apart are put in order. An evaluator that likes edits as such is right where the better output has more edits and wrong where it
-has fewer, so the figure is the mean of three accuracies: where the better output is farther from the
-source than the worse one, equally far, and nearer. Candidates may continue from one another by name. Finished
-runs are not repeated, interrupted ones go on.
+outputs for one source that people rated apart are put in order. An evaluator that likes edits as such is
+right where the better output has more edits and wrong where it has fewer, so the figure is the mean of three
+accuracies: where the better output is farther from the source than the worse one, equally far, and nearer.
+Candidates may continue from one another by name. Finished runs are not repeated, interrupted ones go on.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ def read_cases(path: PathLike) -> list[Case]:
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "para.txt"
         >>> labels = ["O", "A1", "A2", "A3", "A4", "A5"]
-        >>> _ = path.write_text("".join(f"{label}-S {label} go .\n{label}-T {label} goes .\n" for label in labels))
+        >>> lines = [f"{label}-S {label} go .\n{label}-T {label} goes .\n" for label in labels]
+        >>> _ = path.write_text("".join(lines))
         >>> read_cases(path)[0].variants[0]
         Pair(source='A1 go .', target='A1 goes .')
     """

@@ -220,7 +220,7 @@ def _pairs(parts: Mapping[str, Sequence[Case]]) -> Iterator[Any]:
 def _read_systems(
     paths: Sequence[str], parts: Mapping[str, Sequence[Case]]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return each system's hypotheses for each set, from a file with all of them or a folder with one each."""
+    """Return each system's hypotheses for each set, from one file with all or a folder with one file each."""
     sources = [pair.source for pair in _pairs(parts)]
     systems: dict[str, dict[str, list[str]]] = {}
     for system, path in zip(system_names(paths), paths, strict=True):

@@ -1,6 +1,7 @@
 """ERRANT's edits: two sentences, parsed by a spaCy pipeline, aligned, and cut into typed edits.
 
-An annotator is a spaCy pipeline for English with tags, parts of speech, lemmas and dependencies. It is named by
+An annotator is a spaCy pipeline for English with tags, parts of speech, lemmas and dependencies.
+It is named by
 
     en-ewt-sm         the one that comes with learnedgec, in `checkpoints/`
     en_core_web_sm    any installed spaCy package

@@ -39,8 +39,8 @@ class Asano(Metric):
       and lowest token log-probability and F, and the sentence's words and word pairs (tf-idf). It is
       trained at first use, in seconds, on `ratings`. The paper's, from Heilman et al. (2014), has
       parser features besides.
-    - F: `(log P(h) − log P₁(h)) / |h|` over the tokens of the language model, where P₁ is the unigram model of
-      the texts in `ratings` with one added to every count. The paper's language model is an RNN.
+    - F: `(log P(h) − log P₁(h)) / |h|` over the tokens of the language model, where P₁ is the unigram model
+      of the texts in `ratings` with one added to every count. The paper's language model is an RNN.
     - M: METEOR of the hypothesis against the source, by exact and stemmed matches alone
       (`learnedgec.metrics.meteor`); the paper's has synonyms and paraphrases.
 

@@ -40,7 +40,7 @@ class Errant(EditOverlap):
         span-correction    the same span and correction
         type-correction    the same span, correction and error type
         span-detection     the same span
-        token-detection    counted by token: each one in an edit, or after an insertion, that the reference edits
+        token-detection    by token: each one in an edit, or after an insertion, that the reference edits
 
     The reference is the one with the largest F so far, rounded to four decimals, then the largest tp,
     then the smallest e−tp, then the smallest g−tp, then the first. Edits of type `UNK`, found but

@@ -114,7 +114,10 @@ class Gleu(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `hypothesis` int (N, 1+n): length and denominators, `reference` int (N, R, 1+n): length and numerators."""
+        """Return two arrays of int: `hypothesis` (N, 1+n) and `reference` (N, R, 1+n).
+
+        Each row has a length, then the denominators (hypothesis) or numerators (reference) of the precisions.
+        """
         assert references is not None
         own = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
         against = np.zeros((len(hypotheses), references.most, 1 + self.n), dtype=np.int64)

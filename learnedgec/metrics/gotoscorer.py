@@ -258,10 +258,9 @@ class GotoScorer(EditOverlap):
         counted = self.unweighted.statistics_of_systems(
             sources, systems, references, runtime=runtime
         )
-        if self.weights is None:
-            difficulties = Difficulties.learn(sources, counted)
-        else:
-            difficulties = _load(self.weights)
+        difficulties = (
+            Difficulties.learn(sources, counted) if self.weights is None else _load(self.weights)
+        )
         return {
             name: self._weigh(sources, statistics, references, difficulties)
             for name, statistics in counted.items()

@@ -32,9 +32,9 @@ class Impara(Metric):
     """IMPARA: the estimated quality of the hypothesis, if it is similar enough to the source, else 0.
 
     `activation(quality(hypothesis))` where cos(v(source), v(hypothesis)) > θ, else 0; v is the mean over all
-    tokens of a pretrained encoder's last states, or of the evaluator's own input embeddings. The quality estimator has learned from pairs of partly
-    corrected sentences which side has more of the impact (`learnedgec.training.pairs.impact`). The system score
-    is the mean over sentences.
+    tokens of a pretrained encoder's last states, or of the evaluator's own input embeddings. The quality
+    estimator has learned from pairs of partly corrected sentences which side has more of the impact
+    (`learnedgec.training.pairs.impact`). The system score is the mean over sentences.
 
     Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
     2022). The scores in SEEDA's tables are those of the bare output, `activation='none'`. With it a

@@ -26,10 +26,11 @@ __all__ = [
 class Likelihood(Metric):
     """How probable a causal language model finds the hypothesis: the mean of log P(h)/n over sentences.
 
-    log P(h) is the natural logarithm of the probability of all tokens after a beginning-of-sentence token, and
-    n the number of characters, tokens or words, or 1. A perplexity per token is exp(−score) with
-    `per='token'`, but shorter sentences are less surprising as a whole and those of rarer words per token; per
-    character both count for less (bits per character, but for sign and base). The source is not read.
+    log P(h) is the natural logarithm of the probability of all tokens after a beginning-of-sentence token,
+    and n the number of characters, tokens or words, or 1. A perplexity per token is exp(−score) with
+    `per='token'`, but shorter sentences are less surprising as a whole and those of rarer words per
+    token; per character both count for less (bits per character, but for sign and base). The source is
+    not read.
 
     Corpora of this field put blanks around punctuation, which no text of the model's did: `written` removes
     them first (`as_written`). Longer texts than the model's context are read in overlapping windows. An

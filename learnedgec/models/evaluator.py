@@ -29,7 +29,7 @@ from learnedgec.models.quantization import unpack
 __all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "Head"]
 
 Pooling = Literal["mean", "cls", "pooler"]
-# Inputs of one kind whose values an evaluator remembers, unless more are asked for at once: several benchmarks.
+# Inputs of one kind whose values an evaluator keeps, unless more are asked for at once: several benchmarks.
 _MOST_KEPT = 100_000
 
 

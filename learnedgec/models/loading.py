@@ -45,8 +45,10 @@ def torch_device(runtime: Runtime) -> torch.device:
     if name == "auto":
         if torch.cuda.is_available():
             name = "cuda"
+        elif torch.backends.mps.is_available():
+            name = "mps"
         else:
-            name = "mps" if torch.backends.mps.is_available() else "cpu"
+            name = "cpu"
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
@@ -221,8 +223,8 @@ def _from_pretrained(
     absent = sorted(loading["missing_keys"])
     if missing := [key for key in absent if not (bare and "pooler" in key)]:
         raise ModelError(
-            f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} needs: "
-            "it is another kind of model; name one that was trained for this."
+            f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
+            "needs: it is another kind of model; name one that was trained for this."
         )
     return model
 

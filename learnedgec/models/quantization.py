@@ -1,11 +1,11 @@
 """How a package stores weights: in 16 bits each, or the encoder's matrices in 4 bits with a scale per group.
 
-Scores of a package come from the weights that it stores, so what is trained is rounded first and evaluated then:
+Scores of a package come from the weights that it stores, so what is trained is rounded first, then evaluated:
 `round_weights` does both at once. 4 bits keep the order of systems and nearly that of sentences, not the
 third digit of a score; an evaluator takes a quarter of the room that it takes with 16.
 
-The sixteen numbers are those of NormalFloat (Dettmers et al., "QLoRA", NeurIPS 2023, appendix E): quantiles of
-a normal distribution, like the weights of a trained layer, scaled to −1 … 1, with 0 among them. Each
+The sixteen numbers are those of NormalFloat (Dettmers et al., "QLoRA", NeurIPS 2023, appendix E): quantiles
+of a normal distribution, like the weights of a trained layer, scaled to −1 … 1, with 0 among them. Each
 group of 128 neighbours in a row has a float16 scale. Deviation: the paper's scale is the group's largest
 magnitude; here it is what leaves the least squared error of nine shares of that, 1 to 0.6.
 """
@@ -44,9 +44,9 @@ def pack(weights: Mapping[str, torch.Tensor], bits: Bits) -> dict[str, torch.Ten
 
     Args:
         weights: a model's state.
-        bits: with 16 each tensor of real numbers becomes float16. With 4 each matrix (R, C) whose rows are whole groups becomes
-            `NAME.codes`, uint8 (R, C / 2), and `NAME.scales`, float16 (R, C / 128); others become
-            float16. All are on the CPU.
+        bits: with 16 each tensor of real numbers becomes float16. With 4 each matrix (R, C) whose rows
+            are whole groups becomes `NAME.codes`, uint8 (R, C / 2), and `NAME.scales`, float16
+            (R, C / 128); others become float16. All are on the CPU.
 
     Example:
         >>> stored = pack({"dense": torch.ones(2, 256), "bias": torch.ones(2)}, 4)
@@ -83,7 +83,8 @@ def check_bits(model: torch.nn.Module, bits: Bits) -> None:
     """Raise `ConfigError` if 4 bits are asked for, and no matrix of the model has rows of whole groups."""
     if bits == 4 and not any(_has_groups(tensor) for tensor in model.state_dict().values()):
         raise ConfigError(
-            f"bits: no matrix of this encoder has rows of whole groups of {GROUP} weights, which 4 bits need; use 16."
+            f"bits: no matrix of this encoder has rows of whole groups of {GROUP} weights, "
+            "which 4 bits need; use 16."
         )
 
 

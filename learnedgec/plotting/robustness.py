@@ -56,7 +56,7 @@ def plot_systems(results: Sequence[SystemRobustness], folder: str | Path) -> lis
 
 
 def plot_preferences(results: Sequence[PreferenceRobustness], folder: str | Path) -> list[Path]:
-    """Write, for each set of cases, every metric's P-CRS and accuracy by kind of variant; see `plot_systems`."""
+    """Write, for each set of cases, each metric's P-CRS and accuracy by kind of variant (`plot_systems`)."""
     files: list[Path] = []
     with style():
         for cases in dict.fromkeys(result.cases for result in results):

@@ -46,8 +46,8 @@ class Change:
 def describe_changes(case: Case) -> tuple[Change, ...]:
     """Return how the source of each variant differs from the original's.
 
-    Changes and errors are the shortest differences of tokens, as `reference_edits` finds them: changes between
-    the two sources, errors between source and target of the original.
+    Changes and errors are the shortest differences of tokens, as `reference_edits` finds them: changes
+    between the two sources, errors between source and target of the original.
 
     Example:
         >>> from learnedgec.catalog import Pair

@@ -128,8 +128,8 @@ def perturb(
         >>> sources = ["She go to a small school in the old town ."]
         >>> case, = perturb(sources, ["She goes to a small school in the old town ."], variants=1,
         ...                 actions=["delete"])
-        >>> case.variants[0].source in ("She go to a school in the old town .", "She go to a small school in the town .")
-        True
+        >>> case.variants[0].source
+        'She go to a small school in the town .'
     """
     check_lengths(("sources", sources), ("targets", targets))
     if variants < 1 or not actions or not set(actions) <= set(ACTIONS):
@@ -235,7 +235,7 @@ def _plan(
 
 
 def _context(edits: Iterable[Edit], size: int) -> list[tuple[int, int]]:
-    """Return the source tokens that neither an edit nor its neighbours touch, and where each is in the target."""
+    """Return the source tokens that are in no edit and beside none, each with its place in the target."""
     shift, start = 0, 0
     free: list[tuple[int, int]] = []
     for edit in [*edits, Edit(size + 1, size + 1, "")]:
@@ -270,7 +270,7 @@ def _loose(word: str) -> bool:
 
 
 def _modifies(word: str, tag: str, following: str) -> bool:
-    """Return whether a word is an adjective before a noun, or a loose adverb before an adjective or a verb."""
+    """Return whether a word is an adjective before a noun, or a loose adverb before an adjective or verb."""
     if tag == "JJ":
         return following in _NOUNS and _free(word, tag)
     return tag == "RB" and _free(word, tag) and following in _VERBS | {"JJ"}
@@ -390,7 +390,7 @@ def _case(
     fill: Callable[[_Site], _Words],
     random: np.random.Generator,
 ) -> Case:
-    """Carry out a plan: go through its places, and again with other words, until there are enough variants."""
+    """Carry out a plan: visit its places, and again with other words, until there are enough variants."""
     original = Pair(source, target)
     found = {Pair(" ".join(source.split()), " ".join(target.split())): None}
     for site in [*plan] * _ROUNDS:

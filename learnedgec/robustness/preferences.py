@@ -1,9 +1,9 @@
 """How robust is a metric: does it keep preferring the correction when only unrelated context changes?
 
 Each sentence of a case has a margin, score(target) − score(source), and a preference, its sign. The
-preference is consistent if a variant's is that of the original; CRS is the share of cases all of whose variants
-are, P-CRS the mean over cases of the share of their variants that are. A metric that is always wrong is
-consistent too, so accuracy stands beside them.
+preference is consistent if a variant's is that of the original; CRS is the share of cases all of whose
+variants are, P-CRS the mean over cases of the share of their variants that are. A metric that is always
+wrong is consistent too, so accuracy stands beside them.
 
 A metric with references has the target as its only one, which makes the target best by construction; what
 can be read off such a metric is how much its margin moves.

@@ -1,1 +1,1 @@
-"""Fine-tune evaluators: examples (`data`), the model and its losses (`module`), a run (`fit`), its package."""
+"""Fine-tune evaluators: examples (`data`), model and losses (`module`), a run (`fit`), its package."""

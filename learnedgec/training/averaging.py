@@ -36,9 +36,10 @@ def average(
 ) -> Result:
     """Package the mean of the weights of evaluators.
 
-    Runs that start from the same pretrained encoder (or evaluator) and differ in the seed, so in the order of the
-    data, in dropout and in how new heads begin, end in one valley of the loss, where the mean is often better than
-    each (Wortsman et al., "Model soups", ICML 2022). Runs that differ in more have nothing to average.
+    Runs that start from the same pretrained encoder (or evaluator) and differ in the seed, so in the order
+    of the data, in dropout and in how new heads begin, end in one valley of the loss, where the mean is
+    often better than each (Wortsman et al., "Model soups", ICML 2022). Runs that differ in more have
+    nothing to average.
 
     Args:
         names: of at least two evaluators, or their directories.
@@ -86,8 +87,8 @@ def average(
         ):
             if found != expected:
                 raise ConfigError(
-                    f"{each} and {names[0]} cannot be averaged: they differ in their {what}; average runs of one "
-                    "configuration that differ in their seed."
+                    f"{each} and {names[0]} cannot be averaged: they differ in their {what}; "
+                    "average runs of one configuration that differ in their seed."
                 )
     model = EvaluatorModel(copy.deepcopy(first.config))
     states = [member.model.state_dict() for member in members]

@@ -186,8 +186,9 @@ def _fit(parsed: LightningCLI) -> Result | None:
     check_bits(module.model, config.bits)  # before hours of training rather than after them
     if data.check_leakage and module.continued and not was_checked(module.continued):
         raise LeakageError(
-            f"model.encoder: {config.model.encoder} learned from text that was not checked against SEEDA, GJG15 and "
-            "CoNLL-2014; what continues from it cannot be tested on them either, so say data.check_leakage: false."
+            f"model.encoder: {config.model.encoder} learned from text that was not checked against "
+            "SEEDA, GJG15 and CoNLL-2014; what continues from it cannot be tested on them either, so say "
+            "data.check_leakage: false."
         )
     configuration = parsed.parser.dump(config, skip_none=False)
     last = folder / "last.ckpt"

@@ -64,17 +64,18 @@ class EvaluatorModule(lightning.LightningModule):
       the worse text of a ranked pair (Maeda et al. 2022, equation 2, with margin 0);
     - `logistic`: the mean of log(1 + exp(low − high + margin)), which is cross entropy: the
       likelihood of the Bradley-Terry model;
-    - `difference`: the mean of ((high − low − m)/s)², where m is the pair's own margin and s the root mean square
-      of all margins that the head is trained on; so it speaks in their units;
-    - `detection`: the mean binary cross entropy of each token being part of a wrong word, in the texts of ranked
-      pairs that say what is correct. The head's value is the log-probability that no token is wrong,
+    - `difference`: the mean of ((high − low − m)/s)², where m is the pair's own margin and s the root mean
+      square of all margins that the head is trained on; so it speaks in their units;
+    - `detection`: the mean binary cross entropy of each token being part of a wrong word, in the texts of
+      ranked pairs that say what is correct. The head's value is the log-probability that no token is wrong,
       so that it ranks as well.
 
     The total is the weighted sum over heads. Heads that read the same input share one pass through the
     encoder. Where `data.cases` gives a head cases, `consistency` times this is added: the mean of
     ½·(KL(p ‖ q) + KL(q ‖ p)), where p = σ(value(correction) − value(source)) is the preference in the
-    original context and q that in a perturbed one; a regression head's values are standardised first. It is the
-    regularisation of Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3), there per token, here per pair.
+    original context and q that in a perturbed one; a regression head's values are standardised first. It is
+    the regularisation of Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3), there per token, here per
+    pair.
     Alone it is met best by having no preference; so a head that learns the order of pairs (`sigmoid`,
     `logistic`) also learns from both contexts that the correction is better, whatever `consistency` is.
 
@@ -215,12 +216,13 @@ class EvaluatorModule(lightning.LightningModule):
                 )
             if self.head_options[name].detects and not data.tells_wrong_words(name):
                 raise ConfigError(
-                    f"model.heads.{name}: no pair of data.pairs.{name} says what is correct, so there is no wrong "
-                    "word to detect; name pairs made of corrections, or give files of pairs `correct`."
+                    f"model.heads.{name}: no pair of data.pairs.{name} says what is correct, so there is no "
+                    "wrong word to detect; name pairs made of corrections, or give files of pairs `correct`."
                 )
             if self.head_options[name].detects and data.cases.get(name):
                 raise ConfigError(
-                    f"data.cases.{name}: a head that detects wrong words has no preference; name another head."
+                    f"data.cases.{name}: a head that detects wrong words has no preference; "
+                    "name another head."
                 )
 
     def _outputs(

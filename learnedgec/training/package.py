@@ -157,7 +157,8 @@ def _card(manifest: Mapping[str, Any]) -> str:
         for name in names
     ]
     inputs = "\n".join(
-        f"- `{name}` reads the {'hypothesis alone' if head['input'] == 'hypothesis' else 'source and the hypothesis'}"
+        f"- `{name}` reads the "
+        + ("hypothesis alone" if head["input"] == "hypothesis" else "source and the hypothesis")
         for name, head in heads.items()
     )
     for name, parts in manifest["sums"].items():
@@ -247,10 +248,10 @@ def _gate(manifest: Mapping[str, Any]) -> str:
     if "quality" not in manifest["heads"]:
         return ""
     return (
-        "\n`impara` gives 0 to a hypothesis unless the cosine of its mean input embedding and the source's, both from "
-        "this\npackage, is above 0.9 (`threshold`); this needs no other model and no further pass. "
-        "`similarity=ENCODER` measures\nit with a pretrained encoder, as in the paper; `threshold=-1` lets everything "
-        "pass.\n"
+        "\n`impara` gives 0 to a hypothesis unless the cosine of its mean input embedding and the source's, "
+        "both from this\npackage, is above 0.9 (`threshold`); this needs no other model and no further "
+        "pass. `similarity=ENCODER` measures\nit with a pretrained encoder, as in the paper; "
+        "`threshold=-1` lets everything pass.\n"
     )
 
 

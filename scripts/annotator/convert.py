@@ -1,8 +1,8 @@
 """Convert UD English EWT to spaCy's binary format, with the dependency labels ERRANT looks for.
 
 Reading is spaCy's own CoNLL-U converter, one document a sentence; XPOS becomes `tag_`, UPOS `pos_`.
-ERRANT's rules were written for the labels of the CLEAR style (`auxpass`, `acomp`, `prt`, ...), so UD relations
-are renamed where the counterpart is well defined, and copulas become heads, as that style has them.
+ERRANT's rules were written for the labels of the CLEAR style (`auxpass`, `acomp`, `prt`, ...), so UD
+relations are renamed where the counterpart is well defined, and copulas become heads, as that style has them.
 Prepositions stay below their nouns: only their labels change.
 """
 

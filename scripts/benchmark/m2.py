@@ -1,6 +1,7 @@
 """Time M2 against the literal algorithm and, where it is given, the official scorer.
 
-    python scripts/benchmark/m2.py [--gold G.m2 --hyp H.txt] [--official "python2 m2scorer/scripts/m2scorer.py"]
+    python scripts/benchmark/m2.py [--gold G.m2 --hyp H.txt]
+        [--official "python2 m2scorer/scripts/m2scorer.py"]
 
 Without files, the sample data is used. Three tables: sentences per CPU second by length of the source,
 ours against the literal oracle of the tests (on the shortest sentences of each length; edits must be

@@ -5,8 +5,8 @@
 The literal procedure is the published one: for each system, sentence, annotator and edit, the similarity
 of the edited source to the reference and of the source to the reference, each pair encoded by itself, in a
 batch of two. It would take hours, so it runs on a random sample of the (system, sentence, annotator)
-triples; its time for all is the sample's time per edit times the number of edits. Its weights must equal ours.
-MaxMatch finds the same edits for both sides and is timed apart.
+triples; its time for all is the sample's time per edit times the number of edits. Its weights must equal
+ours. MaxMatch finds the same edits for both sides and is timed apart.
 
 `--bert-base` takes an encoder of bert-base's shape (layer 9 of 12) with random weights instead of MiniLM:
 its speed is that of bert-base-uncased, its scores mean nothing.

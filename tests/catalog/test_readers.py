@@ -48,7 +48,8 @@ def test_conll14_has_gold_edits(put_dataset: PutDataset) -> None:
 
 
 def test_texts_and_split_sentences(put_dataset: PutDataset) -> None:
-    put_dataset("jfleg", {f"dev/dev.{name}": f"{name} .\n\n" for name in ("src", "ref0", "ref1", "ref2", "ref3")})  # fmt: skip
+    names = ("src", "ref0", "ref1", "ref2", "ref3")
+    put_dataset("jfleg", {f"dev/dev.{name}": f"{name} .\n\n" for name in names})
     data = load_parallel("jfleg:dev")
     assert data.sources == ("src .", "")
     assert data.references.texts() == [["ref0 .", "ref1 .", "ref2 .", "ref3 ."], [""] * 4]
@@ -84,7 +85,8 @@ def test_attack_outputs_are_named_after_the_metric(put_dataset: PutDataset) -> N
 
 # -- robustness cases -------------------------------------------------------------------------
 
-BLOCK = "".join(f"{label}-S {label} go .\n{label}-T\n" for label in ("O", "A1", "A2", "A3", "A4", "A5"))  # fmt: skip
+LABELS = ("O", "A1", "A2", "A3", "A4", "A5")
+BLOCK = "".join(f"{label}-S {label} go .\n{label}-T\n" for label in LABELS)
 
 
 def test_cases(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ def test_an_stays_before_a_vowel() -> None:
     made = perturb(texts, texts, actions=["substitute"], variants=5)
     words = {v.target.split()[3] for case in made[::2] for v in case.variants}
     assert words == {"old", "awful"}
-    deleted = perturb(["We saw an old dog .", "We saw an old animal ."] * 2, ["We saw an old dog .", "We saw an old animal ."] * 2, actions=["delete"])  # fmt: skip
+    texts = ["We saw an old dog .", "We saw an old animal ."] * 2
+    deleted = perturb(texts, texts, actions=["delete"])
     assert [len(case.variants) for case in deleted] == [0, 1, 0, 1]
 
 

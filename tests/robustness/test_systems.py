@@ -132,7 +132,9 @@ def official(cases: Sequence[Sequence[Counts]]) -> dict[str, float]:
                 if new_key > old_key:
                     chosen[bound] = number
         for bound in chosen:
-            sums[bound] = [a + b for a, b in zip(sums[bound], sentences[chosen[bound]], strict=True)]  # fmt: skip
+            sums[bound] = [
+                a + b for a, b in zip(sums[bound], sentences[chosen[bound]], strict=True)
+            ]
         sums["original"] = [a + b for a, b in zip(sums["original"], sentences[0], strict=True)]
         robust += chosen["upper"] == chosen["lower"]
         same = [f_score(*variant) == f_score(*sentences[0]) for variant in sentences[1:]]
@@ -172,7 +174,13 @@ class Told(Errant):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=2, max_size=4), min_size=1, max_size=6))  # fmt: skip
+@given(
+    st.lists(
+        st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=2, max_size=4),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_any_counts_as_the_official_rule(counts: list[list[Counts]]) -> None:
     cases = [
         Case(Pair(f"{n}", "a"), tuple(Pair(f"{n} {k}", "a") for k in range(len(case) - 1)))

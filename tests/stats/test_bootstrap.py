@@ -22,7 +22,8 @@ def test_ratio_mean_and_share_as_a_plain_loop() -> None:
     assert (found.low, found.high) == pytest.approx(tuple(np.percentile(quotients, [10, 90])))
     means = [np.mean(above[sample]) for sample in bootstrap.samples]
     found = bootstrap.mean(above)
-    assert (found.value, found.low, found.high) == pytest.approx((1.5, *np.percentile(means, [10, 90])))  # fmt: skip
+    expected = (1.5, *np.percentile(means, [10, 90]))
+    assert (found.value, found.low, found.high) == pytest.approx(expected)
     assert bootstrap.sums(above) == pytest.approx([4 * mean for mean in means])
     kept, cases = np.array([True, False, True, True]), np.array([0, 0, 3, 3])
     shares = bootstrap.share(kept, cases)

@@ -1,4 +1,4 @@
-"""A metric as the teacher of another: its order and margins, kept blocks, what it learned from, what is refused."""
+"""A metric as the teacher of another: its order and margins, kept blocks, what it learned from, refusals."""
 
 from __future__ import annotations
 

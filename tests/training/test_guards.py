@@ -1,4 +1,4 @@
-"""What a training run refuses: to replace a user's folder, to mix runs, to learn from nothing or from leaks."""
+"""What a training run refuses: to replace a user's folder, to mix runs, to learn from nothing or leaks."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class LlmS(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `rating` float64, `answered` bool, and each row's share of the request's tokens, float64; (N,) each."""
+        """Return `rating` float64, `answered` bool, and a row's share of its request's tokens; (N,) each."""
         requests = self._requests(sources, hypotheses, runtime)
         answers = self._answers(requests, runtime)
         rating = np.full(len(hypotheses), float(LOWEST))

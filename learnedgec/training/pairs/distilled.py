@@ -28,8 +28,8 @@ _BLOCK = 2048
 class DistilledPairs(PairSource):
     """The pairs of other sources, in the order and with the margin that a metric gives them.
 
-    Knowledge distillation (Hinton, Vinyals and Dean 2015) of any metric that needs no reference: the margin is
-    the teacher's score of the better text minus that of the worse, whatever the source thought
+    Knowledge distillation (Hinton, Vinyals and Dean 2015) of any metric that needs no reference: the margin
+    is the teacher's score of the better text minus that of the worse, whatever the source thought
     of them. Pairs that the teacher scores alike are left out. For `model.heads` with the objective
     `difference`, which learns margins; objectives that rank learn the order.
 
@@ -74,9 +74,9 @@ class DistilledPairs(PairSource):
         for name in self.metric.evaluators():
             if not was_checked(check_package(find_evaluator(name))):
                 raise LeakageError(
-                    f"data.pairs: the teacher {name} learned from text that was not checked against SEEDA, GJG15 and "
-                    "CoNLL-2014; what it teaches cannot be tested on them either, so say "
-                    "data.check_leakage: false."
+                    f"data.pairs: the teacher {name} learned from text that was not checked against "
+                    "SEEDA, GJG15 and CoNLL-2014; what it teaches cannot be tested on them either, so "
+                    "say data.check_leakage: false."
                 )
         for source in self.pairs:
             yield from source.material()

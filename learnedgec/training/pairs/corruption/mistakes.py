@@ -1,4 +1,4 @@
-"""Plausible mistakes in a sentence: wrong edits where nobody corrects anything, or in place of a correction."""
+"""Plausible mistakes in a sentence: wrong edits where nobody corrects, or in place of a correction."""
 
 from __future__ import annotations
 
