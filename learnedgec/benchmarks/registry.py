@@ -85,8 +85,6 @@ def load_benchmark(name: str) -> Benchmark:
         >>> benchmark = load_benchmark("sample")
         >>> len(benchmark.sources), len(benchmark.comparisons())
         (72, 351)
-        >>> load_benchmark("seeda-s:+fluency").name  # doctest: +SKIP
-        'seeda-s:+fluency'
     """
     head, *words = name.split(":")
     if head == "jfleg":

@@ -189,10 +189,11 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 class Evaluator:
     """A loaded package, ready to predict.
 
-    Example (a package that has been trained under this name):
-        >>> evaluator = Evaluator.load("some-mini")                              # doctest: +SKIP
-        >>> evaluator.predict(["He go ."], ["He goes ."])["grammaticality"]      # doctest: +SKIP
-        array([3.61])
+    Example:
+        >>> evaluator = Evaluator.load("joint-mpnet")
+        >>> fluency = evaluator.predict(["He go ."] * 2, ["He go .", "He goes ."])["fluency"]
+        >>> bool(fluency[0] < fluency[1])
+        True
     """
 
     def __init__(self, model: EvaluatorModel, tokenizer: Any, path: Path | None = None) -> None:

@@ -53,8 +53,8 @@ def average(
         ConfigError: fewer than two, one twice, or evaluators that differ in more than their seeds; or the
             package's place is taken by something else.
 
-    Example:
-        >>> average(["mini-1", "mini-2"], Path("checkpoints"), "mini", data)  # doctest: +SKIP
+    Example (evaluators that were trained under these names, and the data of their runs):
+        average(["mini-1", "mini-2"], Path("checkpoints"), "mini", data)
     """
     path = package_path(output, name)
     if len(names) < 2:
