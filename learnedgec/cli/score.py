@@ -24,11 +24,12 @@ from learnedgec.cli.show import edit_rows, show_edits
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.text import write_text
-from learnedgec.metrics.base import Metric, Score, score_metrics
+from learnedgec.metrics.base import Metric, score_metrics
 from learnedgec.metrics.edit_overlap import TIERS, EditOverlap, Tier
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.gotoscorer import GotoScorer
 from learnedgec.metrics.llm.sentences import LlmS
+from learnedgec.metrics.scores import Score
 
 Scores = Mapping[Metric, Mapping[str, Score]]
 

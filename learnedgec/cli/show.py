@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric, Score, Statistics
+from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.edit_overlap import EditOverlap
+from learnedgec.metrics.scores import Score
 
 __all__ = ["edit_rows", "show_edits"]
 

@@ -161,8 +161,7 @@ class Difficulties:
             return cls(weights, tuple(content["systems"]))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise FormatError(
-                f"{path}:1: not a file of correction difficulties; `learnedgec score --metric "
-                "gotoscorer --save-weights FILE` writes one."
+                f"{path}:1: not a file of correction difficulties; `Difficulties.save` writes one."
             ) from None
 
     def of(self, annotated: Annotated, place: str) -> tuple[float, ...]:
@@ -244,20 +243,16 @@ class GotoScorer(EditOverlap):
         )
         return Difficulties.learn(sources, counted)
 
-    def statistics_of_systems(
+    def compute_systems(
         self,
         sources: Sequence[str],
         systems: Mapping[str, Sequence[str]],
-        references: References | None = None,
-        *,
-        runtime: Runtime = Runtime(),
+        references: References | None,
+        runtime: Runtime,
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems; without `weights`, learn these from them first."""
-        self._check(sources, systems, references)
         assert references is not None
-        counted = self.unweighted.statistics_of_systems(
-            sources, systems, references, runtime=runtime
-        )
+        counted = self.unweighted.compute_systems(sources, systems, references, runtime)
         difficulties = (
             Difficulties.learn(sources, counted) if self.weights is None else _load(self.weights)
         )

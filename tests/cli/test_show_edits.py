@@ -6,8 +6,8 @@ from learnedgec.cli.show import edit_rows, show_edits
 from learnedgec.errors import InputError
 from learnedgec.formats.m2 import AnnotatedSentence, Edit
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Score
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.scores import Score
 
 SOURCES = ["He go home now", "Fine .", "b"]
 HYPOTHESES = ["He goes home", "Fine .", "c"]

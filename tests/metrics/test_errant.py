@@ -17,10 +17,10 @@ from learnedgec.errors import InputError, ParameterError
 from learnedgec.formats.m2 import AnnotatedSentence, Edit, format_m2
 from learnedgec.formats.references import Reference, References
 from learnedgec.formats.text import read_lines
-from learnedgec.metrics.base import Score
 from learnedgec.metrics.edit_overlap import TIERS, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.scores import Score
 
 NAME = "en-ewt-sm"
 SOURCE = "a b c d e f"

@@ -17,6 +17,7 @@ from learnedgec.errors import ModelError, ParameterError
 from learnedgec.execution.progress import track
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
+from learnedgec.formats.sentences import Sentences, Systems
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.llm.answers import HIGHEST, LOWEST, ask_until_usable, parse_ratings
 from learnedgec.metrics.llm.local import ask_local
@@ -128,19 +129,17 @@ class LlmS(Metric):
 
     # -- the contract ----------------------------------------------------------------------------
 
-    def statistics_of_systems(
+    def compute_systems(
         self,
         sources: Sequence[str],
         systems: Mapping[str, Sequence[str]],
-        references: References | None = None,
-        *,
-        runtime: Runtime = Runtime(),
+        references: References | None,
+        runtime: Runtime,
     ) -> dict[str, Statistics]:
-        """Return the statistics of several systems; see `Metric.statistics_of_systems`.
+        """Return the statistics of several systems; see `Metric.compute_systems`.
 
         Not systems but answers are kept on disk, for a group's corrections belong together.
         """
-        self._check(sources, systems, None)
         return self._distinct(sources, systems, None, runtime)
 
     def compute(
@@ -219,8 +218,8 @@ class LlmS(Metric):
 
     def plan(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
+        sources: Sentences,
+        systems: Systems,
         *,
         runtime: Runtime = Runtime(),
     ) -> RequestPlan:
@@ -232,7 +231,7 @@ class LlmS(Metric):
             >>> plan.requests
             1
         """
-        self._check(sources, systems, None)
+        sources, systems, _ = self.as_inputs(sources, systems, None)
         pairs = dict.fromkeys(
             pair for lines in systems.values() for pair in zip(sources, lines, strict=True)
         )
