@@ -209,8 +209,8 @@ def _mirror(mirror: PathLike | None) -> Path | None:
     root = Path(chosen).expanduser()
     if not root.is_dir():
         raise DataError(
-            f"the mirror {root} is not a folder; name an existing one with --mirror or "
-            f"{MIRROR_VARIABLE}, or none to download."
+            f"the mirror {root} is not a folder; name an existing one, or none to download (by default it is "
+            f"{MIRROR_VARIABLE} in the environment)."
         )
     return root
 

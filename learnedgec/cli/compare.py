@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     options = build_parser().parse_args(list(arguments))
     metrics = read_metrics(options)
     runtime = read_runtime(options)
-    inputs, baseline = _read(options)
+    inputs, baseline = _read(options, metrics)
     rows: list[BaselineComparison] = []
     signatures = {}
     for metric in metrics:
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> None:
             notice(signature)
 
 
-def _read(options: Namespace) -> tuple[Inputs, str]:
+def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
     """Return the input with the baseline among the systems, and the baseline's name."""
     if not options.baseline:
         raise InputError(
@@ -97,7 +97,7 @@ def _read(options: Namespace) -> tuple[Inputs, str]:
         if not others:
             raise InputError("no system was given beside the baseline; name one or more by --hyp.")
         options.hyp = [options.baseline, *others]
-    inputs = read_inputs(options)
+    inputs = read_inputs(options, metrics)
     return inputs, next(iter(inputs.systems))
 
 

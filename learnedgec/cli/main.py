@@ -32,6 +32,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 _USER_ERROR, _INTERRUPTED = 2, 130
 
+# Messages name the arguments of Python; these are the flags for them.
+_FLAGS = {"allow_pickle=True": "--allow-pickle", "tuned_on_test=True": "--tuned-on-test"}
+
 
 def _help() -> str:
     width = max(map(len, COMMANDS))
@@ -90,8 +93,11 @@ def run() -> None:
 
 
 def _one_sentence(error: Exception) -> str:
-    """Return the message on one line."""
-    return " ".join(str(error).split())
+    """Return the message on one line, with flags for arguments."""
+    message = " ".join(str(error).split())
+    for argument, flag in _FLAGS.items():
+        message = message.replace(argument, flag)
+    return message
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -10,6 +10,7 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit
+from learnedgec.errors import ParameterError
 from learnedgec.formats.text import write_text
 from learnedgec.metrics.registry import METRICS, load_metric, metric_class
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
@@ -42,7 +43,8 @@ def main(arguments: Sequence[str]) -> None:
         kind = metric_class(name)
         try:
             title = str(load_metric(name))
-        except ValueError:
+        except ParameterError:
+            # It has none without parameters; what it says of itself names them.
             title = name
         texts.append(f"{title}\n\n{inspect.cleandoc(kind.__doc__ or '')}\n")
     write_text(options.out, "\n".join(texts))

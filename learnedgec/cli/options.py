@@ -142,17 +142,26 @@ def read_runtime(options: Namespace) -> Runtime:
     return Runtime(progress=not options.quiet, **{name: options[name] for name in names})
 
 
-def read_inputs(options: Namespace) -> Inputs:
-    """Read and check the files that the input flags name.
+def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
+    """Read and check the files that the input flags name, for these metrics.
 
     Raises:
-        InputError: a flag is missing or contradicts another, or a file cannot be used.
+        InputError: a flag is missing or contradicts another, a file cannot be used, or a metric needs
+            references.
         LengthError: the files are not parallel.
     """
-    if options.jsonl:
-        if options.src or options.hyp or options.ref or options.gold:
-            raise InputError("--jsonl holds everything; leave out --src, --hyp, --ref and --gold.")
-        return _read_jsonl(options.jsonl)
+    inputs = _read_jsonl(options) if options.jsonl else _read_files(options)
+    for metric in metrics:
+        if metric.needs_references and inputs.references is None:
+            raise InputError(
+                f"{metric.name} needs references: give reference files (--ref) or an M2 file (--gold); in "
+                "--jsonl they are the key 'references'."
+            )
+    return inputs
+
+
+def _read_files(options: Namespace) -> Inputs:
+    """Read what `--src`, `--hyp`, `--ref` and `--gold` name."""
     if not options.hyp:
         raise InputError("no system output was given; name at least one file with --hyp.")
     if options.ref and options.gold:
@@ -189,8 +198,11 @@ def system_names(paths: Sequence[str]) -> list[str]:
     return names
 
 
-def _read_jsonl(paths: Sequence[str]) -> Inputs:
+def _read_jsonl(options: Namespace) -> Inputs:
     """Read one JSONL file per system; all must have the same sources and references."""
+    if options.src or options.hyp or options.ref or options.gold:
+        raise InputError("--jsonl holds everything; leave out --src, --hyp, --ref and --gold.")
+    paths: list[str] = options.jsonl
     first: tuple[list[str], list[Any]] | None = None
     systems: dict[str, list[str]] = {}
     for name, path in zip(system_names(paths), paths, strict=True):

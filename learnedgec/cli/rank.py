@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> None:
         check_plotting(options.plot)
     metrics = read_metrics(options)
     runtime = read_runtime(options)
-    inputs = read_inputs(options)
+    inputs = read_inputs(options, metrics)
     rankings = []
     for metric in metrics:
         statistics = metric.statistics_of_systems(

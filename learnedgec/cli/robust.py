@@ -365,7 +365,7 @@ def _attack(options: Namespace) -> None:
         references: References | None = data.references
         honest = _read_outputs(options.hyp) if options.hyp else honest_outputs()
     else:
-        inputs = read_inputs(options)
+        inputs = read_inputs(options, metrics)
         sources, references, honest = inputs.sources, inputs.references, inputs.systems
     known = name in _ATTACKS
     attacks: Mapping[str, Sequence[str]] = (

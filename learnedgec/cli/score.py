@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.weights:
         metrics = [_weighted(metric, options.weights) for metric in metrics]
     runtime = read_runtime(options)
-    inputs = read_inputs(options)
+    inputs = read_inputs(options, metrics)
     if options.dry_run:
         write_text(options.out, "".join(_plan(metric, inputs, runtime) for metric in metrics))
         return

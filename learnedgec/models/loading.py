@@ -215,7 +215,9 @@ def _from_pretrained(
                 f"the weights of {place} are damaged ({error}); fetch or train them again."
             ) from None
         except (OSError, ValueError, KeyError) as error:
-            hint = "" if allow_pickle else " (weights stored only as a pickle need --allow-pickle)"
+            hint = (
+                "" if allow_pickle else " (weights stored only as a pickle need allow_pickle=True)"
+            )
             raise ModelError(f"the model {place} cannot be loaded{hint}: {error}") from None
     # Weights that a checkpoint lacks are random; only the pooler of a bare encoder may be, which is read
     # nowhere but in training.

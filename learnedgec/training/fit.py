@@ -202,8 +202,8 @@ def _fit(parsed: LightningCLI) -> Result | None:
             old.unlink(missing_ok=True)  # another process of this run may have been faster
     elif last.exists() and _started_with(folder) != digest:
         raise ConfigError(
-            f"--resume: the run in {folder} was started with other values of seed_everything, model or data; "
-            "use those, or start anew without --resume."
+            f"resume: the run in {folder} was started with other values of seed_everything, model or data; "
+            "use those, or start anew with resume: false."
         )
     if trainer.is_global_zero:
         folder.mkdir(parents=True, exist_ok=True)
@@ -280,7 +280,7 @@ def _check_precision(trainer: lightning.Trainer) -> None:
     if on_cpu and str(trainer.precision).startswith("bf16") and not _has_bfloat16():
         warnings.warn(
             f"this processor has no instructions for bfloat16, so trainer.precision={trainer.precision} "
-            "is many times slower than 32-true here; pass --trainer.precision 32-true.",
+            "is many times slower than 32-true here; say trainer.precision: 32-true.",
             stacklevel=2,
         )
 
@@ -299,7 +299,7 @@ def _tensorboard(folder: Path) -> Any:
     from learnedgec.errors import MissingDependencyError
 
     if importlib.util.find_spec("tensorboard") is None:
-        raise MissingDependencyError("tensorboard", "tensorboard", "--tensorboard")
+        raise MissingDependencyError("tensorboard", "tensorboard", "tensorboard: true")
     return TensorBoardLogger(folder, name="tensorboard")
 
 

@@ -122,7 +122,7 @@ class SharedStudy:
             changed = sorted(key for key in plain if known.get(key) != plain[key])
             raise ConfigError(
                 f"storage: {storage} holds a study {name} with another {' and '.join(changed)}; "
-                "give the same settings to continue it, or another --name or --storage."
+                "give the same settings to continue it, or another name or storage."
             )
 
     def __enter__(self) -> SharedStudy:

@@ -143,7 +143,7 @@ def test_pickles_need_permission(tiny_encoder: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_encoder, tmp_path / "pickled")
     (tmp_path / "pickled" / "model.safetensors").unlink()
     torch.save(model.state_dict(), tmp_path / "pickled" / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="need --allow-pickle"):
+    with pytest.raises(ModelError, match="need allow_pickle=True"):
         load_model(str(tmp_path / "pickled"), Runtime(device="cpu"))
     assert load_model(str(tmp_path / "pickled"), Runtime(device="cpu", allow_pickle=True))
 
