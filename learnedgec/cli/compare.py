@@ -22,6 +22,7 @@ from learnedgec.cli.options import (
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.comparison import BaselineComparison, compare_systems
 from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric
 
 
 def build_parser() -> ArgumentParser:

@@ -191,8 +191,8 @@ def as_references(given: ReferenceRows | None, sentences: int) -> References | N
     references = References.from_rows(given)
     if len(references) != sentences and {len(row) for row in references} == {sentences}:
         raise LengthError(
-            f"references has {len(references)} rows of {sentences} texts, and one row for each of "
-            f"{sentences} sentences was expected; if each row is an annotator's, pass "
+            f"references has {len(references)} × {sentences} texts, and a row for each of {sentences} "
+            "sentences was expected; if each row is an annotator's, pass "
             "References.from_texts(*references)."
         )
     return references

@@ -321,7 +321,16 @@ class _Field:
 def benchmark_statistics(
     metric: Metric, benchmark: Benchmark, runtime: Runtime
 ) -> list[Statistics]:
-    """Return the statistics of each system, without the references that are its own text."""
+    """Return the statistics of each system, without the references that are its own text.
+
+    Raises:
+        InputError: the metric needs references and the benchmark has none.
+    """
+    if metric.needs_references and benchmark.references is None:
+        raise InputError(
+            f"{metric.label} needs references and the benchmark {benchmark.name} has none; choose another "
+            "metric or another benchmark."
+        )
     found: dict[str, Statistics] = {}
     for systems, references in benchmark.by_references():
         found |= metric.statistics_of_systems(

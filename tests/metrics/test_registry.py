@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from learnedgec import metrics
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.registry import METRICS, load_metric, metric_class
 
@@ -13,6 +18,25 @@ def test_every_row_names_a_class_with_its_own_name(name: str) -> None:
     assert kind.name in METRICS
     # An alias sets parameters of the metric that it stands for.
     assert (kind.name == name) == (not METRICS[name].parameters)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_class_is_in_the_package(name: str) -> None:
+    kind = metric_class(name)
+    assert getattr(metrics, kind.__name__) is kind
+    assert kind.__name__ in dir(metrics)
+
+
+def test_the_stub_says_what_the_registry_says() -> None:
+    script = Path(__file__).parents[2] / "scripts" / "metric_stubs.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_other_class_is_in_the_package() -> None:
+    assert not hasattr(metrics, "Glue")
+    with pytest.raises(ImportError, match="cannot import name 'Glue'"):
+        from learnedgec.metrics import Glue  # type: ignore[attr-defined]  # noqa: F401
 
 
 def test_whole_numbers_become_numbers() -> None:
