@@ -1,7 +1,7 @@
 """Write a dataset's row into the catalog: repository, commit, licence, and size and SHA-256 of each file.
 
-    scripts/add_dataset.py peet --about "BEA-19 test outputs, and what an editor made of them"
-    scripts/add_dataset.py mine --about … --repository me/mine --commit 0123… --licence MIT --files 'data/*.txt'
+    python scripts/add_dataset.py peet --about "BEA-19 test outputs, and what an editor made of them"
+    python scripts/add_dataset.py mine --about … --repository me/mine --commit 0123… --licence MIT
 
 The files are read from a mirror (docs/how-to/new-dataset.md).
 """
@@ -40,7 +40,9 @@ def main() -> None:
             raise InputError("no mirror was given; name one with --mirror or LEARNEDGEC_MIRROR.")
         table = read_datasets(options.table) if options.table.exists() else {}
         if options.name in table and not options.replace:
-            raise InputError(f"{options.table} has {options.name!r} already; replace it by --replace.")
+            raise InputError(
+                f"{options.table} has {options.name!r} already; replace it by --replace."
+            )
         row = describe_dataset(
             options.name,
             options.mirror,

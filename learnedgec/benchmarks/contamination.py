@@ -33,7 +33,7 @@ def contamination(metric: Metric, tested: str) -> tuple[str, ...]:
 
 
 def _data(name: str) -> str:
-    """Return the dataset that a benchmark's name stands for: gmeg:dev is both domains, jfleg:FOLDER is dev."""
+    """Return the dataset of a benchmark: gmeg:dev is both domains, jfleg:FOLDER is dev."""
     dataset, _, part = name.partition(":")
     if dataset == "gmeg" and part == "dev":
         return dataset

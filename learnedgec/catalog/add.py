@@ -7,7 +7,6 @@ The files are read from a mirror, `DIR/<owner>/<repository>/<commit>/<path>`. Wh
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -67,7 +66,9 @@ def describe_dataset(
     ]
     chosen = sorted(path for path in paths if any(fnmatch(path, pattern) for pattern in files))
     if not chosen:
-        raise InputError(f"no file in {folder} matches {' or '.join(files)}; name some with --files.")
+        raise InputError(
+            f"no file in {folder} matches {' or '.join(files)}; name some with --files."
+        )
     return Dataset(
         name, about, files={path: _file(folder, path, digests) for path in chosen}, **said
     )
@@ -99,7 +100,7 @@ def _file(folder: Path, path: str, digests: Mapping[str, str]) -> File:
             f"{place} is not the file that {MANIFEST} names (its sha256 is {digest[:12]}…, not "
             f"{digests[path][:12]}…); copy it there again."
         )
-    return File(path, os.stat(place).st_size, digest)
+    return File(path, place.stat().st_size, digest)
 
 
 def _json(value: Any) -> str:

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from learnedgec.catalog.bea19 import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
 from learnedgec.catalog.files import dataset_file
@@ -17,6 +16,7 @@ from learnedgec.execution.writing import PathLike
 from learnedgec.formats.text import read_jsonl, read_lines, write_lines
 
 __all__ = ["CASES", "Case", "Pair", "load_cases", "read_cases", "write_cases"]
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -59,7 +59,8 @@ def read_cases(path: PathLike) -> list[Case]:
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "para.txt"
         >>> labels = ["O", "A1", "A2", "A3", "A4", "A5"]
-        >>> _ = path.write_text("".join(f"{label}-S {label} go .\n{label}-T {label} goes .\n" for label in labels))
+        >>> lines = [f"{label}-S {label} go .\n{label}-T {label} goes .\n" for label in labels]
+        >>> _ = path.write_text("".join(lines))
         >>> read_cases(path)[0].variants[0]
         Pair(source='A1 go .', target='A1 goes .')
     """

@@ -123,7 +123,8 @@ def _wiki_split(part: str) -> Parallel:
 @PARALLEL.reader("peet", ("gecpd", "gector"))
 def _peet(part: str) -> Parallel:
     outputs, edited = (
-        read_lines(dataset_file("peet", f"Dataset/BEA19/{part}_{what}.txt")) for what in ("OP", "EC")
+        read_lines(dataset_file("peet", f"Dataset/BEA19/{part}_{what}.txt"))
+        for what in ("OP", "EC")
     )
     return Parallel(tuple(outputs), References.from_texts(edited))
 

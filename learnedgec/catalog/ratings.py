@@ -248,7 +248,9 @@ def _lau(part: str) -> list[Rating]:
             group=record["sentence"],
             raters={"fluency": tuple(map(float, record["full-ratings"].split(",")))},
         )
-        for _, record in read_table(dataset_file("lau", f"human-ratings/context-{part}-ratings.csv"))
+        for _, record in read_table(
+            dataset_file("lau", f"human-ratings/context-{part}-ratings.csv")
+        )
     ]
 
 
@@ -266,9 +268,7 @@ def _cola(part: str) -> list[Rating]:
     ratings = []
     for line in read_lines(dataset_file("cola", path)):
         _, judgement, _, sentence = line.split("\t")
-        ratings.append(
-            Rating("", sentence, {"fluency": float(judgement)}, group=sentence)
-        )
+        ratings.append(Rating("", sentence, {"fluency": float(judgement)}, group=sentence))
     return ratings
 
 

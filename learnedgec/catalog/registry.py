@@ -134,7 +134,7 @@ def _plugged(plugin: Plugin) -> Dataset:
 
 _SAMPLE = Dataset(
     "sample",
-    "72 sentences written for this project, with outputs, ratings, rankings and robustness cases; comes along",
+    "written for this project: 72 sentences with outputs, ratings and rankings, and robustness cases",
     "Apache-2.0",
 )
 
@@ -346,7 +346,10 @@ class Kind(Generic[T]):
         hints = [self.hint] if self.hint else []
         if not own:
             held = [kind.what for kind in KINDS.values() if kind._find(head) is not None]
-            hints = [f"{head} is a {' and a '.join(held)}.", *hints] if held else hints
+            if held:
+                hints.insert(0, f"{head} is a {' and a '.join(held)}.")
+            elif head in DATASETS:
+                hints.insert(0, f"{head} has files that nothing reads so far.")
             # Broken plug-ins are no reason to be silent about the others.
             list(DATASETS.entries())
         known = own or [each for each in self if "/" not in each]

@@ -162,7 +162,7 @@ def _entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:
     for distribution in distributions():
         try:
             points = [point for point in distribution.entry_points if point.group == group]
-        except Exception:  # noqa: S112
+        except Exception:
             # A damaged installation of something else; pip says so, and it is none of our business.
             continue
         for point in points:

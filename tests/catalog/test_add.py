@@ -50,7 +50,9 @@ def test_without_a_manifest_it_is_given(root: Path) -> None:
 
 
 def test_what_cannot_be_is_refused(root: Path) -> None:
-    with pytest.raises(InputError, match="does not say the repository and commit of 'new'; give --repo"):
+    with pytest.raises(
+        InputError, match="does not say the repository and commit of 'new'; give --repo"
+    ):
         describe_dataset("new", root, "what", licence="MIT")
     with pytest.raises(InputError, match=r"no file in .*abc matches \*\.csv"):
         describe_dataset("known", root, "what", files=["*.csv"])
@@ -72,7 +74,15 @@ def test_the_script_adds_one_row(root: Path, tmp_path: Path) -> None:
     write_datasets(table, {"zebra": Dataset("zebra", "…", "MIT", "you/zebra", "def", {})})
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(SCRIPT), *words, "--mirror", str(root), "--table", str(table)]
+        command = [
+            sys.executable,
+            str(SCRIPT),
+            *words,
+            "--mirror",
+            str(root),
+            "--table",
+            str(table),
+        ]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert run("known", "--about", "what").stdout == "known: 1 files, 0.0 MB, MIT\n"

@@ -129,7 +129,11 @@ def test_real_cases() -> None:
 def test_real_parts_of_bea19_share_no_sentence() -> None:
     parts = ("train", "dev", "test")
     cases = {part: load_cases(f"robustgec:bea19/{part}") for part in parts}
-    assert {part: len(found) for part, found in cases.items()} == {"train": 1749, "dev": 383, "test": 371}
+    assert {part: len(found) for part, found in cases.items()} == {
+        "train": 1749,
+        "dev": 383,
+        "test": 371,
+    }
     every = [case for part in parts for case in cases[part]]
     assert Counter(every) == Counter(load_cases("robustgec:bea19"))
     learned = {case.original.source for case in cases["train"]}

@@ -132,7 +132,9 @@ def test_conll_is_refused_and_the_training_sets_are_not() -> None:
         check_leakage([r.source for r in ratings] + [r.hypothesis for r in ratings], name)
     for name in ("jelv", "peet"):
         corrections = load_corrections(name)
-        check_leakage([row.source for row in corrections] + [row.target for row in corrections], name)
+        check_leakage(
+            [row.source for row in corrections] + [row.target for row in corrections], name
+        )
     for system, outputs in load_outputs("pillars").items():
         check_leakage(outputs, system)
     for domain in ("bea19", "tem8"):

@@ -51,8 +51,14 @@ def test_references_of_another_length_are_refused(put_dataset: PutDataset) -> No
 
 
 def test_post_edits_are_the_references_of_outputs(put_dataset: PutDataset) -> None:
-    files = {f"{system}_{what}": f"{system} {what}" for system in ("gecpd", "gector") for what in ("OP", "EC")}  # fmt: skip
-    put_dataset("peet", {f"Dataset/BEA19/{name}.txt": f"{text} .\n" for name, text in files.items()})
+    files = {
+        f"{system}_{what}": f"{system} {what}"
+        for system in ("gecpd", "gector")
+        for what in ("OP", "EC")
+    }
+    put_dataset(
+        "peet", {f"Dataset/BEA19/{name}.txt": f"{text} .\n" for name, text in files.items()}
+    )
     assert load_parallel("peet:gector").sources == ("gector OP .",)
     assert load_parallel("peet:gector").references.texts() == [["gector EC ."]]
     assert load_parallel("peet").sources == ("gecpd OP .", "gector OP .")

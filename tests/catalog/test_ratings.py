@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from learnedgec.catalog import Rating, load_ratings, read_ratings
-from learnedgec.errors import FormatError, InputError, LearnedgecError, UnknownNameError
+from learnedgec.errors import FormatError, InputError
 
 
 def write(path: Path, text: str) -> Path:
@@ -159,7 +159,9 @@ def test_lau_has_a_group_of_the_same_sentence_in_each_context(
 
 def test_cola_has_no_quotes(put_dataset: Callable[[str, dict[str, str]], None]) -> None:
     folder = "acceptability_corpus/cola_public/raw"
-    put_dataset("cola", {f"{folder}/in_domain_dev.tsv": 'b_82\t0\t*\t"He go.\nb_82\t1\t\tHe went.\n'})
+    put_dataset(
+        "cola", {f"{folder}/in_domain_dev.tsv": 'b_82\t0\t*\t"He go.\nb_82\t1\t\tHe went.\n'}
+    )
     assert load_ratings("cola:dev") == [
         Rating("", text, {"fluency": value}, "", text)
         for text, value in (('"He go.', 0.0), ("He went.", 1.0))

@@ -49,7 +49,10 @@ def test_plugins_are_suggested(install_package: InstallPackage) -> None:
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("nowhere:X", "nowhere:X cannot be imported (ModuleNotFoundError: No module named 'nowhere')"),
+        (
+            "nowhere:X",
+            "nowhere:X cannot be imported (ModuleNotFoundError: No module named 'nowhere')",
+        ),
         ("numbers_:THREE", "(AttributeError: module 'numbers_' has no attribute 'THREE')"),
         ("numbers_:TEXT", "numbers_:TEXT is no int"),
         ("raising:X", "raising:X cannot be imported (RuntimeError: first line)"),
@@ -83,14 +86,17 @@ def test_a_broken_plugin_is_one_sentence_and_breaks_nothing_else(
 def test_two_packages_may_not_contradict_each_other(install_package: InstallPackage) -> None:
     install_package("first", {"example.numbers": {"one": "numbers_:ONE"}}, {"numbers_.py": NUMBERS})
     install_package("second", {"example.numbers": {"one": "numbers_:Whole"}}, {})
-    with pytest.raises(PluginError, match="(first and second|second and first) cannot be used: each"):
+    with pytest.raises(
+        PluginError, match=r"(first and second|second and first) cannot be used: each"
+    ):
         registry().find("one")
 
 
 def test_a_damaged_installation_of_something_else_is_none_of_our_business(
     install_package: InstallPackage,
 ) -> None:
-    site = install_package("numbers", {"example.numbers": {"one": "numbers_:ONE"}}, {"numbers_.py": NUMBERS})  # fmt: skip
+    points = {"example.numbers": {"one": "numbers_:ONE"}}
+    site = install_package("numbers", points, {"numbers_.py": NUMBERS})
     damaged = site / "damaged-1.0.dist-info"
     damaged.mkdir()
     (damaged / "METADATA").write_text("Metadata-Version: 2.1\nName: damaged\nVersion: 1.0\n")
@@ -153,10 +159,12 @@ def test_a_metric_of_another_package_is_like_any_other() -> None:
     metric = load_metric("tokens")
     assert load_metric(str(metric)) == metric
     assert metric.score(["a b ."], ["a b c ."]).value == 4
-    assert str(load_metric("ensemble(tokens=1.0, gleu=1.0)")).startswith("ensemble(members=('tokens'")
+    assert str(load_metric("ensemble(tokens=1.0, gleu=1.0)")).startswith(
+        "ensemble(members=('tokens'"
+    )
     with pytest.raises(UnknownNameError, match="did you mean 'tokens'"):
         load_metric("token")
-    with pytest.raises(PluginError, match="'misnamed' .*Misnamed calls itself 'words'"):
+    with pytest.raises(PluginError, match=r"'misnamed' .*Misnamed calls itself 'words'"):
         load_metric("misnamed")
 
 
@@ -168,7 +176,9 @@ def test_metrics_of_other_packages_are_listed(capsys: pytest.CaptureFixture[str]
     assert rows["tokens"] == "Number of tokens, as another package counts them"
     assert "gleu" in rows
     assert "misnamed" not in rows
-    assert captured.err.startswith("the metric 'misnamed' of the installed package halves cannot be")
+    assert captured.err.startswith(
+        "the metric 'misnamed' of the installed package halves cannot be"
+    )
     assert len(captured.err.splitlines()) == 1
     assert main(["metrics", "tokens"]) == 0
     assert "Nothing more." in capsys.readouterr().out
