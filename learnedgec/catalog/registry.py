@@ -252,20 +252,12 @@ class Kind(Generic[T]):
             DataError: the files cannot be had.
             PluginError: the dataset is that of another installed package and cannot be loaded.
         """
-        head, _, _ = name.partition(":")
-        reader = self._find(head)
-        if reader is None:
-            if self._is_path(name):
-                assert self._read is not None
-                return self._read(name)
-            raise self._unknown(name)
         names = self.expand(name)
-        loaded = [reader.load(each.partition(":")[2]) for each in names]
-        if len(loaded) == 1:
-            return loaded[0]
+        if len(names) == 1:
+            return self._load_one(names[0])
         if self._join is None:
             raise InputError(f"{name} stands for {', '.join(names)}; name one of them.")
-        return self._join(loaded)
+        return self._join([self._load_one(each) for each in names])
 
     def expand(self, name: str) -> tuple[str, ...]:
         """Return the names of the parts that a name stands for: itself where it is read as a whole.
@@ -319,12 +311,19 @@ class Kind(Generic[T]):
             return False
         return True
 
+    def _load_one(self, name: str) -> T:
+        """Return what a name stands for that is read as a whole."""
+        head, _, part = name.partition(":")
+        reader = self._find(head)
+        if reader is not None:
+            return reader.load(part)
+        assert self._read is not None
+        return self._read(name)
+
     def _find(self, head: str) -> Reader[T] | None:
         """Return the reader of a dataset, loading the plug-in that it may be."""
-        if head not in DATASETS.own and not self._has(head):
-            plugin = DATASETS.plugins().get(head)
-            if plugin is not None:
-                DATASETS.find(head)
+        if head not in DATASETS.own and not self._has(head) and head in DATASETS:
+            DATASETS.find(head)  # Its module registers its readers.
         if head in self.readers:
             return self.readers[head]
         for kind, convert in self._derived:
