@@ -58,9 +58,9 @@ def build_parser() -> ArgumentParser:
         nargs="+",
         type=str,
         help="robustgec, one of its parts such as robustgec:bea19, sample, or a file of your own: "
-        "RobustGEC's para.txt, or .jsonl with source, target and variants. A system's output (--hyp) has one line "
-        "for each sentence, the original's and then the variants'; with several sets a file has all of "
-        "them in turn, or a folder a file for each, such as conll14.txt",
+        "RobustGEC's para.txt, or .jsonl with source, target and variants. A system's output (--hyp) has "
+        "one line for each sentence, the original's and then the variants'; with several sets a file has "
+        "all of them in turn, or a folder a file for each, such as conll14.txt",
     )
     group.add_argument(
         "--frequencies",
