@@ -11,10 +11,9 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.benchmarks.contamination import contamination
-from learnedgec.catalog.cases import CASES, Case, load_cases, read_cases, write_cases
+from learnedgec.catalog.cases import CASES, Case, load_cases, write_cases
 from learnedgec.catalog.outputs import load_outputs
 from learnedgec.catalog.parallel import load_parallel
-from learnedgec.catalog.sample import sample_folder
 from learnedgec.cli.options import (
     add_input_arguments,
     add_metric_argument,
@@ -28,7 +27,7 @@ from learnedgec.cli.options import (
     system_names,
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
-from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.errors import InputError
 from learnedgec.execution.writing import check_writable
 from learnedgec.formats.references import References
 from learnedgec.formats.text import check_lengths, read_lines, write_lines
@@ -58,10 +57,10 @@ def build_parser() -> ArgumentParser:
         "--case",
         nargs="+",
         type=str,
-        help=f"{', '.join(CASES)}, robustgec (these three), sample, or a file of your own: RobustGEC's "
-        "para.txt, or .jsonl with source, target and variants. A system's output (--hyp) has one line "
-        "for each sentence, the original's and then the variants'; with several sets a file has all of "
-        "them in turn, or a folder a file for each, such as conll14.txt",
+        help="robustgec, one of its parts such as robustgec:bea19, sample, or a file of your own: "
+        "RobustGEC's para.txt, or .jsonl with source, target and variants. A system's output (--hyp) has "
+        "one line for each sentence, the original's and then the variants'; with several sets a file has "
+        "all of them in turn, or a folder a file for each, such as conll14.txt",
     )
     group.add_argument(
         "--frequencies",
@@ -171,7 +170,7 @@ def _robustness(options: Namespace) -> None:
         return
     metrics = read_metrics(options)
     if not options.quiet:
-        for name in _expanded(options.case):
+        for name in chain.from_iterable(map(CASES.expand, options.case)):
             for message in (text for each in metrics for text in contamination(each, name)):
                 notice(f"{name}: {message}")
     found = evaluate_preferences(parts, metrics, **settings, runtime=runtime)
@@ -182,27 +181,12 @@ def _robustness(options: Namespace) -> None:
         _plotted(plot_preferences(found, options.plot))
 
 
-def _expanded(names: Sequence[str]) -> list[str]:
-    """Return the names, `robustgec` as its parts."""
-    expanded = [CASES if name == "robustgec" else (name,) for name in names]
-    return list(chain.from_iterable(expanded))
-
-
 def _read_parts(names: Sequence[str]) -> dict[str, list[Case]]:
     """Return sets of cases by name."""
     parts: dict[str, list[Case]] = {}
-    for name in _expanded(names):
-        if name in CASES:
-            label, cases = name.partition(":")[2], load_cases(name)
-        elif name == "sample":
-            label, cases = name, read_cases(sample_folder() / "robust" / "para.txt")
-        elif name == "-" or Path(name).exists():
-            (label,) = system_names([name])
-            cases = read_cases(name)
-        else:
-            raise UnknownNameError(
-                "set of cases", name, [*CASES, "sample"], hint="A file is taken as well."
-            )
+    for name in chain.from_iterable(map(CASES.expand, names)):
+        label = name.partition(":")[2] or name if name in CASES else system_names([name])[0]
+        cases = load_cases(name)
         if label == TOTAL:
             raise InputError(f"{name} has the name of the sum over sets; rename it.")
         if label in parts:

@@ -23,14 +23,17 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
+from learnedgec.execution.plugins import Plugin, Registry
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.tuned import read_tuned
 
 __all__ = [
     "METRICS",
+    "REGISTRY",
     "MetricEntry",
     "is_metric_name",
     "load_metric",
@@ -152,25 +155,22 @@ METRICS: dict[str, MetricEntry] = {
 _NAME = re.compile(r"\s*([A-Za-z][\w.@+-]*)\s*(\(.*\))?\s*", re.DOTALL)
 
 
-def _entry(name: str) -> MetricEntry:
-    """Return the table's row, or that of an installed entry point."""
-    if name in METRICS:
-        return METRICS[name]
-    from importlib.metadata import entry_points
+def _plugged(plugin: Plugin) -> MetricEntry:
+    """Return the row of a plug-in, whose name must parse back to it."""
+    kind = plugin.load_class(Metric)  # type: ignore[type-abstract]
+    if kind.name != plugin.name:
+        raise plugin.error(f"{plugin.point.value} calls itself {kind.name!r}")
+    return MetricEntry(f"{kind.__module__}:{kind.__qualname__}", plugin.summary(kind))
 
-    for point in entry_points(group="learnedgec.metrics"):
-        if point.name == name:
-            return MetricEntry(point.value, f"from {point.value.partition(':')[0]}")
-    raise UnknownNameError("metric", name, METRICS, hint="`learnedgec metrics` lists them.")
+
+REGISTRY: Registry[MetricEntry] = Registry(
+    "metric", "learnedgec.metrics", METRICS, _plugged, hint="`learnedgec metrics` lists them."
+)
 
 
 def is_metric_name(name: str) -> bool:
     """Return whether a metric, or an installed one, has exactly this name."""
-    try:
-        _entry(name)
-    except UnknownNameError:
-        return False
-    return True
+    return name in REGISTRY
 
 
 def metric_class(name: str) -> type[Metric]:
@@ -178,9 +178,10 @@ def metric_class(name: str) -> type[Metric]:
 
     Raises:
         UnknownNameError: no metric has this name.
+        PluginError: it is that of another installed package and cannot be loaded.
     """
-    module, _, attribute = _entry(name).target.partition(":")
-    found: type[Metric] = getattr(importlib.import_module(module), attribute)
+    module, _, attribute = REGISTRY.find(name).target.partition(":")
+    found: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return found
 
 
@@ -194,6 +195,7 @@ def load_metric(name: str, **parameters: Any) -> Metric:
 
     Raises:
         UnknownNameError: no metric has this name; the message suggests the nearest.
+        PluginError: the metric is that of another installed package and cannot be loaded.
         ParameterError: a parameter is unknown or has the wrong type.
         BadNameError: the name does not follow the grammar.
 
@@ -213,7 +215,7 @@ def load_metric(name: str, **parameters: Any) -> Metric:
     if "@" in base:
         return load_metric(read_tuned(base).metric, **parameters)
     kind = metric_class(base)
-    return _build(base, kind, {**_entry(base).parameters, **kind.expand(parameters)})
+    return _build(base, kind, {**REGISTRY.find(base).parameters, **kind.expand(parameters)})
 
 
 def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 import warnings
+from argparse import ArgumentError
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +35,7 @@ from learnedgec.training.package import (
     package_path,
     write_package,
 )
+from learnedgec.training.pairs.registry import REGISTRY, import_plugins
 
 __all__ = ["Result", "train", "training_data"]
 
@@ -144,6 +147,7 @@ def training_data(arguments: Sequence[str]) -> TrainingData:
 
 def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
     """Build the Trainer, the module and the data from arguments."""
+    import_plugins()
     try:
         parsed = _Parser(
             EvaluatorModule,
@@ -156,10 +160,23 @@ def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
             args=list(arguments),
             run=False,
         )
+    except ArgumentError as error:
+        _check_pair_sources(str(error))
+        raise
     except (ValueError, MisconfigurationException) as error:
         raise _cause(error) from None
     parsed.datamodule.progress = progress
     return parsed
+
+
+def _check_pair_sources(message: str) -> None:
+    """Raise `UnknownNameError` if the parser's message quotes a name that no pair source has.
+
+    The parser itself only says that it expected an import path; its message stands if nothing is found.
+    """
+    if "data.pairs" in message:
+        for name in re.findall(r"'class_path': '(\w+)'", message):
+            REGISTRY.find(name)
 
 
 def _cause(error: BaseException) -> BaseException:

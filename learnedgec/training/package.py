@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 from learnedgec._version import __version__
-from learnedgec.catalog.files import DATASETS
+from learnedgec.catalog.registry import DATASETS
 from learnedgec.errors import ConfigError
 from learnedgec.execution.writing import atomic_path, check_writable
 from learnedgec.models.evaluator import EvaluatorConfig
@@ -151,7 +151,7 @@ def _card(manifest: Mapping[str, Any]) -> str:
     datasets = [*continued["datasets"], *data["datasets"]]
     names = dict.fromkeys(name.partition(":")[0] for name in datasets)
     licences = [
-        f"- `{name}`: {DATASETS[name].licence}"
+        f"- `{name}`: {DATASETS.find(name).licence}"
         if name in DATASETS
         else f"- `{name}`: your own data"
         for name in names

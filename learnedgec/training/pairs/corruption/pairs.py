@@ -143,7 +143,7 @@ class CorruptedPairs(PairSource):
         for name in self.outputs:
             if name not in OUTPUTS or name not in PARALLEL:
                 raise UnknownNameError(
-                    "set of outputs with references", name, OUTPUTS.keys() & PARALLEL.keys()
+                    "set of outputs with references", name, set(OUTPUTS) & set(PARALLEL)
                 )
         self.kinds = dict(SHARES if kinds is None else kinds)
         for kind, share in self.kinds.items():
