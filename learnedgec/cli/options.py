@@ -34,7 +34,7 @@ __all__ = [
     "read_runtime",
 ]
 
-Kind = TypeVar("Kind")
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def add_field_arguments(
         add_argument("--" + field.name.replace("_", "-"), **options)
 
 
-def read_fields(kind: type[Kind], options: Namespace, **others: Any) -> Kind:
+def read_fields(kind: type[_Kind], options: Namespace, **others: Any) -> _Kind:
     """Return the dataclass that the flags of its fields describe; `others` have no flag."""
     names = [field.name for field in fields(kind) if field.name in options]  # type: ignore[arg-type]
     return kind(**{name: options[name] for name in names}, **others)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,10 @@ from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.reference_choice import Mask, best_along, first_best, real_references
 
-__all__ = ["EditOverlap", "overlap_statistics"]
+__all__ = ["EditOverlap", "Record", "overlap_statistics"]
+
+Record: TypeAlias = Mapping[str, Any]
+"""What a metric says of a sentence and one of its references; see `overlap_statistics`."""
 
 _COUNTS = ("tp", "proposed", "gold")
 # The columns of an edit's row in their order; what else a metric's records say of an edit comes after them.
@@ -267,7 +270,7 @@ class EditOverlap(Metric):
 def overlap_statistics(
     counts: Sequence[Sequence[EditCounts]],
     references: References,
-    records: Sequence[Any] = (),
+    records: Sequence[Sequence[Record]] = (),
 ) -> Statistics:
     """Return the statistics of an `EditOverlap` metric.
 

@@ -25,14 +25,12 @@ from learnedgec.formats.references import References
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
+from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 
 __all__ = ["Difficulties", "GotoScorer"]
 
-# What an `EditOverlap` metric says of a sentence and one of its references.
-Record: TypeAlias = Mapping[str, Any]
 # A sentence as one annotator sees it: source tokens, and gold edits as (start, end, corrections).
 Annotated: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -30,15 +30,13 @@ from learnedgec.metrics.bartscore import BartScore
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
+from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.similarity import Similarity
 
 __all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes"]
 
-# What an `EditOverlap` metric says of a sentence and one of its references.
-Record: TypeAlias = Mapping[str, Any]
 
 _BERT = "bert-base-uncased"
 _BART = "facebook/bart-base"
