@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import learnedgec
@@ -78,3 +79,25 @@ def test_every_error_stands_in_the_tree() -> None:
         line for line in errors.__doc__.splitlines() if "──" in line or "LearnedgecError" in line
     ]
     assert len(drawn) == len(errors.__all__)
+
+
+def public_types(module: Path) -> set[str]:
+    """Return the classes and the names of types that a module defines for others."""
+    found = set()
+    for node in ast.parse(module.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in found if name[0].isupper() and not name.isupper()}
+
+
+def test_no_two_public_types_have_one_name() -> None:
+    package = Path(learnedgec.__file__).parent
+    homes = defaultdict(list)
+    for module in sorted(package.rglob("*.py")):
+        for name in public_types(module):
+            homes[name].append(module.relative_to(package).as_posix())
+    assert len(homes) > 100
+    assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from docstring_parser import parse
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.errors import FormatError, InputError
@@ -20,16 +21,20 @@ from learnedgec.metrics.registry import load_metric
 
 __all__ = [
     "Inputs",
+    "add_field_arguments",
     "add_input_arguments",
     "add_metric_argument",
     "add_plot_argument",
     "add_resampling_arguments",
     "add_runtime_arguments",
     "make_parser",
+    "read_fields",
     "read_inputs",
     "read_metrics",
     "read_runtime",
 ]
+
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,39 +112,55 @@ def add_plot_argument(parser: ArgumentParser) -> None:
     )
 
 
-_RUNTIME_HELP = {
-    "device": "auto, cpu, cuda, mps or cuda:N",
-    "dtype": "precision of encoders: float32 or bfloat16",
-    "batch_tokens": "largest number of tokens in one encoder batch",
-    "jobs": "processes for work outside the encoder; 0: one per core",
-    "allow_pickle": "load weights that exist only as a pickle, which can run code",
-    "states_mb": "bound in MiB on encoder states held in memory",
-    "cache_dir": "keep statistics in this folder and reuse them",
-}
+def add_field_arguments(
+    add_argument: Callable[..., object],
+    kind: type,
+    *,
+    leave_out: Collection[str] = (),
+    checked: Collection[str] = (),
+) -> None:
+    """Add one flag per field of a dataclass: its type, its default, and what the docstring says of it.
+
+    Args:
+        add_argument: a parser's method, or that of a group of arguments.
+        kind: the dataclass, with defaults.
+        leave_out: fields without a flag here.
+        checked: fields whose values the dataclass checks by itself, in better words than a parser's.
+    """
+    described = {each.arg_name: each.description or "" for each in parse(kind.__doc__ or "").params}
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        if field.name in leave_out:
+            continue
+        text = " ".join(described[field.name].replace("`", "").split()).removesuffix(".")
+        options: dict[str, Any] = {"default": field.default, "help": text}
+        if hints[field.name] is bool:
+            options["action"] = "store_true"
+        elif get_origin(hints[field.name]) is not Literal:
+            options["type"] = hints[field.name]
+        elif field.name in checked:
+            options["type"] = str
+        else:
+            options["choices"] = get_args(hints[field.name])
+        add_argument("--" + field.name.replace("_", "-"), **options)
+
+
+def read_fields(kind: type[_Kind], options: Namespace, **others: Any) -> _Kind:
+    """Return the dataclass that the flags of its fields describe; `others` have no flag."""
+    names = [field.name for field in fields(kind) if field.name in options]  # type: ignore[arg-type]
+    return kind(**{name: options[name] for name in names}, **others)
 
 
 def add_runtime_arguments(parser: ArgumentParser) -> None:
     """Add one flag per field of `Runtime`, and `--quiet`."""
     group = parser.add_argument_group("runtime", "how to run; scores depend on dtype alone")
-    hints = get_type_hints(Runtime)
-    for field in fields(Runtime):
-        if field.name == "progress":
-            continue
-        options: dict[str, Any] = {"default": field.default, "help": _RUNTIME_HELP[field.name]}
-        if hints[field.name] is bool:
-            options["action"] = "store_true"
-        elif field.name == "dtype":
-            options["choices"] = get_args(hints[field.name])
-        else:
-            options["type"] = hints[field.name]
-        group.add_argument("--" + field.name.replace("_", "-"), **options)
+    add_field_arguments(group.add_argument, Runtime, leave_out=["progress"])
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def read_runtime(options: Namespace) -> Runtime:
     """Return the runtime that the flags describe."""
-    names = [field.name for field in fields(Runtime) if field.name != "progress"]
-    return Runtime(progress=not options.quiet, **{name: options[name] for name in names})
+    return read_fields(Runtime, options, progress=not options.quiet)
 
 
 def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
@@ -20,15 +19,13 @@ from learnedgec.cli.options import (
     read_runtime,
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
-from learnedgec.cli.show import edit_rows, show_edits
+from learnedgec.cli.show import able_to_show, show_edits
+from learnedgec.edits.error_types import TIERS, Tier
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.text import write_text
+from learnedgec.metrics.abilities import CountsByType, LearnsWeights, PlansRequests
 from learnedgec.metrics.base import Metric, score_metrics
-from learnedgec.metrics.edit_overlap import TIERS, EditOverlap, Tier
-from learnedgec.metrics.errant import Errant
-from learnedgec.metrics.gotoscorer import GotoScorer
-from learnedgec.metrics.llm.sentences import LlmS
 from learnedgec.metrics.scores import Score
 
 Scores = Mapping[Metric, Mapping[str, Score]]
@@ -113,7 +110,7 @@ def _print(scores: Scores, inputs: Inputs, options: Namespace) -> None:
             {"system": system, "metric": metric.label, **row}
             for metric, systems in scores.items()
             for system, score in systems.items()
-            for row in edit_rows(metric, score.statistics)
+            for row in able_to_show(metric).edit_rows(score.statistics)
         ]
         emit(rows, format=options.format, payload={"edits": rows}, out=options.out)
     elif options.by:
@@ -130,14 +127,14 @@ def _print(scores: Scores, inputs: Inputs, options: Namespace) -> None:
 
 
 def _weighted(metric: Metric, path: str) -> Metric:
-    """Return gotoscorer with the weights of a file; other metrics as they are."""
-    return replace(metric, weights=path) if isinstance(metric, GotoScorer) else metric
+    """Return a metric that learns weights with those of a file; other metrics as they are."""
+    return metric.with_weights(path) if isinstance(metric, LearnsWeights) else metric
 
 
 def _save_weights(metrics: Sequence[Metric], inputs: Inputs, path: str, runtime: Runtime) -> None:
-    """Learn gotoscorer's weights from the systems and write them."""
+    """Learn a metric's weights from the systems and write them."""
     for metric in metrics:
-        if isinstance(metric, GotoScorer) and inputs.references is not None:
+        if isinstance(metric, LearnsWeights) and inputs.references is not None:
             found = metric.learn(inputs.sources, inputs.systems, inputs.references, runtime=runtime)
             found.save(path)
             return
@@ -148,7 +145,7 @@ def _save_weights(metrics: Sequence[Metric], inputs: Inputs, path: str, runtime:
 
 def _plan(metric: Metric, inputs: Inputs, runtime: Runtime) -> str:
     """Return what a language model would be asked: one prompt, and how many there are."""
-    if not isinstance(metric, LlmS):
+    if not isinstance(metric, PlansRequests):
         raise InputError(
             f"{metric.label} asks no language model; --dry-run is for llm-s and llm-e."
         )
@@ -159,13 +156,13 @@ def _plan(metric: Metric, inputs: Inputs, runtime: Runtime) -> str:
     )
 
 
-def _typed(metric: Metric) -> EditOverlap:
-    """Return the metric with types for the edits of systems, where it can find them."""
-    if not isinstance(metric, EditOverlap):
+def _typed(metric: Metric) -> Metric:
+    """Return the metric with what it needs to know for counts by error type."""
+    if not isinstance(metric, CountsByType):
         raise InputError(
             f"{metric.label} does not compare edits; --by works for errant, m2 and their kind."
         )
-    return replace(metric, types=True) if isinstance(metric, Errant) else metric
+    return metric.typed()
 
 
 def _type_rows(scores: Scores, tier: Tier) -> list[dict[str, Any]]:
@@ -173,7 +170,7 @@ def _type_rows(scores: Scores, tier: Tier) -> list[dict[str, Any]]:
     return [
         {"system": system, "metric": metric.label, tier: kind, **counts}
         for metric, systems in scores.items()
-        if isinstance(metric, EditOverlap)
+        if isinstance(metric, CountsByType)
         for system, score in systems.items()
         for kind, counts in metric.by_type(score.statistics, tier).items()
     ]

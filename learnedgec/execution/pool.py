@@ -15,21 +15,21 @@ from learnedgec.execution.runtime import Runtime
 
 __all__ = ["parallel_map"]
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 # Large enough to make sending it cheap, small enough to keep all processes busy to the end.
 _CHUNK = 32
 
 
 def parallel_map(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
     description: str,
     runtime: Runtime,
     *,
     chunk_size: int = _CHUNK,
-) -> list[Result]:
+) -> list[_Result]:
     """Return `function` of every item, in order, computed by `runtime.processes` processes.
 
     Processes are started afresh, as on every platform, because forking a process that has loaded
@@ -54,7 +54,7 @@ def parallel_map(
     weights = [len(chunk) for chunk in chunks]
     run = partial(_run, function)
 
-    def gather(results: Iterator[list[Result]]) -> list[Result]:
+    def gather(results: Iterator[list[_Result]]) -> list[_Result]:
         shown = track(results, description, weights=weights, show=runtime.progress)
         return [result for chunk in shown for result in chunk]
 
@@ -74,6 +74,6 @@ def parallel_map(
         executor.shutdown(cancel_futures=True)
 
 
-def _run(function: Callable[[Item], Result], chunk: Sequence[Item]) -> list[Result]:
+def _run(function: Callable[[_Item], _Result], chunk: Sequence[_Item]) -> list[_Result]:
     """Return `function` of each item of a chunk."""
     return [function(item) for item in chunk]

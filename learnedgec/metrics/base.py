@@ -17,7 +17,8 @@ often as a bootstrap wants). A new metric is one frozen dataclass with two metho
             return statistics["length"]
 
 The corpus score is then the mean; a metric whose corpus score is something else overrides
-`aggregate`. The fields are the parameters, so the printed name is the whole configuration.
+`aggregate`. The fields are the parameters, so the printed name is the whole configuration. What some
+metrics can do besides is in `abilities`.
 
 One file, though long: it is the contract, which is read as a whole.
 """

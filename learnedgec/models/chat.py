@@ -36,7 +36,7 @@ _PASSING = {408, 409, 425, 429}
 _LONGEST_PAUSE = 120.0
 _EXCERPT = 200
 
-Request = TypeVar("Request")
+_Request = TypeVar("_Request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +258,13 @@ class AnswerStore:
 
 
 def ask_all(
-    ask: Callable[[Request], Answer], requests: Iterable[Request], at_once: int
-) -> Iterator[tuple[Request, Answer]]:
+    ask: Callable[[_Request], Answer], requests: Iterable[_Request], at_once: int
+) -> Iterator[tuple[_Request, Answer]]:
     """Yield requests with their answers as they come, at most `at_once` under way at a time.
 
     An error, or a caller that stops, leaves out the requests that have not begun.
     """
-    pending: Sequence[Request] = list(requests)
+    pending: Sequence[_Request] = list(requests)
     executor = ThreadPoolExecutor(max_workers=max(at_once, 1))
     try:
         futures = {executor.submit(ask, request): request for request in pending}

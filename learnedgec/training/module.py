@@ -21,7 +21,7 @@ from learnedgec.models.packages import check_package, find_evaluator, is_evaluat
 __all__ = ["EvaluatorModule", "HeadOptions"]
 
 
-Objective = Literal["regression", "sigmoid", "logistic", "difference", "detection"]
+TrainingObjective = Literal["regression", "sigmoid", "logistic", "difference", "detection"]
 
 
 @dataclass
@@ -39,7 +39,7 @@ class HeadOptions:
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"
-    objective: Objective = "regression"
+    objective: TrainingObjective = "regression"
     margin: float = 0.0
     weight: float = 1.0
 

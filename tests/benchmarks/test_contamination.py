@@ -61,5 +61,8 @@ def test_commands_say_it(package: Path, capsys: pytest.CaptureFixture[str]) -> N
     metric = f"preference(model='{package}')"
     assert main(["meta", "--benchmark", "sample", "--metric", metric, "--resamples", "10"]) == 0
     assert said in capsys.readouterr().err
-    assert main(["robust", "--case", "sample", "--metric", metric, "--resamples", "10"]) == 0
+    assert (
+        main(["robust", "metrics", "--case", "sample", "--metric", metric, "--resamples", "10"])
+        == 0
+    )
     assert said in capsys.readouterr().err

@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
 import pytest
 
-from learnedgec.cli.show import edit_rows, show_edits
+from learnedgec.arrays import Array, Floats
+from learnedgec.cli.show import show_edits
 from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import AnnotatedSentence, Edit
 from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.gotoscorer import GotoScorer
+from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
 
@@ -28,7 +38,7 @@ def scores() -> dict[str, Score]:
 
 
 def test_rows_name_every_edit(scores: dict[str, Score]) -> None:
-    rows = edit_rows(load_metric("m2"), scores["ours"].statistics)
+    rows = M2().edit_rows(scores["ours"].statistics)
     assert [tuple(row.values()) for row in rows] == [
         (1, 4, "matched", 1, 2, "go", "goes", "SVA"),
         (1, 4, "missed", 2, 2, "", "to||towards", "PREP"),
@@ -70,6 +80,56 @@ def test_colour_says_the_same(scores: dict[str, Score]) -> None:
 
 def test_other_metrics_are_refused() -> None:
     metric = load_metric("gleu")
-    score = metric.score(SOURCES, HYPOTHESES, REFERENCES)
-    with pytest.raises(InputError, match="does not compare edits"):
-        edit_rows(metric, score.statistics)
+    scores = metric.score_systems(SOURCES, {"ours": HYPOTHESES}, REFERENCES)
+    with pytest.raises(InputError, match="gleu does not compare edits; --show edits works for m2"):
+        show_edits(metric, scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
+
+
+def test_weights_stand_behind_their_edits() -> None:
+    systems = {"ours": HYPOTHESES, "theirs": ["He goes home now", "Fine .", "b"]}
+    scores = GotoScorer().score_systems(SOURCES, systems, REFERENCES)
+    lines = show_edits(GotoScorer(), scores, SOURCES, systems, colour=False).splitlines()
+    assert "  - 2:2     ∅ → to||towards  [PREP]  weight 1.0000" in lines
+
+
+@dataclass(frozen=True)
+class Chunks(Metric):
+    """A metric that cuts sentences into chunks, and shows them all."""
+
+    name: ClassVar[str] = "chunks"
+    counted: ClassVar[tuple[str, ...]] = ("chunks",)
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        return Statistics({"chunks": np.array([float(len(text.split())) for text in sources])})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        return statistics["chunks"]
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        return {"chunks": statistics["chunks"]}
+
+    def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
+        place = {"sentence": 1, "annotator": 0, "start": 0, "end": 1, "type": ""}
+        text = {"original": "a", "correction": "a"}
+        return [
+            {**place, "edit": "unchanged", **text, "class": "tn"},
+            {**place, "edit": "unmatched", **text, "class": "fp_ne", "weight": 0.5, "change": -1.0},
+        ]
+
+
+def test_a_metric_shows_what_it_has_by_one_method() -> None:
+    scores = Chunks().score_systems(["a b"], {"ours": ["a b"]}, References.from_texts(["a b"]))
+    text = show_edits(Chunks(), scores, ["a b"], {"ours": ["a b"]}, colour=False)
+    assert text.splitlines()[2:] == [
+        "ours 1  annotator 0  chunks 2",
+        "  source      a b",
+        "  hypothesis  a b",
+        "    0:1     a → a  class tn",
+        "  + 0:1     a → a  class fp_ne  weight 0.5000, harmful",
+    ]
