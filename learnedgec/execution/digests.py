@@ -10,6 +10,7 @@ from pathlib import Path
 
 __all__ = [
     "file_digest",
+    "file_state",
     "key_of",
 ]
 
@@ -35,7 +36,7 @@ def key_of(*parts: str | Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _file_digest(path: str, size: int, modified: int) -> str:
+def _file_digest(path: str, *state: int) -> str:
     digest = hashlib.sha256()
     with Path(path).open("rb") as file:
         while block := file.read(1 << 20):
@@ -45,5 +46,10 @@ def _file_digest(path: str, size: int, modified: int) -> str:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal, computed once as long as the file stays the same."""
+    return _file_digest(os.fspath(path), *file_state(path))
+
+
+def file_state(path: Path) -> tuple[int, int, int, int]:
+    """Return what changes whenever a file does: its inode, size, and times of modification and of change."""
     status = path.stat()
-    return _file_digest(os.fspath(path), status.st_size, status.st_mtime_ns)
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
