@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 __all__ = [
     "file_digest",
     "file_state",
+    "files_digest",
     "key_of",
 ]
 
@@ -53,3 +54,14 @@ def file_state(path: Path) -> tuple[int, int, int, int]:
     """Return what changes whenever a file does: its inode, size, and times of modification and of change."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def files_digest(digests: Mapping[str, str]) -> str:
+    r"""Return the SHA-256 of a list of files with their SHA-256, as `sha256sum` prints it, by name.
+
+    Example:
+        >>> files_digest({"b": "2", "a": "1"}) == hashlib.sha256(b"1  a\n2  b\n").hexdigest()
+        True
+    """
+    lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()

@@ -99,7 +99,9 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             settings = dict(config.encoder)
             settings.pop("dtype", None)
             kind = settings.pop("model_type")
-            encoder = AutoModel.from_config(AutoConfig.for_model(kind, **settings))
+            encoder = AutoModel.from_config(
+                AutoConfig.for_model(kind, **settings), trust_remote_code=False
+            )
         if config.pooling != "pooler" and getattr(encoder, "pooler", None) is not None:
             encoder.pooler = None
         self.encoder: Any = encoder
@@ -298,7 +300,15 @@ def _load(path: Path, digest: str, device: str) -> Evaluator:
     with quiet_transformers():
         try:
             model = EvaluatorModel.from_pretrained(path, dtype=torch.float32)
-        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        except (
+            AttributeError,
+            OSError,
+            LookupError,
+            RuntimeError,
+            SafetensorError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise PackageError(
                 f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
             ) from None

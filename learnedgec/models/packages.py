@@ -15,14 +15,13 @@ and no other file may lie in the package, for a library might read it. Hidden fi
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from learnedgec.errors import FormatError, PackageError, UnknownNameError
-from learnedgec.execution.digests import file_digest
+from learnedgec.execution.digests import file_digest, files_digest
 from learnedgec.execution.shelves import shelves
 from learnedgec.formats.text import read_json
 
@@ -122,8 +121,8 @@ def package_digest(name: str) -> str:
         '33768238f6a3'
     """
     files: dict[str, str] = check_package(find_evaluator(name))["files"]
-    lines = (f"{files[file]}  {file}\n" for file in sorted(files.keys() - _DESCRIPTIVE))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()[:12]
+    read = {file: digest for file, digest in files.items() if file not in _DESCRIPTIVE}
+    return files_digest(read)[:12]
 
 
 def _problem(manifest: Any) -> str | None:
@@ -151,7 +150,10 @@ def _misfit(value: Any, shape: Any, key: str) -> str | None:
     """Return which key of a manifest is not of its shape, if any is."""
     if isinstance(shape, dict):
         if isinstance(value, dict):
-            parts = (_misfit(value.get(name), part, name) for name, part in shape.items())
+            parts = (
+                _misfit(value.get(name), part, f"{key}.{name}" if key else name)
+                for name, part in shape.items()
+            )
             return next(filter(None, parts), None)
         fits = False
     elif isinstance(shape, list):

@@ -287,6 +287,35 @@ def test_no_input_is_encoded_twice(tiny_evaluator: Path, monkeypatch: pytest.Mon
     assert evaluator.predict([], [], ["fluency"])["fluency"].shape == (0,)
 
 
+def test_a_replaced_package_scores_as_in_a_new_process(copy: Path, tmp_path: Path) -> None:
+    first = Evaluator.load(str(copy)).predict(SOURCES, HYPOTHESES)["fluency"]
+    other = tiny.save_evaluator(tmp_path / "other", seed=1)
+    text = (other / "tokenizer.json").read_text()
+    (other / "tokenizer.json").write_text(text.replace('"lowercase": true', '"lowercase": false'))
+    sign(other, "tokenizer.json")
+    expected = Evaluator.load(str(other)).predict(SOURCES, HYPOTHESES)["fluency"]
+    shutil.rmtree(copy)
+    shutil.copytree(other, copy)
+    found = Evaluator.load(str(copy)).predict(SOURCES, HYPOTHESES)["fluency"]
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert np.abs(found - first).min() > 1e-3
+
+
+def test_a_package_that_is_replaced_while_it_is_loaded_is_refused(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replaced(path: Path, **options: Any) -> EvaluatorModel:
+        model = original(path, **options)
+        (copy / "tokenizer_config.json").write_text("{}")
+        sign(copy, "tokenizer_config.json")
+        return model
+
+    original = EvaluatorModel.from_pretrained
+    monkeypatch.setattr(EvaluatorModel, "from_pretrained", replaced)
+    with pytest.raises(PackageError, match="was replaced while it was loaded; run this again"):
+        Evaluator.load(str(copy))
+
+
 def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
     sums = {"preference": {"fluency": 2.0, "meaning": -0.5}}
     folder = tiny.save_evaluator(tmp_path / "summed", sums=sums)
