@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -16,6 +18,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from learnedgec.execution.digests import file_digest
 from learnedgec.formats.text import read_lines
 from learnedgec.models.evaluator import EvaluatorModel, Head
 from learnedgec.models.quantization import Bits, round_weights
@@ -122,6 +125,14 @@ def save_evaluator(
         encoder=encoder,
     )
     return folder
+
+
+def sign(package: Path, *names: str, **changes: Any) -> None:
+    """Change a manifest, and let it vouch for files as they are now."""
+    manifest = json.loads((package / "manifest.json").read_text()) | changes
+    for name in names:
+        manifest["files"][name] = file_digest(package / name)
+    (package / "manifest.json").write_text(json.dumps(manifest))
 
 
 def save_sequence_model(folder: Path) -> Path:

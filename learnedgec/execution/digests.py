@@ -12,6 +12,7 @@ __all__ = [
     "file_digest",
     "file_state",
     "files_digest",
+    "folder_digest",
     "key_of",
 ]
 
@@ -65,3 +66,9 @@ def files_digest(digests: Mapping[str, str]) -> str:
     """
     lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the `files_digest` of all files in a folder and below it."""
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return files_digest({file.relative_to(folder).as_posix(): file_digest(file) for file in files})

@@ -165,7 +165,12 @@ class TrainingData(lightning.LightningDataModule):
         pairs = {head: [pair for found, _ in rows for pair in found] for head, rows in made.items()}
         self.summaries = {
             head: [
-                {"source": type(source).__name__, **source.describe(), **summary}
+                {
+                    "source": type(source).__name__,
+                    **source.describe(),
+                    **summary,
+                    "digests": source.digests(),
+                }
                 for source, (_, summary) in zip(self.pairs[head], rows, strict=True)
             ]
             for head, rows in made.items()

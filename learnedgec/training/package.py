@@ -266,7 +266,8 @@ def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
             settings = ", ".join(
                 f"{key} {_names(value) if isinstance(value, list) else value}"
                 for key, value in source.items()
-                if key not in ("source", "pairs", "impacts", "sha256") and value is not None
+                if key not in ("source", "pairs", "impacts", "sha256", "digests")
+                and value is not None
             )
             yield f"- {source['pairs']} ranked pairs for `{head}` ({source['source']}): {settings}"
             if "impacts" in source:

@@ -111,18 +111,10 @@ def test_altered_truncated_and_missing_files_are_named(copy: Path) -> None:
         Evaluator.load(str(copy))
 
 
-def sign(package: Path, *names: str, **changes: Any) -> None:
-    """Change a manifest, and let it vouch for files as they are now."""
-    manifest = json.loads((package / "manifest.json").read_text()) | changes
-    for name in names:
-        manifest["files"][name] = file_digest(package / name)
-    (package / "manifest.json").write_text(json.dumps(manifest))
-
-
 def test_the_digest_covers_configuration_weights_and_tokenizer(copy: Path) -> None:
     seen = {package_digest(str(copy))}
     (copy / "README.md").write_text("another card")
-    sign(copy, "README.md", results={"dev": {}})
+    tiny.sign(copy, "README.md", results={"dev": {}})
     assert {package_digest(str(copy))} == seen
     for name, before, after in (
         ("config.json", '"scale": 0.5', '"scale": 0.6'),
@@ -134,11 +126,11 @@ def test_the_digest_covers_configuration_weights_and_tokenizer(copy: Path) -> No
         (copy / name).write_text(text.replace(before, after))
         with pytest.raises(PackageError, match=f"{name} was altered"):
             package_digest(str(copy))
-        sign(copy, name)
+        tiny.sign(copy, name)
         seen.add(package_digest(str(copy)))
     weights = (copy / "model.safetensors").read_bytes()
     (copy / "model.safetensors").write_bytes(weights[:-1] + bytes([weights[-1] ^ 1]))
-    sign(copy, "model.safetensors")
+    tiny.sign(copy, "model.safetensors")
     seen.add(package_digest(str(copy)))
     assert len(seen) == 5
     assert all(len(digest) == 12 for digest in seen)
@@ -152,7 +144,7 @@ def test_another_scale_is_another_signature_and_another_entry_of_the_cache(
     config = json.loads((copy / "config.json").read_text())
     config["heads"]["fluency"]["scale"] = 5.0
     (copy / "config.json").write_text(json.dumps(config))
-    sign(copy, "config.json")
+    tiny.sign(copy, "config.json")
     kept = metric.score(SOURCES, HYPOTHESES, runtime=runtime)
     assert kept.value == pytest.approx(metric.score(SOURCES, HYPOTHESES).value)
     assert kept.value != pytest.approx(first.value)
@@ -190,7 +182,7 @@ def test_a_manifest_of_another_shape_is_refused(copy: Path, key: str, values: li
     ],
 )
 def test_parts_of_a_manifest_have_their_shapes_too(copy: Path, key: str, value: object) -> None:
-    sign(copy, **{key: value})
+    tiny.sign(copy, **{key: value})
     with pytest.raises(PackageError, match="of another type"):
         check_package(copy)
 
@@ -203,18 +195,18 @@ def test_what_is_no_manifest_is_refused(copy: Path, text: str) -> None:
 
 
 def test_a_package_of_a_later_format_asks_for_a_later_version(copy: Path) -> None:
-    sign(copy, format=2)
+    tiny.sign(copy, format=2)
     with pytest.raises(PackageError, match=r"of format 2.*update learnedgec"):
         check_package(copy)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer_config.json"])
 def test_a_manifest_vouches_for_configuration_weights_and_tokenizer(copy: Path, name: str) -> None:
-    sign(copy, files={})
+    tiny.sign(copy, files={})
     with pytest.raises(PackageError, match=r"'files' lacks config\.json"):
         Evaluator.load(str(copy))
     every = {path.name for path in copy.iterdir()} - {"manifest.json", name}
-    sign(copy, *every, files={})
+    tiny.sign(copy, *every, files={})
     with pytest.raises(PackageError, match=f"'files' lacks {name}"):
         Evaluator.load(str(copy))
 
@@ -224,7 +216,7 @@ def test_no_file_lies_in_a_package_unsigned(copy: Path, name: str) -> None:
     (copy / name).touch()
     (copy / ".gitattributes").touch()
     files = {path.name for path in copy.iterdir()} - {"manifest.json", ".gitattributes", name}
-    sign(copy, *files, files={})
+    tiny.sign(copy, *files, files={})
     with pytest.raises(PackageError, match=f"holds {name}, which its manifest does not know"):
         Evaluator.load(str(copy))
     (copy / name).unlink()
@@ -238,7 +230,7 @@ def test_a_manifest_names_no_file_outside_its_package(copy: Path, name: str) -> 
     (copy.parent / "outside").write_text("secret")
     files = {path.name: file_digest(path) for path in copy.iterdir()}
     del files["manifest.json"]
-    sign(copy, files=files | {name: "0" * 64})
+    tiny.sign(copy, files=files | {name: "0" * 64})
     with pytest.raises(PackageError, match="is not the name of a file of the package"):
         check_package(copy)
 
@@ -246,14 +238,14 @@ def test_a_manifest_names_no_file_outside_its_package(copy: Path, name: str) -> 
 @pytest.mark.parametrize("digest", [None, 5, "", "0" * 63, "Z" * 64])
 def test_what_is_no_digest_is_refused(copy: Path, digest: object) -> None:
     files = json.loads((copy / "manifest.json").read_text())["files"]
-    sign(copy, files=files | {"config.json": digest})
+    tiny.sign(copy, files=files | {"config.json": digest})
     with pytest.raises(PackageError, match=r"has no SHA-256 of config\.json"):
         check_package(copy)
 
 
 def test_weights_that_do_not_fit_are_refused_even_with_a_right_sum(copy: Path) -> None:
     os.truncate(copy / "model.safetensors", 1000)
-    sign(copy, "model.safetensors")
+    tiny.sign(copy, "model.safetensors")
     with pytest.raises(PackageError, match="cannot be loaded"):
         Evaluator.load(str(copy))
 
@@ -292,7 +284,7 @@ def test_a_replaced_package_scores_as_in_a_new_process(copy: Path, tmp_path: Pat
     other = tiny.save_evaluator(tmp_path / "other", seed=1)
     text = (other / "tokenizer.json").read_text()
     (other / "tokenizer.json").write_text(text.replace('"lowercase": true', '"lowercase": false'))
-    sign(other, "tokenizer.json")
+    tiny.sign(other, "tokenizer.json")
     expected = Evaluator.load(str(other)).predict(SOURCES, HYPOTHESES)["fluency"]
     shutil.rmtree(copy)
     shutil.copytree(other, copy)
@@ -307,7 +299,7 @@ def test_a_package_that_is_replaced_while_it_is_loaded_is_refused(
     def replaced(path: Path, **options: Any) -> EvaluatorModel:
         model = original(path, **options)
         (copy / "tokenizer_config.json").write_text("{}")
-        sign(copy, "tokenizer_config.json")
+        tiny.sign(copy, "tokenizer_config.json")
         return model
 
     original = EvaluatorModel.from_pretrained
@@ -334,7 +326,7 @@ def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
     # The same weights with another sum are another evaluator.
     config = folder / "config.json"
     config.write_text(config.read_text().replace('"fluency": 2.0', '"fluency": 3.0'))
-    sign(folder, "config.json")
+    tiny.sign(folder, "config.json")
     other = Evaluator.load(str(folder)).predict(SOURCES, HYPOTHESES, ["preference"])
     assert other["preference"] == pytest.approx(expected + found["fluency"], abs=1e-6)
     card = (folder / "README.md").read_text()
