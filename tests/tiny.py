@@ -15,6 +15,7 @@ from transformers import (
     BertConfig,
     BertForSequenceClassification,
     BertModel,
+    ByT5Tokenizer,
     PreTrainedTokenizerFast,
 )
 
@@ -72,6 +73,15 @@ def save_encoder(folder: Path, width: int = 32) -> Path:
     torch.manual_seed(0)
     made = tokenizer()
     BertModel(configuration(len(made), width)).save_pretrained(folder)
+    made.save_pretrained(folder)
+    return folder
+
+
+def save_encoder_of_bytes(folder: Path) -> Path:
+    """Write a two-layer BERT with a tokenizer that is written in Python."""
+    torch.manual_seed(0)
+    made = ByT5Tokenizer()
+    BertModel(configuration(len(made))).save_pretrained(folder)
     made.save_pretrained(folder)
     return folder
 

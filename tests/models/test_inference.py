@@ -191,12 +191,7 @@ def test_the_digest_of_a_directory_covers_what_is_loaded_from_it(tiny_encoder: P
 
 
 def test_tokenizers_in_python_cut_and_count_like_others(tmp_path: Path) -> None:
-    from transformers import BertModel, ByT5Tokenizer
-
-    made = ByT5Tokenizer()
-    made.save_pretrained(tmp_path)
-    torch.manual_seed(0)
-    BertModel(tiny.configuration(len(made))).save_pretrained(tmp_path)
+    tiny.save_encoder_of_bytes(tmp_path)
     tokenizer = load_tokenizer(str(tmp_path))
     assert not tokenizer.is_fast
     model, runtime = load_model(str(tmp_path), Runtime()), Runtime(device="cpu")
