@@ -33,6 +33,7 @@ __all__ = [
     "is_package",
     "learned_from",
     "list_evaluators",
+    "manifest_datasets",
     "package_digest",
     "was_checked",
 ]
@@ -172,7 +173,11 @@ def was_checked(manifest: Mapping[str, Any]) -> bool:
 
 def learned_from(name: str) -> tuple[str, ...]:
     """Return the datasets that an evaluator, and what it was continued from, has learned from."""
-    manifest = check_package(find_evaluator(name))
+    return manifest_datasets(check_package(find_evaluator(name)))
+
+
+def manifest_datasets(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what `learned_from` does, by the manifest."""
     earlier = manifest.get("continued") or {"datasets": []}
     return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
 

@@ -262,8 +262,8 @@ class TrainingData(lightning.LightningDataModule):
         self.detecting = {name for name, head in module.head_options.items() if head.detects}
         if self.detecting and not self.tokenizer.is_fast:
             raise ConfigError(
-                f"model.heads.{min(self.detecting)}: the tokenizer of {module.encoder_name} does not say where "
-                "its tokens stand, so it shows no wrong word; name an encoder with a fast tokenizer."
+                f"model.heads.{min(self.detecting)}: the tokenizer of {module.encoder_name} does not say "
+                "where its tokens stand, so it shows no wrong word; name an encoder with a fast tokenizer."
             )
         unknown = sorted({*self.pairs, *self.cases} - set(self.inputs))
         if unknown:
