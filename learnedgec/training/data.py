@@ -165,7 +165,12 @@ class TrainingData(lightning.LightningDataModule):
         pairs = {head: [pair for found, _ in rows for pair in found] for head, rows in made.items()}
         self.summaries = {
             head: [
-                {"source": type(source).__name__, **source.describe(), **summary}
+                {
+                    "source": type(source).__name__,
+                    **source.describe(),
+                    **summary,
+                    "digests": source.digests(),
+                }
                 for source, (_, summary) in zip(self.pairs[head], rows, strict=True)
             ]
             for head, rows in made.items()
@@ -255,6 +260,11 @@ class TrainingData(lightning.LightningDataModule):
             name: module.model.config.head(name).input for name in module.model.config.heads
         }
         self.detecting = {name for name, head in module.head_options.items() if head.detects}
+        if self.detecting and not self.tokenizer.is_fast:
+            raise ConfigError(
+                f"model.heads.{min(self.detecting)}: the tokenizer of {module.encoder_name} does not say "
+                "where its tokens stand, so it shows no wrong word; name an encoder with a fast tokenizer."
+            )
         unknown = sorted({*self.pairs, *self.cases} - set(self.inputs))
         if unknown:
             raise ConfigError(

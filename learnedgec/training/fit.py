@@ -6,9 +6,12 @@ import hashlib
 import json
 import logging
 import re
+import signal
+import threading
 import warnings
 from argparse import ArgumentError
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +51,27 @@ class Result:
     results: dict[str, Any]
 
 
+class _Stopping(EarlyStopping):
+    """Early stopping, which says so where a run has no evaluation on the dev part to go by."""
+
+    def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        with self._evaluated(trainer):
+            super().on_train_epoch_end(trainer, pl_module)
+
+    def on_validation_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        with self._evaluated(trainer):
+            super().on_validation_end(trainer, pl_module)
+
+    @contextmanager
+    def _evaluated(self, trainer: lightning.Trainer) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError:
+            if self.monitor in trainer.callback_metrics:
+                raise
+            raise ConfigError(_NOT_EVALUATED) from None
+
+
 class _Parser(LightningCLI):
     """LightningCLI with the keys of a training run; it parses and builds, `train` does the rest."""
 
@@ -74,7 +98,7 @@ class _Parser(LightningCLI):
         # Callbacks with keys of their own: what is kept, what a resume continues from, when to stop.
         parser.add_lightning_class_args(ModelCheckpoint, "best")
         parser.add_lightning_class_args(ModelCheckpoint, "last")
-        parser.add_lightning_class_args(EarlyStopping, "early_stopping")
+        parser.add_lightning_class_args(_Stopping, "early_stopping")
         choice = {"monitor": "dev/score", "mode": "max"}
         defaults: dict[str, dict[str, Any]] = {
             "best": {**choice, "filename": "best", "enable_version_counter": False},
@@ -207,6 +231,12 @@ def _fit(parsed: LightningCLI) -> Result | None:
             "SEEDA, GJG15 and CoNLL-2014; what continues from it cannot be tested on them either, so say "
             "data.check_leakage: false."
         )
+    for group in ("best", "last", "early_stopping"):
+        monitor = getattr(config, group).monitor
+        if monitor is not None and monitor not in (known := module.logged):
+            raise ConfigError(
+                f"{group}.monitor: {monitor!r} is not measured; choose one of {', '.join(known)}."
+            )
     configuration = parsed.parser.dump(config, skip_none=False)
     last = folder / "last.ckpt"
     # Sums are made of heads when these have learned.
@@ -230,33 +260,26 @@ def _fit(parsed: LightningCLI) -> Result | None:
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
     trainer.loggers = loggers
+    resumed = config.resume and last.exists()
+    if resumed:
+        _read_checkpoint(last)  # in one sentence if it is damaged, and before anything else
     try:
-        trainer.fit(
-            module,
-            data,
-            ckpt_path=str(last) if config.resume and last.exists() else None,
-            weights_only=False,
-        )
-    except SystemExit:
+        with _kept_interrupts():
+            trainer.fit(module, data, ckpt_path=str(last) if resumed else None, weights_only=True)
+    except SystemExit as error:
         # How Lightning ends after Ctrl-C; who called decides what is said and returned.
-        if trainer.interrupted:
+        if isinstance(error.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
-    except RuntimeError as error:
-        # Either the key is none of dev's, or the run was too short for an evaluation.
-        if not str(error).startswith("Early stopping conditioned on metric"):
-            raise
-        if "dev/" in str(error).partition("use any of the following")[2]:
-            raise ConfigError(f"early_stopping.monitor: {error}") from None
-        raise ConfigError(_NOT_EVALUATED) from None
+    except MisconfigurationException as error:
+        raise ConfigError(f"trainer: {error}") from None
     if trainer.interrupted:
         raise KeyboardInterrupt
     if not trainer.is_global_zero:
         return None
     if not (folder / "best.ckpt").exists():
         raise ConfigError(_NOT_EVALUATED)
-    state = torch.load(folder / "best.ckpt", map_location="cpu", weights_only=False)
-    module.load_state_dict(state["state_dict"])
+    module.load_state_dict(_read_checkpoint(folder / "best.ckpt")["state_dict"])
     model = module.model.cpu().float().eval()
     weights = round_weights(model, config.bits)
     device = trainer.strategy.root_device
@@ -278,6 +301,36 @@ def _fit(parsed: LightningCLI) -> Result | None:
         continued=module.continued and continuation(module.continued),
     )
     return Result(package, results)
+
+
+def _read_checkpoint(path: Path) -> dict[str, Any]:
+    """Return what a run's checkpoint holds: tensors and plain values.
+
+    Raises:
+        ConfigError: it is damaged, or holds anything else, which might run code.
+    """
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+        if isinstance(state["state_dict"], dict):
+            return state
+        problem = "no weights"
+    except Exception as error:  # reading bytes of any kind raises errors of any kind
+        problem = type(error).__name__
+    raise ConfigError(
+        f"the checkpoint {path} is damaged, or holds more than tensors and plain values ({problem}); start "
+        "anew with resume: false."
+    )
+
+
+@contextmanager
+def _kept_interrupts() -> Iterator[None]:
+    """Give Ctrl-C its handler back: Lightning may leave it ignored after the first one."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
 
 
 def _started_with(folder: Path) -> str | None:

@@ -301,6 +301,17 @@ class EvaluatorModule(lightning.LightningModule):
             if rated.any():
                 figure.update(values[rated].float(), target[rated])
 
+    @property
+    def logged(self) -> list[str]:
+        """The names of what a run measures, those on the dev part first."""
+        heads = self.head_options.items()
+        return [
+            "dev/score",
+            *(f"dev/{name}/{'accuracy' if head.ranks else 'pearson'}" for name, head in heads),
+            "train/loss",
+            *(f"train/{name}/{term}" for name, _ in heads for term in ("loss", "consistency")),
+        ]
+
     def on_validation_epoch_end(self) -> None:
         """Log each head's correlation or accuracy on the dev part, and their mean."""
         found = {}

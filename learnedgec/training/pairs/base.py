@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec._version import __version__
+from learnedgec.catalog.registry import DATASETS
+from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import ConfigError, FormatError
-from learnedgec.execution.digests import file_digest
+from learnedgec.execution.digests import file_digest, folder_digest, key_of
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.text import read_json, read_jsonl, write_json, write_jsonl
@@ -58,11 +60,19 @@ class PairSource(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Return what the pairs depend on, for the manifest: plain JSON values."""
+        """Return the parameters, for the manifest: plain JSON values."""
 
     @abstractmethod
     def datasets(self) -> list[str]:
         """Return the names of the datasets and files that the pairs are made of."""
+
+    def digests(self) -> dict[str, str]:
+        """Return what the names among the parameters stand for now: name -> digest or description.
+
+        Pairs are made again when it changes: files are edited, and models trained again, under their names.
+        A source that uses a model or an annotator adds it.
+        """
+        return {name: _content_digest(name) for name in self.datasets()}
 
     def material(self) -> Iterator[str]:
         """Yield every text that the pairs are learnt from beyond their own, to be checked for leakage."""
@@ -73,9 +83,9 @@ class PairSource(ABC):
         return {"pairs": len(pairs)}
 
     def place(self, folder: Path) -> Path:
-        """Return the subfolder that belongs to this very source, with its files as they are now."""
-        files = {name: file_digest(Path(name)) for name in self.datasets() if Path(name).is_file()}
-        about = [type(self).__qualname__, self.describe(), files, __version__]
+        """Return the subfolder that belongs to this very source, with its `digests` as they are now."""
+        kind = f"{type(self).__module__}.{type(self).__qualname__}"
+        about = [kind, self.describe(), self.digests(), __version__]
         text = json.dumps(about, sort_keys=True)
         return folder / hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -96,6 +106,27 @@ class PairSource(ABC):
             write_ranked_pairs(pairs_file, pairs)
             write_json(summary_file, self.summary(pairs) | {"sha256": file_digest(pairs_file)})
         return read_ranked_pairs(pairs_file), read_json(summary_file)
+
+
+def _content_digest(name: str) -> str:
+    """Return a digest of whatever a dataset's name may stand for: a file, a folder, a part of the catalog.
+
+    Raises:
+        ConfigError: it stands for standard input, which cannot be read again to see whether it is the same.
+    """
+    head, _, rest = name.partition(":")
+    if name == "-":
+        raise ConfigError("data.pairs: pairs cannot be made of standard input; name a file.")
+    pinned = DATASETS.find(head).files.values() if head in DATASETS else ()
+    found = [file.sha256 for file in pinned]
+    paths = [Path(name)]
+    if rest:  # a benchmark's folder, as in jfleg:FOLDER
+        paths.append(Path(rest))
+    if head == "sample":
+        paths.append(sample_folder())
+    found += [file_digest(path) for path in paths if path.is_file()]
+    found += [folder_digest(path) for path in paths if path.is_dir()]
+    return key_of(found)
 
 
 def positive(number: int | None, key: str) -> int | None:

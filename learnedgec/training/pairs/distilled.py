@@ -65,6 +65,14 @@ class DistilledPairs(PairSource):
         taught = (name for each in self.metric.evaluators() for name in learned_from(each))
         return list(dict.fromkeys([*own, *taught]))
 
+    def digests(self) -> dict[str, str]:
+        """Return those of the sources of the pairs; the teacher's are among the parameters."""
+        return {
+            f"{number}:{name}": digest
+            for number, source in enumerate(self.pairs)
+            for name, digest in source.digests().items()
+        }
+
     def material(self) -> Iterator[str]:
         """Yield what the sources learn from.
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from learnedgec.catalog.corrections import Correction, load_corrections
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator
+from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ConfigError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits
 from learnedgec.formats.text import read_jsonl, write_jsonl
 from learnedgec.models.inference import cosines, sentence_vectors
+from learnedgec.models.loading import checkpoint_digest
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 
 __all__ = ["ImpactCandidate", "ImpactPairs", "Procedure", "impacts", "sample_subsets"]
@@ -167,6 +168,11 @@ class ImpactPairs(PairSource):
     def datasets(self) -> list[str]:
         """Return the datasets with corrections."""
         return self.corrections
+
+    def digests(self) -> dict[str, str]:
+        """Return those of the datasets, of the encoder, and of the annotator if there is one."""
+        found = {**super().digests(), self.encoder: checkpoint_digest(self.encoder)}
+        return found | (describe_annotator(self.annotator) if self.annotator else {})
 
     def material(self) -> Iterator[str]:
         """Yield the sources and targets of all corrections."""
