@@ -29,6 +29,8 @@ __all__ = [
     "is_package",
     "learned_from",
     "list_evaluators",
+    "package_config",
+    "package_digest",
     "was_checked",
 ]
 
@@ -58,6 +60,27 @@ def check_package(path: Path) -> dict[str, Any]:
                 f"{expected[:12]}…; {again}."
             )
     return manifest
+
+
+def package_digest(name: str) -> str:
+    """Return the first 12 digits of the SHA-256 of an evaluator's weights, without loading them.
+
+    Raises:
+        UnknownNameError: no evaluator has this name.
+        PackageError: a file is missing, altered or truncated.
+    """
+    files: dict[str, str] = check_package(find_evaluator(name))["files"]
+    return files["model.safetensors"][:12]
+
+
+def package_config(name: str) -> dict[str, Any]:
+    """Return an evaluator's `config.json`; what it leaves out has its default.
+
+    Raises:
+        UnknownNameError: no evaluator has this name.
+    """
+    config: dict[str, Any] = read_json(find_evaluator(name) / "config.json")
+    return config
 
 
 def was_checked(manifest: Mapping[str, Any]) -> bool:
