@@ -28,7 +28,7 @@ from learnedgec.metrics.abilities import CountsByType, LearnsWeights, PlansReque
 from learnedgec.metrics.base import Metric, score_metrics
 from learnedgec.metrics.scores import Score
 
-Scores = Mapping[Metric, Mapping[str, Score]]
+SystemScores = Mapping[Metric, Mapping[str, Score]]
 
 
 def build_parser() -> ArgumentParser:
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str]) -> None:
             notice(next(iter(scores[metric].values())).signature)
 
 
-def _print(scores: Scores, inputs: Inputs, options: Namespace) -> None:
+def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
     """Print the scores, the counts by type or the edits, as the options say."""
     by_sentence = options.level == "sentence"
     if options.show and options.format == "table":
@@ -165,7 +165,7 @@ def _typed(metric: Metric) -> Metric:
     return metric.typed()
 
 
-def _type_rows(scores: Scores, tier: Tier) -> list[dict[str, Any]]:
+def _type_rows(scores: SystemScores, tier: Tier) -> list[dict[str, Any]]:
     """Return one row per metric, system and error type."""
     return [
         {"system": system, "metric": metric.label, tier: kind, **counts}
@@ -176,7 +176,7 @@ def _type_rows(scores: Scores, tier: Tier) -> list[dict[str, Any]]:
     ]
 
 
-def _payload(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
+def _payload(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
     """Return the JSON objects, one per system and metric."""
     found = []
     for metric, systems in scores.items():
@@ -200,7 +200,7 @@ def _payload(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
     return found
 
 
-def _long_rows(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
+def _long_rows(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
     """Return one row per system and metric (and sentence), for programs."""
     rows = []
     for record in _payload(scores, by_sentence):
@@ -222,7 +222,7 @@ def _long_rows(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _wide_rows(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
+def _wide_rows(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
     """Return one row per system (and sentence) with a column per metric, for people."""
     systems = next(iter(scores.values()))
     rows: list[dict[str, Any]] = []

@@ -24,15 +24,15 @@ __all__ = [
 ]
 
 
-Item = TypeVar("Item", covariant=True)
+Element = TypeVar("Element", covariant=True)
 
 
-class Items(Protocol[Item]):
+class Items(Protocol[Element]):
     """Items in order: a list, a tuple, a NumPy array, a pandas Series, a column of `datasets`, …."""
 
     def __len__(self) -> int: ...
 
-    def __iter__(self) -> Iterator[Item]: ...
+    def __iter__(self) -> Iterator[Element]: ...
 
 
 Sentences: TypeAlias = Items[str]

@@ -34,6 +34,7 @@ __all__ = [
     "learned_from",
     "list_evaluators",
     "manifest_datasets",
+    "package_config",
     "package_digest",
     "was_checked",
 ]
@@ -164,6 +165,16 @@ def _misfit(value: Any, shape: Any, key: str) -> str | None:
     if fits:
         return None
     return f"{key!r} is missing or of another type" if key else "not a JSON object"
+
+
+def package_config(name: str) -> dict[str, Any]:
+    """Return an evaluator's `config.json`; what it leaves out has its default.
+
+    Raises:
+        UnknownNameError: no evaluator has this name.
+    """
+    config: dict[str, Any] = read_json(find_evaluator(name) / "config.json")
+    return config
 
 
 def was_checked(manifest: Mapping[str, Any]) -> bool:
