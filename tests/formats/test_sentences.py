@@ -59,7 +59,7 @@ def test_a_list_of_texts_is_returned_as_it_is(texts: list[str]) -> None:
         (["a", b"b"], "x[1] is b'b'; a text was expected."),
         ([float("nan")], "x[0] is NaN; a text was expected."),
         ([["a"], "b"], "x[0] is ['a']; a text was expected."),
-        (pd.Series(["a", None]), "x[1] is NaN; a text was expected."),
+        (pd.Series(["a", float("nan")]), "x[1] is NaN; a text was expected."),
         (pd.Series(["a", None], dtype="string"), "x[1] is NaN; a text was expected."),
         (np.array([1.5]), "x[0] is 1.5; a text was expected."),
         (np.array([["a"]]), "x[0] is ['a']; a text was expected."),
