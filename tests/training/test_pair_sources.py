@@ -55,7 +55,9 @@ def words(tiny_encoder: Path) -> Callable[[list[dict[str, Any]]], list[str]]:
 
 
 def test_every_source_is_in_the_table() -> None:
-    own = {each for each in PairSource.__subclasses__() if each.__module__.startswith("learnedgec.")}
+    own = {
+        each for each in PairSource.__subclasses__() if each.__module__.startswith("learnedgec.")
+    }
     assert set(PAIR_SOURCES.values()) == own
     assert all(kind.__name__ == name for name, kind in PAIR_SOURCES.items())
 
@@ -89,7 +91,9 @@ def test_unknown_names_are_suggested(
     words: Callable[..., list[str]], name: str, near: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = words([{"class_path": name, "init_args": {}}])
-    with pytest.raises(UnknownNameError, match=f"no pair source is named {name!r}; did you mean {near!r}"):
+    with pytest.raises(
+        UnknownNameError, match=f"no pair source is named {name!r}; did you mean {near!r}"
+    ):
         training_data(arguments)
     assert main(["train", *arguments]) == 2
     assert f"did you mean {near!r}? The import path of a class" in capsys.readouterr().err
