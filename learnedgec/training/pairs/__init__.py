@@ -21,6 +21,7 @@ from learnedgec.training.pairs.distilled import DistilledPairs
 from learnedgec.training.pairs.file import PairFile
 from learnedgec.training.pairs.impact import ImpactPairs
 from learnedgec.training.pairs.rated import RatedPairs
+from learnedgec.training.pairs.referenced import ReferencedPairs
 from learnedgec.training.pairs.registry import PAIR_SOURCES
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "PairSource",
     "RankedPair",
     "RatedPairs",
+    "ReferencedPairs",
     "DistilledPairs",
     "read_ranked_pairs",
     "write_ranked_pairs",

@@ -17,6 +17,7 @@ from learnedgec.training.pairs.distilled import DistilledPairs
 from learnedgec.training.pairs.file import PairFile
 from learnedgec.training.pairs.impact import ImpactPairs
 from learnedgec.training.pairs.rated import RatedPairs
+from learnedgec.training.pairs.referenced import ReferencedPairs
 
 __all__ = ["PAIR_SOURCES", "REGISTRY", "import_plugins"]
 
@@ -26,6 +27,7 @@ PAIR_SOURCES: Mapping[str, type[PairSource]] = {
     "ImpactPairs": ImpactPairs,
     "PairFile": PairFile,
     "RatedPairs": RatedPairs,
+    "ReferencedPairs": ReferencedPairs,
 }
 
 
