@@ -14,7 +14,7 @@ from learnedgec.errors import FormatError
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.m2 import Edit, read_m2, without_overlaps
 from learnedgec.formats.references import References
-from learnedgec.formats.text import read_jsonl, read_lines
+from learnedgec.formats.text import check_sentence, read_jsonl, read_lines
 
 __all__ = ["CORRECTIONS", "Correction", "load_corrections", "read_corrections"]
 
@@ -116,17 +116,15 @@ CORRECTIONS.derive(CASES, _of_cases)
 def _read_jsonl(path: PathLike) -> Iterator[Correction]:
     for number, record in enumerate(read_jsonl(path, required=("source", "references")), 1):
         source, references = record["source"], record["references"]
-        if not isinstance(source, str) or not isinstance(references, list):
-            raise FormatError(
-                f"{os.fspath(path)}:{number}: a text as 'source' and a list of texts as 'references' "
-                "were expected."
-            )
+        place = f"{os.fspath(path)}:{number}"
+        check_sentence(source, place, "source")
+        if not isinstance(references, list):
+            raise FormatError(f"{place}: a list of texts was expected as 'references'.")
         for reference in references:
-            if reference is None:
-                continue
-            if not isinstance(reference, str):
-                raise FormatError(f"{os.fspath(path)}:{number}: {reference!r} is not a text.")
-            yield Correction(source, reference, None, source)
+            if reference is not None:
+                yield Correction(
+                    source, check_sentence(reference, place, "references"), None, source
+                )
 
 
 def _read_table(path: PathLike) -> Iterator[Correction]:

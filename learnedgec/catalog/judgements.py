@@ -12,7 +12,7 @@ from learnedgec.catalog.registry import Kind
 from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import FormatError
 from learnedgec.execution.writing import PathLike
-from learnedgec.formats.tables import read_table, sentence_number, whole_number
+from learnedgec.formats.tables import read_table, sentence_number, short_integer, whole_number
 from learnedgec.formats.text import read_lines, read_text
 
 __all__ = ["RANKINGS", "Ranking", "load_rankings", "read_appraise", "read_pairs"]
@@ -84,12 +84,14 @@ def read_appraise(path: PathLike, *, first: int = 0) -> list[Ranking]:
     for number, item in enumerate(root.iter("ranking-item"), 1):
         try:
             ranks = {
-                system: int(translation.attrib["rank"])
+                system: short_integer(translation.attrib["rank"])
                 for translation in item.iter("translation")
                 for system in translation.attrib["system"].split()
             }
             rankings.append(
-                Ranking(int(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", ""))
+                Ranking(
+                    short_integer(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", "")
+                )
             )
         except (KeyError, ValueError) as error:
             raise FormatError(

@@ -16,7 +16,7 @@ from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import FormatError
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.tables import read_table, sentence_number
-from learnedgec.formats.text import check_lengths, read_jsonl, read_lines
+from learnedgec.formats.text import check_lengths, check_sentence, read_jsonl, read_lines
 
 __all__ = ["RATINGS", "Rating", "dimensions", "load_ratings", "read_ratings"]
 
@@ -117,9 +117,11 @@ def load_ratings(name: str) -> list[Rating]:
 def _rating(record: Mapping[str, Any], place: str) -> Rating:
     """Return the rating in one row of a user's file."""
     texts = {name: record.get(name) or "" for name in ("source", "hypothesis", "system", "group")}
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise FormatError(f"{place}: {name!r} must be a text, not {text!r}.")
+    for name in ("source", "hypothesis"):
+        check_sentence(texts[name], place, name)
+    for name in ("system", "group"):
+        if not isinstance(texts[name], str):
+            raise FormatError(f"{place}: {name!r} must be a text, not {str(texts[name])[:60]}.")
     if record.get("hypothesis") is None:
         raise FormatError(f"{place}: the column 'hypothesis' is missing.")
     return Rating(
@@ -139,10 +141,12 @@ def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
             continue
         try:
             values[column] = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             values[column] = math.nan
         if not math.isfinite(values[column]):
-            raise FormatError(f"{place}: the column {column!r} must hold a number, not {value!r}.")
+            raise FormatError(
+                f"{place}: the column {column!r} must hold a number, not {str(value)[:60]!r}."
+            )
     if not values:
         raise FormatError(f"{place}: no rating; a numeric column for each dimension was expected.")
     return values

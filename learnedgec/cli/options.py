@@ -11,11 +11,18 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from docstring_parser import parse
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.errors import FormatError, InputError
+from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.configuration import parser_mode
 from learnedgec.formats.m2 import read_m2
 from learnedgec.formats.references import Reference, References
-from learnedgec.formats.text import check_lengths, read_jsonl, read_lines
+from learnedgec.formats.text import (
+    check_lengths,
+    check_sentence,
+    read_jsonl,
+    read_lines,
+    write_text,
+)
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 
@@ -46,10 +53,27 @@ class Inputs:
     references: References | None
 
 
+class _Parser(ArgumentParser):
+    """A parser whose every complaint about what was typed is an error of ours or argparse's."""
+
+    def parse_args(self, *args: Any, **options: Any) -> Namespace:  # type: ignore[override]
+        try:
+            return super().parse_args(*args, **options)
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise ConfigError(f"an option cannot be read ({error}).") from None
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; argparse would be silent about a place that cannot be written."""
+        write_text("-", self.format_help())
+
+
 def make_parser(command: str, description: str) -> ArgumentParser:
     """Return a command's parser, with `--config`."""
-    parser = ArgumentParser(
-        prog=f"learnedgec {command}", description=description, exit_on_error=False
+    parser = _Parser(
+        prog=f"learnedgec {command}",
+        description=description,
+        exit_on_error=False,
+        parser_mode=parser_mode(),
     )
     parser.add_argument(
         "--config", action="config", help="YAML file with any of these options as keys"
@@ -209,6 +233,8 @@ def _read_files(options: Namespace) -> Inputs:
 
 def system_names(paths: Sequence[str]) -> list[str]:
     """Return a name per file: the stem, or the path without suffixes where stems collide."""
+    # A name that is no text is shown by its bytes.
+    paths = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
     stems = [Path(path).name.removesuffix(".gz").rsplit(".", 1)[0] or path for path in paths]
     if len(set(stems)) == len(stems):
         return stems
@@ -266,9 +292,11 @@ def _check_record(record: Mapping[str, Any], place: str) -> None:
     """Raise `FormatError` unless the texts of a record are texts without line feeds."""
     references = record.get("references")
     if references is not None and not isinstance(references, list):
-        raise FormatError(f"{place}: 'references' must be a list of texts, not {references!r}.")
-    texts = [record["source"], record["hypothesis"]]
-    texts += [text for text in references or () if text is not None]
-    for text in texts:
-        if not isinstance(text, str):
-            raise FormatError(f"{place}: a text was expected, not {text!r}.")
+        raise FormatError(
+            f"{place}: 'references' must be a list of texts, not {str(references)[:60]}."
+        )
+    for key in ("source", "hypothesis"):
+        check_sentence(record[key], place, key)
+    for text in references or ():
+        if text is not None:
+            check_sentence(text, place, "references")

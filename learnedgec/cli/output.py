@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -19,6 +20,9 @@ __all__ = ["FORMATS", "add_output_arguments", "emit", "notice"]
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
 
+_PLAIN = str.maketrans({"─": "-", "–": "-"})
+
+
 def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
     """Add `--format`, of which the first is the default, and `--out`."""
     group = parser.add_argument_group("output")
@@ -29,8 +33,9 @@ def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMAT
 
 
 def notice(message: str) -> None:
-    """Print one line on stderr."""
-    print(message, file=sys.stderr)
+    """Print one line on stderr; nobody to read it is no reason to end."""
+    with contextlib.suppress(OSError):
+        print(message, file=sys.stderr)
 
 
 def emit(
@@ -121,6 +126,11 @@ def _table(rows: Sequence[Row], title: str, out: str) -> str:
     buffer = io.StringIO()
     console = Console(file=buffer, force_terminal=terminal, width=1000, legacy_windows=False)
     console.print(table)
-    return (
-        "\n".join(line.rstrip() for line in buffer.getvalue().splitlines() if line.strip()) + "\n"
-    )
+    lines = [line.rstrip() for line in buffer.getvalue().splitlines() if line.strip()]
+    text = "\n".join(lines) + "\n"
+    try:
+        text.encode("utf-8" if out != "-" else sys.stdout.encoding or "utf-8", "surrogatepass")
+    except UnicodeEncodeError:
+        # A terminal without the characters of rules and absent values.
+        return text.translate(_PLAIN)
+    return text

@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 # Changes whenever what is stored does, so that older files are not read.
-_LAYOUT = "1"
+_LAYOUT = "2"
 
 
 def key_of(*parts: str | Sequence[str]) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from learnedgec.errors import ConfigError
@@ -61,17 +66,52 @@ def parallel_map(
     processes = min(runtime.processes, len(chunks))
     if processes <= 1:
         return gather(map(run, chunks))
-    executor = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    context = get_context("spawn")
+    end, lifeline = context.Pipe(duplex=False)
+    executor = ProcessPoolExecutor(
+        processes, mp_context=context, initializer=_live_by, initargs=(end,)
+    )
     try:
-        return gather(executor.map(run, chunks))
+        with _deaf():
+            results = executor.map(run, chunks)
+        return gather(results)
     except BrokenProcessPool:
         raise ConfigError(
             f"the {processes} processes for {description!r} have ended before their work; put the "
             'script\'s own code under `if __name__ == "__main__":`, or use jobs=1.'
         ) from None
+    except BaseException:
+        # An error or an interrupt waits for no process, and leaves none behind.
+        lifeline.close()
+        raise
     finally:
-        # An error or an interrupt leaves no process behind.
         executor.shutdown(cancel_futures=True)
+        lifeline.close()
+        end.close()
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Let processes that start here not hear Ctrl-C: it reaches all of a terminal, and the parent decides."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _live_by(end: Connection) -> None:
+    """Let this process end when its parent lets go of the other end: when it wants to, or however it dies."""
+
+    def watch() -> None:
+        with contextlib.suppress(EOFError, OSError):
+            end.recv()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _run(function: Callable[[_Item], _Result], chunk: Sequence[_Item]) -> list[_Result]:

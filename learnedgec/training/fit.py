@@ -26,6 +26,7 @@ from pytorch_lightning.loggers import CSVLogger
 from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import check_writable
+from learnedgec.formats.configuration import parser_mode
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.packages import was_checked
@@ -179,7 +180,11 @@ def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
             save_config_callback=None,
             trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
             seed_everything_default=1,
-            parser_kwargs={"exit_on_error": False, "prog": "learnedgec train"},
+            parser_kwargs={
+                "exit_on_error": False,
+                "prog": "learnedgec train",
+                "parser_mode": parser_mode(),
+            },
             auto_configure_optimizers=False,
             args=list(arguments),
             run=False,
@@ -187,7 +192,7 @@ def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
     except ArgumentError as error:
         _check_pair_sources(str(error))
         raise
-    except (ValueError, MisconfigurationException) as error:
+    except (ValueError, OverflowError, RecursionError, MisconfigurationException) as error:
         raise _cause(error) from None
     parsed.datamodule.progress = progress
     return parsed
@@ -203,8 +208,8 @@ def _check_pair_sources(message: str) -> None:
             REGISTRY.find(name)
 
 
-def _cause(error: BaseException) -> BaseException:
-    """Return our own error that the parser has wrapped, the Trainer's as one of ours, or the error itself."""
+def _cause(error: BaseException) -> LearnedgecError:
+    """Return our own error that the parser has wrapped, or another's as one of ours."""
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, LearnedgecError):
@@ -212,7 +217,7 @@ def _cause(error: BaseException) -> BaseException:
         inner = inner.__cause__ or inner.__context__
     if isinstance(error, MisconfigurationException):
         return ConfigError(f"trainer: {error}")
-    return error
+    return ConfigError(f"an option cannot be read ({error}).")
 
 
 def _fit(parsed: LightningCLI) -> Result | None:

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from learnedgec._version import __version__
 from learnedgec.errors import ConfigError
-from learnedgec.execution.writing import atomic_path, check_writable
+from learnedgec.execution.writing import atomic_folder, check_writable
 from learnedgec.models.evaluator import EvaluatorConfig
 from learnedgec.models.loading import quiet_transformers
 from learnedgec.models.packages import MANIFEST, is_package, manifest_datasets
@@ -73,8 +73,7 @@ def write_package(
         continued: what the run went on from, if anything (`continuation`).
         averaged: name and SHA-256 of the evaluators whose mean this is (`averaging.average`).
     """
-    with atomic_path(path) as folder:
-        folder.mkdir()
+    with atomic_folder(path) as folder:
         config.save_pretrained(folder)
         save_file(dict(weights), folder / "model.safetensors", metadata={"format": "pt"})
         with quiet_transformers():

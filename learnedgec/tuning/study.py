@@ -98,6 +98,7 @@ class SharedStudy:
         self._lock: Any = contextlib.nullcontext()
         if path is not None:
             check_writable(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(f"{path}.lock")
         with self._lock, _quiet():
             try:

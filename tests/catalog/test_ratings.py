@@ -52,6 +52,13 @@ def test_jsonl(tmp_path: Path) -> None:
         ("a.csv", "hypothesis,fluency\nA,\n", "a.csv:2: no rating"),
         ("a.jsonl", '{"fluency": 1}\n', "a.jsonl:1: the key 'hypothesis'"),
         ("a.jsonl", '{"hypothesis": 3, "fluency": 1}\n', "a.jsonl:1: 'hypothesis' must be a text"),
+        ("a.csv", 'hypothesis,fluency\n"A\nB",1\n', "a.csv:3: 'hypothesis' must be one line"),
+        (
+            "a.jsonl",
+            '{"hypothesis": "A", "source": "B\\nC", "fluency": 1}\n',
+            "a.jsonl:1: 'source' must be",
+        ),
+        ("a.jsonl", '{"hypothesis": "A", "fluency": ' + "9" * 400 + "}\n", "a.jsonl:1: the column"),
         ("a.jsonl", '{"hypothesis": "A", "fluency": [1]}\n', "a.jsonl:1: the column 'fluency'"),
     ],
 )

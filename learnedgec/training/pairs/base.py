@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -14,11 +13,11 @@ from typing import Any
 from learnedgec._version import __version__
 from learnedgec.catalog.registry import DATASETS
 from learnedgec.catalog.sample import sample_folder
-from learnedgec.errors import ConfigError, FormatError
+from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.execution.digests import file_digest, folder_digest, key_of
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import PathLike
-from learnedgec.formats.text import read_json, read_jsonl, write_json, write_jsonl
+from learnedgec.formats.text import check_sentence, read_json, read_jsonl, write_json, write_jsonl
 
 __all__ = ["PairSource", "RankedPair", "read_ranked_pairs", "write_ranked_pairs"]
 
@@ -93,9 +92,7 @@ class PairSource(ABC):
         """Return the pairs and their summary, read back if they were made in this folder before."""
         place = self.place(folder)
         pairs_file, summary_file = place / "pairs.jsonl", place / "summary.json"
-        # Pairs that were cut short since are made again.
-        whole = summary_file.exists() and pairs_file.exists()
-        if not whole or read_json(summary_file).get("sha256") != file_digest(pairs_file):
+        if not _whole(pairs_file, summary_file):
             place.mkdir(parents=True, exist_ok=True)
             pairs = self.make(place, runtime)
             if not pairs:
@@ -129,6 +126,15 @@ def _content_digest(name: str) -> str:
     return key_of(found)
 
 
+def _whole(pairs_file: Path, summary_file: Path) -> bool:
+    """Return whether the pairs are as they were made; damaged ones are made again."""
+    try:
+        summary = read_json(summary_file)
+        return bool(summary["sha256"] == file_digest(pairs_file))
+    except (InputError, OSError, KeyError, TypeError):
+        return False
+
+
 def positive(number: int | None, key: str) -> int | None:
     """Return the number, or raise `ConfigError` if it is not positive."""
     if number is not None and number < 1:
@@ -156,12 +162,16 @@ def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
         texts = {key: record.get(key) for key in ("source", "better", "worse", *optional)}
         for key in optional:
             texts[key] = texts[key] or ""
-        for key, text in texts.items():
-            if not isinstance(text, str):
-                raise FormatError(f"{place}: {key!r} must be a text, not {text!r}.")
+        for key in ("source", "better", "worse", "correct"):
+            check_sentence(texts[key], place, key)
+        for key in ("group", "origin"):
+            if not isinstance(texts[key], str):
+                raise FormatError(f"{place}: {key!r} must be a text, not {str(texts[key])[:60]}.")
         margin = record.get("margin", 1.0)
-        if not isinstance(margin, int | float) or not math.isfinite(margin) or margin < 0:
-            raise FormatError(f"{place}: 'margin' must be a number of at least 0, not {margin!r}.")
+        if not isinstance(margin, int | float) or not 0 <= margin < 1e300:
+            raise FormatError(
+                f"{place}: 'margin' must be a number of at least 0, not {str(margin)[:60]}."
+            )
         if texts["better"] == texts["worse"]:
             raise FormatError(
                 f"{place}: 'better' and 'worse' are the same text; leave the pair out."
