@@ -66,9 +66,7 @@ def describe_dataset(
     ]
     chosen = sorted(path for path in paths if any(fnmatch(path, pattern) for pattern in files))
     if not chosen:
-        raise InputError(
-            f"no file in {folder} matches {' or '.join(files)}; name other patterns."
-        )
+        raise InputError(f"no file in {folder} matches {' or '.join(files)}; name other patterns.")
     return Dataset(
         name, about, files={path: _file(folder, path, digests) for path in chosen}, **said
     )
