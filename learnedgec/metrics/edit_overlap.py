@@ -22,11 +22,15 @@ from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.reference_choice import best_along, first_best, real_references
 
 __all__ = [
     "TIERS",
     "EditOverlap",
     "Tier",
+    "at_tier",
+    "f_measure",
+    "four_decimals",
     "overlap_statistics",
     "precision_recall",
 ]
@@ -90,7 +94,7 @@ class EditOverlap(Metric):
 
     def _alone(self, statistics: Statistics) -> Indices:
         """Return the best reference of each sentence by itself, int (N,)."""
-        return _first_best(self.preference(*_counts(statistics)), _real(statistics))
+        return first_best(self.preference(*_counts(statistics)), real_references(statistics))
 
     def _cumulative(self, statistics: Statistics, samples: Indices) -> tuple[Indices, Floats]:
         """Choose references along each of B samples of M sentences.
@@ -98,21 +102,9 @@ class EditOverlap(Metric):
         Returns:
             The choices, int (B, M), and the sums of tp, e and g, float (3, B).
         """
-        counts, real = _counts(statistics), _real(statistics)
-        # Where all references count the same, there is no choice.
-        open_ = ((counts != counts[..., :1]) & real).any(axis=(0, 2))
-        choices = np.zeros(samples.shape, dtype=np.intp)
-        sums = np.zeros((3, len(samples)))
-        every = np.arange(len(samples))
-        for position, rows in enumerate(samples.T):
-            if open_[rows].any():
-                after = sums[..., None] + counts[:, rows]
-                best = _first_best(self.preference(*after), real[rows])
-                choices[:, position] = best
-                sums = after[:, every, best]
-            else:
-                sums = sums + counts[:, rows, 0]
-        return choices, sums
+        counts, real = _counts(statistics), real_references(statistics)
+        steps = ((counts[:, rows], real[rows]) for rows in samples.T)
+        return best_along(steps, lambda after, _: self.preference(*after))
 
     # -- scores -------------------------------------------------------------------------------
 
@@ -175,10 +167,7 @@ class EditOverlap(Metric):
     ) -> str:
         """Return the signature, which says where gold edits were made by alignment."""
         line = super().signature(references, runtime=runtime)
-        aligned = references is not None and any(
-            reference.edits is None for row in references for reference in row
-        )
-        return f"{line}|gold:aligned" if aligned else line
+        return line if references is None or references.annotated else f"{line}|gold:aligned"
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return tp, gold and recall by gold error type, over the chosen references.
@@ -207,12 +196,8 @@ class EditOverlap(Metric):
         }
 
     def _f(self, precision: Array, recall: Array) -> Floats:
-        """Return the F of precision and recall, 0 where both are 0."""
-        square = self.beta * self.beta
-        below = square * precision + recall
-        above = (1 + square) * precision * recall
-        scores: Floats = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-        return scores
+        """Return the F of precision and recall."""
+        return f_measure(precision, recall, self.beta)
 
 
 _COUNTS = ("tp", "proposed", "gold")
@@ -256,27 +241,10 @@ def _counts(statistics: Statistics) -> Floats:
     return np.stack([statistics[name] for name in _COUNTS]).astype(np.float64, copy=False)
 
 
-def _real(statistics: Statistics) -> npt.NDArray[np.bool_]:
-    """Return which references a sentence has, bool (N, R)."""
-    real: npt.NDArray[np.bool_] = (
-        np.arange(statistics["tp"].shape[1]) < statistics["references"][:, None]
-    )
-    return real
-
-
 def _take(statistics: Statistics, chosen: Indices) -> Floats:
     """Return tp, proposed and gold of the chosen references, float (3, N)."""
     counts: Floats = _counts(statistics)[:, np.arange(len(chosen)), chosen]
     return counts
-
-
-def _first_best(keys: Sequence[Array], real: npt.NDArray[np.bool_]) -> Indices:
-    """Return the index along the last axis of the first real entry whose keys are largest, in order."""
-    best = real
-    for key in keys:
-        best = best & (key == np.where(best, key, -np.inf).max(axis=-1, keepdims=True))
-    indices: Indices = best.argmax(axis=-1)
-    return indices
 
 
 def at_tier(kind: str, tier: Tier) -> str:
@@ -295,3 +263,21 @@ def precision_recall(tp: Array, proposed: Array, gold: Array) -> tuple[Floats, F
         np.divide(tp, proposed, out=one.copy(), where=np.asarray(proposed) > 0),
         np.divide(tp, gold, out=one, where=np.asarray(gold) > 0),
     )
+
+
+def f_measure(precision: Array, recall: Array, beta: float) -> Floats:
+    """Return (1+β²)·P·R/(β²·P+R), 0 where both are 0."""
+    square = beta * beta
+    below = square * precision + recall
+    above = (1 + square) * precision * recall
+    scores: Floats = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+    return scores
+
+
+def four_decimals(values: Floats) -> Floats:
+    """Return the numbers as Python's `round` rounds them, which NumPy's does not where it is close."""
+    rounded: Floats = np.round(values, 4)
+    close = np.abs(values * 1e4 % 1 - 0.5) < 1e-6
+    if close.any():
+        rounded[close] = [round(value, 4) for value in values[close].tolist()]
+    return rounded

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.arrays import Array
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
@@ -20,6 +22,7 @@ from learnedgec.metrics.edit_overlap import (
     EditOverlap,
     Tier,
     at_tier,
+    four_decimals,
     overlap_statistics,
     precision_recall,
 )
@@ -99,23 +102,11 @@ class Errant(EditOverlap):
     ) -> Statistics:
         """Return the counts of every sentence and reference, with the edits as records."""
         assert references is not None
-        pairs = list(zip(sources, hypotheses, strict=True))
-        for source, row in zip(sources, references, strict=True):
-            pairs += [(source, reference.text) for reference in row if reference.edits is None]
-        edits = extract_edits(pairs, self.annotator, types=self._typed, runtime=runtime)
-        found = dict(zip(pairs, edits, strict=True))
-        annotated = References(
-            tuple(
-                tuple(
-                    reference
-                    if reference.edits is not None
-                    else replace(reference, edits=found[source, reference.text])
-                    for reference in row
-                )
-                for source, row in zip(sources, references, strict=True)
-            )
+        extract = partial(
+            extract_edits, annotator=self.annotator, types=self._typed, runtime=runtime
         )
-        return self.compare(sources, edits[: len(hypotheses)], annotated)
+        edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
+        return self.compare(sources, edits, annotated)
 
     def compare(
         self, sources: Sequence[str], edits: Sequence[Sequence[Edit]], references: References
@@ -174,7 +165,7 @@ class Errant(EditOverlap):
 
     def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
         """Return F rounded to four decimals, tp, −(e−tp) and −(g−tp)."""
-        f = _four_decimals(self._f(*precision_recall(tp, proposed, gold)))
+        f = four_decimals(self._f(*precision_recall(tp, proposed, gold)))
         return f, tp, tp - proposed, tp - gold
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
@@ -285,12 +276,3 @@ def _units(edit: Edit, correction: str, mode: str) -> list[tuple[Any, ...]]:
     if mode == "type-correction":
         return [(edit.start, edit.end, correction, edit.type)]
     return [(edit.start, edit.end, correction)]
-
-
-def _four_decimals(values: Floats) -> Floats:
-    """Return the numbers as Python's `round` rounds them, which NumPy's does not where it is close."""
-    rounded: Floats = np.round(values, 4)
-    close = np.abs(values * 1e4 % 1 - 0.5) < 1e-6
-    if close.any():
-        rounded[close] = [round(value, 4) for value in values[close].tolist()]
-    return rounded
