@@ -27,6 +27,7 @@ from learnedgec.formats.text import write_text
 from learnedgec.metrics.base import Metric, Score, score_metrics
 from learnedgec.metrics.edit_overlap import TIERS, EditOverlap, Tier
 from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.uot_errant import UotErrant
 from learnedgec.metrics.gotoscorer import GotoScorer
 from learnedgec.metrics.llm.sentences import LlmS
 
@@ -164,7 +165,7 @@ def _typed(metric: Metric) -> EditOverlap:
         raise InputError(
             f"{metric.label} does not compare edits; --by works for errant, m2 and their kind."
         )
-    return replace(metric, types=True) if isinstance(metric, Errant) else metric
+    return replace(metric, types=True) if isinstance(metric, Errant | UotErrant) else metric
 
 
 def _type_rows(scores: Scores, tier: Tier) -> list[dict[str, Any]]:

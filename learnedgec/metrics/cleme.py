@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -434,13 +434,20 @@ class ChunkOverlap(Metric):
             **self.sentence_figures(own),
         }
 
-    def chunk_weights(self, statistics: Statistics) -> Floats | None:
-        """Return what a chunk of each class and length weighs, float (4, 64), if weights are by length."""
+    def chunk_weights(
+        self, statistics: Statistics
+    ) -> Callable[[str, Mapping[str, Any]], float] | None:
+        """Return what a record's chunk weighs as one of `CLASSES`, if weights are by length."""
         if self.weights not in ("length", "released"):
             return None
         lengths = self._mean_lengths(statistics, np.arange(len(statistics))[None])
-        table: Floats = self._length_table(lengths)[0]
-        return table
+        table = self._length_table(lengths)[0]
+
+        def weigh(kind: str, chunk: Mapping[str, Any]) -> float:
+            length = max(chunk["end"] - chunk["start"], len(chunk["correction"].split()))
+            return 1.0 if kind == "tn" else float(table[CLASSES.index(kind), min(length, _LONGEST)])
+
+        return weigh
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what edits and weights depend on."""
