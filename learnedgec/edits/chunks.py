@@ -12,7 +12,6 @@ Source: Ye et al., "CLEME: Debiasing Multi-reference Evaluation for Grammatical 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from learnedgec.formats.m2 import Edit
@@ -28,8 +27,7 @@ class Span(NamedTuple):
     edited: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """What one target has in place of a span: its tokens, and whether it has edited the span at all."""
 
     tokens: tuple[str, ...]
@@ -69,30 +67,31 @@ Span(start=2, end=5, edited=False), Span(start=5, end=5, edited=True)]
     return spans
 
 
-def cut(tokens: Sequence[str], edits: Sequence[Edit], spans: Sequence[Span]) -> list[Chunk]:
+def cut(tokens: tuple[str, ...], edits: Sequence[Edit], spans: Sequence[Span]) -> list[Chunk]:
     """Return what a target has in each span.
 
     Args:
         tokens: of the source.
-        edits: of the target, by position and without overlaps; the first correction of each is
-            applied.
+        edits: of the target, by position and without overlaps; the first correction of each is applied.
         spans: shared by all targets, this one included.
 
     Example:
         >>> edits = [Edit(1, 2, "x y")]
-        >>> [chunk.tokens for chunk in cut(["a", "b", "c"], edits, shared_spans(3, [edits]))]
+        >>> [chunk.tokens for chunk in cut(("a", "b", "c"), edits, shared_spans(3, [edits]))]
         [('a',), ('x', 'y'), ('c',)]
     """
     chunks: list[Chunk] = []
     number = 0
     for start, end, edited in spans:
-        first, position = number, start
-        found: list[str] = []
-        while edited and number < len(edits) and edits[number].end <= end:
-            found += tokens[position : edits[number].start]
-            found += edits[number].correction.split()
-            position = edits[number].end
+        if not edited or number == len(edits) or edits[number].end > end:
+            chunks.append(Chunk(tokens[start:end], False))
+            continue
+        found: tuple[str, ...] = ()
+        position = start
+        while number < len(edits) and edits[number].end <= end:
+            edit = edits[number]
+            found += (*tokens[position : edit.start], *edit.correction.split())
+            position = edit.end
             number += 1
-        found += tokens[position:end]
-        chunks.append(Chunk(tuple(found), number > first))
+        chunks.append(Chunk(found + tokens[position:end], True))
     return chunks

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -54,7 +54,12 @@ from learnedgec.formats.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.edit_overlap import f_measure, four_decimals, precision_recall
-from learnedgec.metrics.reference_choice import best_along, first_best, real_references
+from learnedgec.metrics.reference_choice import (
+    best_along,
+    first_best,
+    real_references,
+    sample_blocks,
+)
 
 __all__ = ["CLASSES", "ChunkOverlap", "Cleme", "Cleme2"]
 
@@ -64,8 +69,6 @@ CLASSES = ("tp", "fp_ne", "fp_un", "fn", "tn")
 _TP, _FP_NE, _FP_UN, _FN, _TN = range(5)
 # Longer chunks count as this long: weights are at their bounds long before.
 _LONGEST = 63
-# Numbers in the counts of one block of resamples: 64 MiB.
-_BLOCK = 2**23
 
 
 class LengthWeight(NamedTuple):
@@ -212,7 +215,7 @@ class ChunkOverlap(Metric):
         gold = np.zeros((2, len(sources)), dtype=np.int64)
         records: list[dict[str, Any]] = []
         for number, (source, made, row) in enumerate(zip(sources, edits, kept, strict=True)):
-            tokens = source.split()
+            tokens = tuple(source.split())
             targets = [without_overlaps(made), *map(_gold_edits, row)]
             spans = shared_spans(len(tokens), targets)
             hypothesis, *others = (cut(tokens, target, spans) for target in targets)
@@ -334,12 +337,6 @@ class ChunkOverlap(Metric):
         counts: Floats = np.concatenate([counted, tn[None]])
         return counts
 
-    def _samples_apart(self, statistics: Statistics, samples: Indices) -> Iterator[Indices]:
-        """Cut samples into blocks whose counts fit into memory."""
-        size = max(_BLOCK // (len(CLASSES) * statistics["tn"].size), 1)
-        for start in range(0, len(samples), size):
-            yield samples[start : start + size]
-
     # -- scores -------------------------------------------------------------------------------
 
     def chosen(self, statistics: Statistics) -> Indices:
@@ -369,11 +366,9 @@ class ChunkOverlap(Metric):
         self, statistics: Statistics, counts: Floats, samples: Indices
     ) -> tuple[Indices, Floats]:
         """Return the references chosen along each sample, int (B, M), and the sums, float (5, B)."""
+        which = np.arange(len(samples))[:, None] if counts.shape[1] > 1 else 0
         real = real_references(statistics)
-        which = np.arange(len(samples)) if counts.shape[1] > 1 else 0
-        return best_along(
-            ((counts[:, which, rows], real[rows]) for rows in samples.T), self.preference
-        )
+        return best_along(counts[:, which, samples], real[samples], self.preference)
 
     def aggregate(self, statistics: Statistics) -> float:
         """Return the corpus score of the sentences in their order."""
@@ -382,7 +377,7 @@ class ChunkOverlap(Metric):
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each of B resamples, weighing and choosing anew along each."""
         scores: list[Floats] = []
-        for block in self._samples_apart(statistics, samples):
+        for block in sample_blocks(samples, len(CLASSES) * statistics["tn"].shape[1]):
             counts = self._counts(statistics, block)
             if self.level == "sentence":
                 of_sentences = _first(self._alone(statistics, counts)[1])

@@ -22,7 +22,12 @@ from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.reference_choice import best_along, first_best, real_references
+from learnedgec.metrics.reference_choice import (
+    best_along,
+    first_best,
+    real_references,
+    sample_blocks,
+)
 
 __all__ = [
     "TIERS",
@@ -103,8 +108,14 @@ class EditOverlap(Metric):
             The choices, int (B, M), and the sums of tp, e and g, float (3, B).
         """
         counts, real = _counts(statistics), real_references(statistics)
-        steps = ((counts[:, rows], real[rows]) for rows in samples.T)
-        return best_along(steps, lambda after, _: self.preference(*after))
+        choices, sums = zip(
+            *(
+                best_along(counts[:, block], real[block], lambda after, _: self.preference(*after))
+                for block in sample_blocks(samples, counts.shape[0] * counts.shape[2])
+            ),
+            strict=True,
+        )
+        return np.concatenate(choices), np.concatenate(sums, axis=1)
 
     # -- scores -------------------------------------------------------------------------------
 

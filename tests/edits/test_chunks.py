@@ -18,7 +18,7 @@ def test_equal_to_the_oracle(sentence: tuple[list[str], list[tuple[Edit, ...]]])
     spans = shared_spans(len(tokens), targets)
     assert [(span.start, span.end) for span in spans] == [(p.start, p.end) for p in expected]
     for column, edits in enumerate(targets):
-        found = [(chunk.tokens, chunk.changed) for chunk in cut(tokens, edits, spans)]
+        found = [(chunk.tokens, chunk.changed) for chunk in cut(tuple(tokens), edits, spans)]
         assert found == [piece.targets[column] for piece in expected]
 
 
@@ -46,10 +46,10 @@ def test_where_a_source_is_cut(edits: list[tuple[int, int]], spans: list[tuple[i
 def test_an_empty_source() -> None:
     assert shared_spans(0, [[], []]) == []
     (span,) = shared_spans(0, [[Edit(0, 0, "x y")]])
-    assert cut([], [Edit(0, 0, "x y")], [span])[0].tokens == ("x", "y")
+    assert cut((), [Edit(0, 0, "x y")], [span])[0].tokens == ("x", "y")
 
 
 def test_an_edit_that_cancels_itself_is_a_change() -> None:
     edits = [Edit(0, 1, ""), Edit(1, 1, "a")]
-    (chunk,) = cut(["a"], edits, shared_spans(1, [edits]))
+    (chunk,) = cut(("a",), edits, shared_spans(1, [edits]))
     assert (chunk.tokens, chunk.changed) == (("a",), True)
