@@ -363,12 +363,16 @@ class ChunkOverlap(Metric):
         }
 
     def _along(
-        self, statistics: Statistics, counts: Floats, samples: Indices
+        self,
+        statistics: Statistics,
+        counts: Floats,
+        samples: Indices,
+        guess: Indices | None = None,
     ) -> tuple[Indices, Floats]:
         """Return the references chosen along each sample, int (B, M), and the sums, float (5, B)."""
         which = np.arange(len(samples))[:, None] if counts.shape[1] > 1 else 0
-        real = real_references(statistics)
-        return best_along(counts[:, which, samples], real[samples], self.preference)
+        real = real_references(statistics)[samples]
+        return best_along(counts[:, which, samples], real, self.preference, guess)
 
     def aggregate(self, statistics: Statistics) -> float:
         """Return the corpus score of the sentences in their order."""
@@ -376,6 +380,8 @@ class ChunkOverlap(Metric):
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each of B resamples, weighing and choosing anew along each."""
+        # Samples choose much as the sentences in their own order do.
+        usual = self.chosen(statistics)
         scores: list[Floats] = []
         for block in sample_blocks(samples, len(CLASSES) * statistics["tn"].shape[1]):
             counts = self._counts(statistics, block)
@@ -384,7 +390,8 @@ class ChunkOverlap(Metric):
                 wide = np.broadcast_to(of_sentences, (len(block), len(statistics)))
                 scores.append(np.take_along_axis(wide, block, axis=1).mean(axis=1))
             else:
-                scores.append(_first(self.figures(self._along(statistics, counts, block)[1])))
+                _, sums = self._along(statistics, counts, block, usual[block])
+                scores.append(_first(self.figures(sums)))
         return np.concatenate(scores)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:

@@ -108,13 +108,17 @@ class EditOverlap(Metric):
             The choices, int (B, M), and the sums of tp, e and g, float (3, B).
         """
         counts, real = _counts(statistics), real_references(statistics)
-        choices, sums = zip(
-            *(
-                best_along(counts[:, block], real[block], lambda after, _: self.preference(*after))
-                for block in sample_blocks(samples, counts.shape[0] * counts.shape[2])
-            ),
-            strict=True,
-        )
+
+        def prefer(after: Floats, _: Floats) -> tuple[Array, ...]:
+            return self.preference(*after)
+
+        # Samples choose much as the sentences in their own order do.
+        usual = best_along(counts[:, None], real[None], prefer)[0][0]
+        found = [
+            best_along(counts[:, block], real[block], prefer, usual[block])
+            for block in sample_blocks(samples, counts.shape[0] * counts.shape[2])
+        ]
+        choices, sums = zip(*found, strict=True)
         return np.concatenate(choices), np.concatenate(sums, axis=1)
 
     # -- scores -------------------------------------------------------------------------------

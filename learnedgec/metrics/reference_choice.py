@@ -60,6 +60,7 @@ def best_along(
     counts: Floats,
     real: Mask,
     preference: Callable[[Floats, Floats], Sequence[Array]],
+    guess: Indices | None = None,
 ) -> tuple[Indices, Floats]:
     """Choose references along B samples of M sentences.
 
@@ -73,11 +74,13 @@ def best_along(
         preference: from the sums that there would be with each reference, float (C, B, M, R), and the
             counts themselves, to what decides, the most important first; larger is better and the first
             reference wins if all are equal.
+        guess: choices to start from, int (B, M), such as those in another order; the nearer, the
+            faster.
 
     Returns:
         The choices, int (B, M), and the sums of the chosen counts, float (C, B).
     """
-    choices = np.zeros(real.shape[:2], dtype=np.intp)
+    choices = np.zeros(real.shape[:2], dtype=np.intp) if guess is None else guess.copy()
     open_ = np.arange(len(real))
     left, left_real = counts, real
     while len(open_):
