@@ -27,9 +27,9 @@ from learnedgec.formats.text import write_text
 from learnedgec.metrics.base import Metric, Score, score_metrics
 from learnedgec.metrics.edit_overlap import TIERS, EditOverlap, Tier
 from learnedgec.metrics.errant import Errant
-from learnedgec.metrics.uot_errant import UotErrant
 from learnedgec.metrics.gotoscorer import GotoScorer
 from learnedgec.metrics.llm.sentences import LlmS
+from learnedgec.metrics.uot_errant import UotErrant
 
 Scores = Mapping[Metric, Mapping[str, Score]]
 

@@ -64,9 +64,10 @@ def best_along(
 ) -> tuple[Indices, Floats]:
     """Choose references along B samples of M sentences.
 
-    Choices are guessed for all sentences and then made again given the sums that the guesses lead to, until none
-    changes. Each round makes at least one more choice right from the left, so the result is that of going
-    from sentence to sentence; few choices depend on the sums, and two or three rounds are usual.
+    Choices are guessed for all sentences and then made again given the sums that the guesses lead
+    to, until none changes. Each round makes at least one more choice right from the left, so the
+    result is that of going from sentence to sentence; few choices depend on the sums, and two or
+    three rounds are usual.
 
     Args:
         counts: of each sentence with each reference, float (C, B, M, R).

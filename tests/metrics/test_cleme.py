@@ -131,7 +131,7 @@ def test_cleme_is_its_definition(
     metric = Cleme(level=level, assumption=assumption, weights=weights, beta=beta, edits="aligned")
     score = metric.score_of(compare(metric, corpus))
     rows = weighed(corpus, level, assumption, weights)
-    alone = [max((prf(counts, beta) for counts in row)) for row in rows]
+    alone = [max(prf(counts, beta) for counts in row) for row in rows]
     assert score.sentences == pytest.approx([found[0] for found in alone], abs=1e-9)
     names = ("precision", "recall", "accuracy")
     if level == "sentence":
@@ -385,7 +385,7 @@ def test_a_factor_space_is_tuned_like_weights() -> None:
 
 
 def test_unusable_parameters_and_inputs() -> None:
-    with pytest.raises(ParameterError, match="factors sum to 1.1"):
+    with pytest.raises(ParameterError, match=r"factors sum to 1\.1"):
         Cleme2(edits="aligned", factors=(0.5, 0.4, 0.1, 0.1))
     with pytest.raises(ParameterError, match="mean_length must be"):
         Cleme(edits="aligned", mean_length=-1.0)

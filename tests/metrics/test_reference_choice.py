@@ -39,7 +39,7 @@ def test_is_the_choice_from_sentence_to_sentence(
                 keys = preference(after, own)
                 best = max(
                     range(filled[sample, place]),
-                    key=lambda choice: tuple(key[choice] for key in keys),  # noqa: B023
+                    key=lambda choice: tuple(key[choice] for key in keys),
                 )
                 assert choices[sample, place] == best
                 total = after[:, best]
