@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,31 +20,45 @@ def problem(seed: int, rows: int, columns: int, farthest: float) -> tuple[Floats
     )
 
 
+# What POT does when it is called as the released UOT-ERRANT does, and when it goes on to the end. Then only
+# the 1e-16 that it adds to what it divides by tells its plans from the solution, the more the dearer.
+RELEASED: dict[str, float] = {}
+TO_THE_END = {"stopThr": 1e-13, "numItermax": 5000, "tau": 1e12}
+
+
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 5),
     st.integers(1, 5),
-    st.sampled_from([1.0, 3.0, 6.0]),
-    st.sampled_from([(0.1, 0.1), (0.2, 0.1), (0.1, 0.3), (0.5, 1.0)]),
+    st.sampled_from([1.0, 3.0]),
+    st.sampled_from(
+        [
+            (0.1, 0.1, RELEASED),
+            (0.1, 0.1, TO_THE_END),
+            (0.2, 0.1, TO_THE_END),
+            (0.1, 0.3, TO_THE_END),
+            (0.5, 1.0, TO_THE_END),
+        ]
+    ),
 )
 @settings(max_examples=200, deadline=None)
 def test_equal_to_pot(
-    seed: int, rows: int, columns: int, farthest: float, weights: tuple[float, float]
+    seed: int,
+    rows: int,
+    columns: int,
+    farthest: float,
+    parameters: tuple[float, float, dict[str, float]],
 ) -> None:
     ot = pytest.importorskip("ot")
     first, second, costs = problem(seed, rows, columns, farthest)
-    entropy, marginal = weights
+    entropy, marginal, options = parameters
     (plan,) = unbalanced_plans(
         first[None], second[None], costs[None], entropy=entropy, marginal=marginal
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            expected = ot.unbalanced.sinkhorn_stabilized_unbalanced(
-                first, second, costs, entropy, marginal
-            )
-        except UserWarning:  # it did not converge
-            return
+    # A warning that it has not converged would be an error.
+    expected = ot.unbalanced.sinkhorn_stabilized_unbalanced(
+        first, second, costs, entropy, marginal, **options
+    )
     assert plan == pytest.approx(expected, abs=2e-5)
 
 
