@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from learnedgec.arrays import Array
 from learnedgec.errors import InputError, ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits
@@ -25,6 +26,7 @@ from learnedgec.metrics.cleme import CLASSES, ChunkOverlap, Cleme, Cleme2
 from learnedgec.metrics.registry import load_metric
 
 Targets = tuple[list[str], list[tuple[Edit, ...]]]
+Counts = dict[str, float]
 SCALES = {
     ("corpus", "dependent"): [(2, 0.75, 1.25)] * 3,
     ("corpus", "independent"): [(2, 0.75, 1.25)] * 3,
@@ -59,7 +61,7 @@ def kept(tokens: Sequence[str], targets: Sequence[tuple[Edit, ...]]) -> list[tup
 
 def weighed(
     corpus: Sequence[Targets], level: str, assumption: str, weights: str
-) -> list[list[dict[str, float]]]:
+) -> list[list[Counts]]:
     """Return the counts of each sentence with each reference."""
     cut = [pieces(tokens, kept(tokens, targets)) for tokens, targets in corpus]
     lengths = [
@@ -85,7 +87,7 @@ def weighed(
     return found
 
 
-def prf(counts: dict[str, float], beta: float) -> tuple[float, float, float, float]:
+def prf(counts: Counts, beta: float) -> tuple[float, float, float, float]:
     """Return F, P, R and accuracy, rounded."""
     tp, fp, fn, tn = counts["tp"], counts["fp_ne"] + counts["fp_un"], counts["fn"], counts["tn"]
     precision = tp / (tp + fp) if tp + fp else 1.0
@@ -96,7 +98,7 @@ def prf(counts: dict[str, float], beta: float) -> tuple[float, float, float, flo
     return round(f, 4), round(precision, 4), round(recall, 4), round(accuracy, 4)
 
 
-def heuo(counts: dict[str, float], factors: Sequence[float]) -> tuple[float, ...]:
+def heuo(counts: Counts, factors: Sequence[float]) -> tuple[float, ...]:
     """Return CLEME2.0's score, hit, wrong, under and over."""
     tp, wrong, over, fn = (counts[kind] for kind in CLASSES[:4])
     needed, made = tp + wrong + fn, tp + wrong + over
@@ -106,12 +108,34 @@ def heuo(counts: dict[str, float], factors: Sequence[float]) -> tuple[float, ...
     return sum(f * term for f, term in zip(factors, terms, strict=True)), *shares
 
 
-def add(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
+def add(one: Counts, other: Counts) -> Counts:
     return {kind: one[kind] + other[kind] for kind in CLASSES}
 
 
-def own_keys(counts: dict[str, float]) -> tuple[float, ...]:
+def own_keys(counts: Counts) -> tuple[float, ...]:
     return counts["tp"], -counts["fp_ne"] - counts["fp_un"], -counts["fn"], counts["tn"]
+
+
+Keys = Callable[[Counts, Counts], tuple[float, ...]]
+
+
+def check_choices(
+    rows: Sequence[Sequence[Counts]], chosen: Array, keys: Keys, *, slack: float
+) -> Counts:
+    """Check that each sentence has its best reference, given those before it, and return the sums.
+
+    Whole numbers are summed to the same last digit, so the choice is the same; of weights that are
+    summed in another order, one that is nearly as good will do: `slack` says how nearly.
+    """
+    total: Counts = dict.fromkeys(CLASSES, 0.0)
+    for row, choice in zip(rows, chosen, strict=True):
+        options = [keys(total, own) for own in row]
+        if slack:
+            assert options[choice][0] >= max(options)[0] - slack
+        else:
+            assert choice == options.index(max(options))
+        total = add(total, row[choice])
+    return total
 
 
 corpora = st.lists(sentences(), min_size=1, max_size=6)
@@ -129,24 +153,30 @@ def test_cleme_is_its_definition(
     corpus: list[Targets], level: Any, assumption: Any, weights: Any, beta: float
 ) -> None:
     metric = Cleme(level=level, assumption=assumption, weights=weights, beta=beta, edits="aligned")
-    score = metric.score_of(compare(metric, corpus))
+    statistics = compare(metric, corpus)
+    score = metric.score_of(statistics)
     rows = weighed(corpus, level, assumption, weights)
-    alone = [max(prf(counts, beta) for counts in row) for row in rows]
-    assert score.sentences == pytest.approx([found[0] for found in alone], abs=1e-9)
-    names = ("precision", "recall", "accuracy")
-    if level == "sentence":
-        means = np.mean(alone, axis=0)
-        assert score.value == pytest.approx(means[0], abs=1e-9)
-        assert [score.details[name] for name in names] == pytest.approx(means[1:], abs=1e-9)
-        return
-    total = dict.fromkeys(CLASSES, 0.0)
-    for row in rows:
-        best = max(row, key=lambda own: (prf(add(total, own), beta)[0], *own_keys(own)))
-        total = add(total, best)
-    found = [score.value, *(score.details[name] for name in names)]
-    assert found == pytest.approx(prf(total, beta), abs=5.01e-5)
+
+    def keys(before: Counts, own: Counts) -> tuple[float, ...]:
+        if level == "sentence":
+            return prf(own, beta)
+        return prf(add(before, own), beta)[0], *own_keys(own)
+
+    chosen = metric.chosen(statistics)
+    # The fourth decimal may be rounded in another way.
+    total = check_choices(rows, chosen, keys, slack=0 if weights == "none" else 1.1e-4)
+    assert score.sentences == pytest.approx(
+        [max(prf(own, beta)[0] for own in row) for row in rows], abs=1.1e-4
+    )
     sums = (total["tp"], total["fp_ne"] + total["fp_un"], total["fn"], total["tn"])
     assert [score.details[name] for name in ("tp", "fp", "fn", "tn")] == pytest.approx(sums)
+    found = [score.value, *(score.details[name] for name in ("precision", "recall", "accuracy"))]
+    expected = prf(total, beta)
+    if level == "sentence":
+        each = [prf(row[choice], beta) for row, choice in zip(rows, chosen, strict=True)]
+        expected = tuple(np.mean(each, axis=0))
+    exact = level == "sentence" and weights == "none"
+    assert found == pytest.approx(expected, abs=1e-9 if exact else 1.1e-4)
 
 
 @given(
@@ -160,31 +190,29 @@ def test_cleme2_is_its_definition(
     corpus: list[Targets], level: Any, assumption: Any, weights: Any
 ) -> None:
     metric = Cleme2(level=level, assumption=assumption, weights=weights, edits="aligned")
-    score = metric.score_of(compare(metric, corpus))
+    statistics = compare(metric, corpus)
+    score = metric.score_of(statistics)
     rows = weighed(corpus, level, assumption, weights)
     factors = FACTORS[level]
 
-    def signed(found: tuple[float, ...]) -> tuple[float, ...]:
-        value, hit, *others = found
-        # Sums of weights differ in their last digit.
-        return tuple(round(part, 9) for part in (value, hit, *(-part for part in others)))
+    def keys(before: Counts, own: Counts) -> tuple[float, ...]:
+        if level == "sentence":
+            value, hit, *others = heuo(own, factors)
+            return value, hit, *(-part for part in others)
+        return heuo(add(before, own), factors)[0], *own_keys(own)
 
-    alone = [max((heuo(own, factors) for own in row), key=signed) for row in rows]
-    assert score.sentences == pytest.approx([found[0] for found in alone], abs=1e-8)
-    names = ("hit", "wrong", "under", "over")
+    chosen = metric.chosen(statistics)
+    total = check_choices(rows, chosen, keys, slack=0 if weights == "none" else 1e-9)
+    assert score.sentences == pytest.approx(
+        [max(heuo(own, factors)[0] for own in row) for row in rows], abs=1e-9
+    )
+    found = [score.value, *(score.details[name] for name in ("hit", "wrong", "under", "over"))]
+    expected = heuo(total, factors)
     if level == "sentence":
-        means = np.mean(alone, axis=0)
-        assert score.value == pytest.approx(means[0], abs=1e-8)
-        return
-    total = dict.fromkeys(CLASSES, 0.0)
-    for row in rows:
-
-        def keys(own: dict[str, float]) -> tuple[float, ...]:
-            return round(heuo(add(total, own), factors)[0], 9), *own_keys(own)  # noqa: B023
-
-        total = add(total, max(row, key=keys))
-    found = [score.value, *(score.details[name] for name in names)]
-    assert found == pytest.approx(heuo(total, factors), abs=1e-8)
+        each = [heuo(row[choice], factors) for row, choice in zip(rows, chosen, strict=True)]
+        expected = tuple(np.mean(each, axis=0))
+    assert found == pytest.approx(expected, abs=1e-8)
+    assert [score.details[kind] for kind in CLASSES] == pytest.approx(list(total.values()))
 
 
 def test_resamples_weigh_with_their_own_mean_length(sample: Sample) -> None:
