@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
     from learnedgec.formats.references import Reference, References
     from learnedgec.formats.text import read_jsonl, read_lines, write_jsonl, write_lines
-    from learnedgec.metrics.base import Metric, Score, Statistics
+    from learnedgec.metrics.base import Metric, Statistics
     from learnedgec.metrics.registry import load_metric
+    from learnedgec.metrics.scores import Score, Scores
+    from learnedgec.metrics.scoring import score
     from learnedgec.models.evaluator import Evaluator
-    from learnedgec.ranking import rank_systems
+    from learnedgec.ranking import SystemRanking, rank, rank_systems
 
 # Loaded on first use, so that `import learnedgec` stays light.
 _HOME = {
@@ -31,16 +33,20 @@ _HOME = {
     "Reference": "formats.references",
     "References": "formats.references",
     "Runtime": "execution.runtime",
-    "Score": "metrics.base",
+    "Score": "metrics.scores",
+    "Scores": "metrics.scores",
     "Statistics": "metrics.base",
+    "SystemRanking": "ranking",
     "apply_edits": "formats.m2",
     "load_benchmark": "benchmarks",
     "load_metric": "metrics.registry",
     "load_ratings": "catalog.ratings",
+    "rank": "ranking",
     "rank_systems": "ranking",
     "read_jsonl": "formats.text",
     "read_lines": "formats.text",
     "read_m2": "formats.m2",
+    "score": "metrics.scoring",
     "write_jsonl": "formats.text",
     "write_lines": "formats.text",
     "write_m2": "formats.m2",
@@ -58,16 +64,20 @@ __all__ = [
     "References",
     "Runtime",
     "Score",
+    "Scores",
     "Statistics",
+    "SystemRanking",
     "__version__",
     "apply_edits",
     "load_benchmark",
     "load_metric",
     "load_ratings",
+    "rank",
     "rank_systems",
     "read_jsonl",
     "read_lines",
     "read_m2",
+    "score",
     "write_jsonl",
     "write_lines",
     "write_m2",

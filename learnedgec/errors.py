@@ -13,6 +13,7 @@
     ├── ModelError                  an encoder or language model that cannot be loaded
     │   └── PackageError            an evaluator package that is incomplete, altered or truncated
     ├── OutputError                 a path that cannot be written
+    ├── PluginError                 a plug-in of another installed package that cannot be used
     └── MissingDependencyError      an optional dependency that is not installed (names the extra)
 
 Every message says what was given, what was expected and what to do.
@@ -37,6 +38,7 @@ __all__ = [
     "OutputError",
     "PackageError",
     "ParameterError",
+    "PluginError",
     "UnknownNameError",
 ]
 
@@ -102,6 +104,10 @@ class PackageError(ModelError):
 
 class OutputError(LearnedgecError):
     """A path that cannot be written."""
+
+
+class PluginError(LearnedgecError):
+    """A plug-in of another installed package that cannot be used."""
 
 
 class MissingDependencyError(LearnedgecError):

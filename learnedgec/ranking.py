@@ -7,24 +7,34 @@ Three ways to make one score per system out of what a metric knows about each se
 - `trueskill`: a rating from one pass over every sentence's pairs of systems (Goto et al. 2025).
 
 Everything starts from `Statistics`, so no metric runs twice, and every resample keeps a system's
-sentences paired with the others'.
+sentences paired with the others'. `rank` starts from texts.
+
+One file, though long: a ranking, its parts and how it is shown are one idea.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from learnedgec.arrays import Floats, Indices
 from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import ReferenceRows
+from learnedgec.formats.rows import Row, as_frame, as_html, plain
+from learnedgec.formats.sentences import Sentences, Systems
 from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.scoring import as_metric
 from learnedgec.stats.resampling import multiplicities, resample
 from learnedgec.stats.significance import holm, paired_bootstrap
 from learnedgec.stats.trueskill import TrueSkillModel, rate_resamples, rate_scores
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = [
     "Aggregation",
@@ -33,6 +43,7 @@ __all__ = [
     "clusters",
     "expected_wins",
     "paired_permutation",
+    "rank",
     "rank_ranges",
     "rank_systems",
     "sentence_scores",
@@ -243,6 +254,7 @@ class SystemRanking:
         wins: float64 (S, S), share of sentences on which the row's system scores above the column's.
         p_values: float64 (S, S), two-sided, of each pair's difference; 1 on the diagonal.
         adjusted: float64 (S, S), the same after Holm's correction for the number of pairs.
+        level: of the intervals and ranges; `beaten` tests at 1 − `level`.
         signature: everything the ranking depends on, on one line.
     """
 
@@ -256,12 +268,148 @@ class SystemRanking:
     wins: Floats
     p_values: Floats
     adjusted: Floats
+    level: float
     signature: str
 
     @property
     def order(self) -> list[int]:
         """The systems' numbers from best to worst; equals stay in the order given."""
         return [int(number) for number in np.argsort(-self.scores, kind="stable")]
+
+    def beaten(self, number: int) -> list[str]:
+        """Return the systems that are significantly worse than the one with this number, best first."""
+        return [
+            self.systems[other]
+            for other in self.order
+            if self.scores[other] < self.scores[number]
+            and self.adjusted[number, other] < 1 - self.level
+        ]
+
+    def __repr__(self) -> str:
+        names = [self.systems[number] for number in self.order]
+        return f"SystemRanking(metric={self.metric!r}, by={self.by!r}, order={names})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold; systems, and the rows and columns of matrices, run from best to worst.
+
+        It is what `learnedgec rank --format json` prints for each metric.
+        """
+        names = [self.systems[number] for number in self.order]
+        matrices = {
+            "wins": self.wins,
+            "p_values": self.p_values,
+            "adjusted_p_values": self.adjusted,
+        }
+        found: dict[str, Any] = plain(
+            {
+                "metric": self.metric,
+                "by": self.by,
+                "signature": self.signature,
+                "systems": [
+                    {
+                        "system": self.systems[number],
+                        "score": self.scores[number],
+                        "interval": self.intervals[number],
+                        "cluster": self.cluster[number],
+                        "best_rank": self.ranges[number, 0],
+                        "worst_rank": self.ranges[number, 1],
+                        "beats": self.beaten(number),
+                    }
+                    for number in self.order
+                ],
+                **{
+                    name: {
+                        row: dict(zip(names, matrix[number, self.order], strict=True))
+                        for row, number in zip(names, self.order, strict=True)
+                    }
+                    for name, matrix in matrices.items()
+                },
+            }
+        )
+        return found
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a data frame with a row for each system, best first.
+
+        Its columns are the system, its cluster, its best and worst rank, its score, the ends of the score's
+        interval, and how many systems it beats significantly.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        return as_frame(self._rows())
+
+    def _rows(self) -> list[Row]:
+        return [
+            {
+                "system": self.systems[number],
+                "cluster": int(self.cluster[number]),
+                "best": int(self.ranges[number, 0]),
+                "worst": int(self.ranges[number, 1]),
+                "score": float(self.scores[number]),
+                "low": float(self.intervals[number, 0]),
+                "high": float(self.intervals[number, 1]),
+                "beats": len(self.beaten(number)),
+            }
+            for number in self.order
+        ]
+
+    def _repr_html_(self) -> str:
+        return as_html(self._rows(), f"{self.metric} by {self.by}", self.signature)
+
+
+def rank(
+    metric: str | Metric,
+    sources: Sentences,
+    systems: Systems,
+    references: ReferenceRows | None = None,
+    *,
+    by: Aggregation = "mean",
+    significance: Significance = "paired-bootstrap",
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    model: TrueSkillModel = TrueSkillModel(),
+    runtime: Runtime = Runtime(),
+) -> SystemRanking:
+    """Score systems with a metric and rank them, with intervals, significance and clusters.
+
+    Args:
+        metric: a metric's name such as `gleu` or `m2(beta=1.0)`, or a `Metric`.
+        sources: N texts, one sentence each, tokens separated by spaces: any sequence of `str`.
+        systems: each system's N texts, by the system's name.
+        references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
+            hold gold edits; `None` for metrics that need none.
+        by: how sentences become one score.
+        significance: the test between two systems; permutation is for corpus scores (`mean`) alone.
+        resamples: bootstrap resamples of the sentences, and permutations.
+        level: of intervals and rank ranges.
+        seed: of the random generator.
+        model: TrueSkill's parameters.
+        runtime: how to run.
+
+    Raises:
+        BadNameError: no metric has such a name, or not such parameters.
+        InputError: something cannot be scored (see `learnedgec.score`) or ranked (see `rank_systems`).
+
+    Example:
+        >>> systems = {"short": ["a", "b c"], "long": ["a b c", "d e f g"]}
+        >>> rank("length", ["a", "b"], systems)
+        SystemRanking(metric='length', by='mean', order=['long', 'short'])
+    """
+    found = as_metric(metric)
+    given = found.as_inputs(sources, systems, references)
+    return rank_systems(
+        found,
+        found.compute_systems(*given, runtime),
+        by=by,
+        significance=significance,
+        resamples=resamples,
+        level=level,
+        seed=seed,
+        model=model,
+        signature=found.signature(given[2], runtime=runtime),
+    )
 
 
 def rank_systems(
@@ -276,7 +424,7 @@ def rank_systems(
     model: TrueSkillModel = TrueSkillModel(),
     signature: str = "",
 ) -> SystemRanking:
-    """Rank systems with intervals, significance and clusters.
+    """Rank systems whose statistics are known, with intervals, significance and clusters; see `rank`.
 
     Args:
         metric: whose statistics they are.
@@ -290,7 +438,8 @@ def rank_systems(
         signature: of the metric; what the ranking adds is appended.
 
     Raises:
-        InputError: too few systems or resamples, or permutation with another aggregation.
+        InputError: too few systems or resamples, something that is no statistics, an unknown test, or
+            permutation with another aggregation.
 
     Example:
         >>> from learnedgec import load_metric
@@ -300,6 +449,11 @@ def rank_systems(
         >>> [ranking.systems[number] for number in ranking.order]
         ['long', 'short']
     """
+    _check_statistics(statistics)
+    if significance not in get_args(Significance):
+        raise InputError(
+            f"significance is {significance!r}; choose one of {', '.join(get_args(Significance))}."
+        )
     if resamples < 1 or not 0 < level < 1:
         raise InputError(
             f"resamples is {resamples} and level {level}; give at least one resample and a level "
@@ -342,8 +496,20 @@ def rank_systems(
         wins=win_counts(sentence_scores(metric, of_system)) / len(of_system[0]),
         p_values=_square(pairs, len(systems)),
         adjusted=_square(holm(pairs), len(systems)),
+        level=level,
         signature="|".join([signature or str(metric), *parts]),
     )
+
+
+def _check_statistics(given: Mapping[str, Statistics]) -> None:
+    """Raise unless there are statistics for each system."""
+    if not isinstance(given, Mapping) or not all(
+        isinstance(each, Statistics) for each in given.values()
+    ):
+        raise InputError(
+            "statistics must hold each system's Statistics by name, as metric.statistics_of_systems "
+            "returns them; learnedgec.rank takes texts."
+        )
 
 
 def _square(pairs: Floats, size: int) -> Floats:

@@ -21,7 +21,7 @@ from learnedgec import References, Runtime, load_metric
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.cli.output import FORMATS, emit
-from learnedgec.meta.evaluation import Estimate, Protocol, evaluate
+from learnedgec.meta.evaluation import Measurement, Protocol, evaluate
 
 # (metric, benchmark) -> r and ρ by mean, r and ρ by TrueSkill.
 PUBLISHED: Mapping[tuple[str, str], tuple[float | None, ...]] = {
@@ -98,7 +98,7 @@ def with_study_references(benchmark: Benchmark) -> Benchmark:
     return dataclasses.replace(benchmark, references=References.from_texts(*texts))
 
 
-def cell(estimate: Estimate) -> str:
+def cell(estimate: Measurement) -> str:
     low, high = estimate.over_systems
     return f"{estimate.value:.3f} [{low:.2f}, {high:.2f}]"
 

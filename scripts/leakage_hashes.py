@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from learnedgec.catalog.files import dataset, dataset_file
+from learnedgec.catalog.files import dataset_file
 from learnedgec.catalog.leakage import HASHES, fingerprint
+from learnedgec.catalog.registry import dataset
 from learnedgec.formats.text import read_lines
 
 TARGET = Path(__file__).parents[1] / "learnedgec" / "catalog" / HASHES

@@ -127,3 +127,27 @@ def cut_short(call: Call) -> None:
     call.handler.send_header("Content-Length", "500")
     call.handler.end_headers()
     call.handler.wfile.write(b'{"choices"')
+
+
+def drip(head: bytes, drop: bytes) -> Step:
+    """Return a step that begins a response and goes on with a drop at a time until the server closes."""
+
+    def step(call: Call) -> None:
+        call.handler.wfile.write(head)
+        while not call.server.closing.wait(0.02):
+            call.handler.wfile.write(drop)
+
+    return step
+
+
+_OK = b"HTTP/1.0 200 OK\r\n"
+DRIPS = {
+    "status": drip(b"", b"H"),
+    "continue": drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "header": drip(_OK + b"X-Slow: ", b"a"),
+    "headers": drip(_OK, b"X-Slow: a\r\n"),
+    "body": drip(_OK + b"\r\n", b" "),
+    "length": drip(_OK + b"Content-Length: 99999\r\n\r\n", b" "),
+    "chunks": drip(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    "error": drip(b"HTTP/1.0 500 No\r\n\r\n", b"n"),
+}

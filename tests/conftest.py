@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import gc
 import hashlib
+import importlib
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from embedded import Sample, read_sample
 
 from learnedgec.catalog import files
+from learnedgec.catalog.registry import DATASETS, Dataset, File
 
 
 @pytest.fixture
@@ -77,14 +81,46 @@ def tiny_causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def install_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Path]]:
+    """Return a function that installs a distribution: entry points by group and name, and modules."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+    before = set(sys.modules)
+
+    def install(
+        name: str, points: Mapping[str, Mapping[str, str]], modules: Mapping[str, str]
+    ) -> Path:
+        info = site / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        lines = []
+        for group, entries in points.items():
+            lines += [f"[{group}]", *(f"{key} = {value}" for key, value in entries.items()), ""]
+        (info / "entry_points.txt").write_text("\n".join(lines))
+        for path, text in modules.items():
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).write_text(text)
+        importlib.invalidate_caches()
+        return site
+
+    yield install
+    for module in set(sys.modules) - before:
+        if str(getattr(sys.modules[module], "__file__", None)).startswith(str(site)):
+            del sys.modules[module]
+    # Classes are in cycles; a base class must forget those of this test.
+    gc.collect()
+
+
+@pytest.fixture
 def put_dataset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str, dict[str, str]], None]:
     """Return a function that replaces a catalog dataset by small files in a mirror of its own."""
     root = tmp_path / "mirror"
     monkeypatch.setenv(files.MIRROR_VARIABLE, str(root))
-    table = dict(files.DATASETS)
-    monkeypatch.setattr(files, "DATASETS", table)
 
     def put(name: str, contents: dict[str, str]) -> None:
         found = {}
@@ -93,7 +129,8 @@ def put_dataset(
             place = root / "owner" / name / "commit" / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
-            found[path] = files.File(path, len(content), hashlib.sha256(content).hexdigest())
-        table[name] = files.Dataset(name, "small", "none", f"owner/{name}", "commit", found)
+            found[path] = File(path, len(content), hashlib.sha256(content).hexdigest())
+        row = Dataset(name, "small", "none", f"owner/{name}", "commit", found)
+        monkeypatch.setitem(DATASETS.own, name, row)
 
     return put

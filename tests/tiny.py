@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -13,9 +15,11 @@ from transformers import (
     BertConfig,
     BertForSequenceClassification,
     BertModel,
+    ByT5Tokenizer,
     PreTrainedTokenizerFast,
 )
 
+from learnedgec.execution.digests import file_digest
 from learnedgec.formats.text import read_lines
 from learnedgec.models.evaluator import EvaluatorModel, Head
 from learnedgec.models.quantization import Bits, round_weights
@@ -73,6 +77,15 @@ def save_encoder(folder: Path, width: int = 32) -> Path:
     return folder
 
 
+def save_encoder_of_bytes(folder: Path) -> Path:
+    """Write a two-layer BERT with a tokenizer that is written in Python."""
+    torch.manual_seed(0)
+    made = ByT5Tokenizer()
+    BertModel(configuration(len(made))).save_pretrained(folder)
+    made.save_pretrained(folder)
+    return folder
+
+
 def save_regressor(folder: Path, seed: int = 0) -> Path:
     """Write a sequence classifier with one label, the layout of SOME's official release."""
     torch.manual_seed(seed)
@@ -122,6 +135,14 @@ def save_evaluator(
         encoder=encoder,
     )
     return folder
+
+
+def sign(package: Path, *names: str, **changes: Any) -> None:
+    """Change a manifest, and let it vouch for files as they are now."""
+    manifest = json.loads((package / "manifest.json").read_text()) | changes
+    for name in names:
+        manifest["files"][name] = file_digest(package / name)
+    (package / "manifest.json").write_text(json.dumps(manifest))
 
 
 def save_sequence_model(folder: Path) -> Path:

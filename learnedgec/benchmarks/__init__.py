@@ -2,11 +2,17 @@
 
 from learnedgec.benchmarks.base import Benchmark, Comparisons, Ranking
 from learnedgec.benchmarks.folder import read_benchmark
-from learnedgec.benchmarks.registry import BENCHMARKS, expand_benchmarks, load_benchmark
+from learnedgec.benchmarks.registry import (
+    BENCHMARKS,
+    BenchmarkEntry,
+    expand_benchmarks,
+    load_benchmark,
+)
 
 __all__ = [
     "BENCHMARKS",
     "Benchmark",
+    "BenchmarkEntry",
     "Comparisons",
     "Ranking",
     "expand_benchmarks",

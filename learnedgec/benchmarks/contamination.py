@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from learnedgec.catalog.leakage import share_text
 from learnedgec.metrics.base import Metric
 from learnedgec.models.packages import learned_from
 
@@ -13,8 +14,8 @@ def contamination(metric: Metric, tested: str) -> tuple[str, ...]:
 
     Args:
         metric: what is tested.
-        tested: name of a benchmark or a set of cases, such as `gmeg:fce` or `robustgec:bea19`. `DATASET` and
-            `DATASET:dev` stand for all of its parts.
+        tested: name of a benchmark or a set of cases, such as `gmeg:fce` or `robustgec:bea19`. A dataset
+            alone stands for all of its parts, and datasets of the same sentences for one another.
 
     Example:
         >>> from learnedgec import load_metric
@@ -23,7 +24,7 @@ def contamination(metric: Metric, tested: str) -> tuple[str, ...]:
     """
     found = []
     for name in metric.evaluators():
-        met = [each for each in learned_from(name) if _meet(each, tested)]
+        met = [each for each in learned_from(name) if share_text(_data(each), _data(tested))]
         if met:
             found.append(
                 f"{name} has learned from {', '.join(met)}; what it reaches here says nothing."
@@ -31,7 +32,11 @@ def contamination(metric: Metric, tested: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _meet(one: str, other: str) -> bool:
-    """Return whether two names of datasets may stand for the same texts."""
-    (dataset, _, part), (same, _, its) = one.partition(":"), other.partition(":")
-    return dataset == same and (part == its or not {part, its}.isdisjoint({"", "dev"}))
+def _data(name: str) -> str:
+    """Return the dataset of a benchmark: gmeg:dev is both domains, jfleg:FOLDER is dev."""
+    dataset, _, part = name.partition(":")
+    if dataset == "gmeg" and part == "dev":
+        return dataset
+    if dataset == "jfleg" and part not in ("", "dev", "test"):
+        return "jfleg:dev"
+    return name

@@ -8,8 +8,7 @@ from typing import Literal
 
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.benchmarks.conll14 import Rewrites, conll14
-from learnedgec.catalog.files import dataset_file
-from learnedgec.catalog.judgements import read_appraise
+from learnedgec.catalog.judgements import load_rankings
 from learnedgec.catalog.outputs import load_outputs
 
 __all__ = [
@@ -49,7 +48,7 @@ def gjg15(
         references: as for `seeda`.
     """
     data = conll14(references)
-    rankings = read_appraise(dataset_file("gjg15", "data/judgments.xml"))
+    rankings = load_rankings("gjg15")
     words = ["gjg15", systems]
     words += [split] if split else []
     words += [references] if references != "official" else []

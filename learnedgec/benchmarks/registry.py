@@ -1,4 +1,8 @@
-"""Benchmarks by name: `NAME:WORD:…`, where each word chooses one thing and the order does not matter."""
+"""Benchmarks by name: `NAME:WORD:…`, where each word chooses one thing and the order does not matter.
+
+Other packages add benchmarks under the entry point group `learnedgec.benchmarks` (name -> `module:entry`, a
+`BenchmarkEntry`).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,9 @@ from learnedgec.benchmarks.seeda import SEEDA_SETS, seeda
 from learnedgec.benchmarks.tmu_gfm import tmu_gfm
 from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.execution.plugins import Plugin, Registry
 
-__all__ = ["BENCHMARKS", "expand_benchmarks", "load_benchmark"]
+__all__ = ["BENCHMARKS", "REGISTRY", "BenchmarkEntry", "expand_benchmarks", "load_benchmark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,20 @@ BENCHMARKS: Mapping[str, BenchmarkEntry] = {
 }
 
 
+def _plugged(plugin: Plugin) -> BenchmarkEntry:
+    """Return the benchmark of a plug-in."""
+    return plugin.load_value(BenchmarkEntry)
+
+
+REGISTRY: Registry[BenchmarkEntry] = Registry(
+    "benchmark",
+    "learnedgec.benchmarks",
+    BENCHMARKS,
+    _plugged,
+    hint="The path of a benchmark folder is taken as well.",
+)
+
+
 def load_benchmark(name: str) -> Benchmark:
     """Return a benchmark by name.
 
@@ -78,6 +97,7 @@ def load_benchmark(name: str) -> Benchmark:
 
     Raises:
         UnknownNameError: no such benchmark or word; the message names the nearest.
+        PluginError: the benchmark is that of another installed package and cannot be loaded.
         InputError: two words choose the same thing, or the folder cannot be used.
         DataError: the dataset cannot be had.
 
@@ -94,13 +114,9 @@ def load_benchmark(name: str) -> Benchmark:
                 "are not public)."
             )
         return jfleg(name.partition(":")[2])
-    if head not in BENCHMARKS:
-        if Path(name).is_dir():
-            return read_benchmark(name)
-        raise UnknownNameError(
-            "benchmark", name, BENCHMARKS, hint="The path of a benchmark folder is taken as well."
-        )
-    entry = BENCHMARKS[head]
+    if head not in REGISTRY and Path(name).is_dir():
+        return read_benchmark(name)
+    entry = REGISTRY.find(head)
     chosen: dict[str, str] = {}
     for word in words:
         option = next((key for key, known in entry.options.items() if word.lower() in known), None)

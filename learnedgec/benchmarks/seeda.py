@@ -9,7 +9,7 @@ from typing import Literal
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.benchmarks.conll14 import Rewrites, conll14
 from learnedgec.catalog.files import dataset_file
-from learnedgec.catalog.judgements import read_appraise
+from learnedgec.catalog.judgements import load_rankings
 from learnedgec.catalog.outputs import load_outputs
 from learnedgec.formats.text import read_lines
 
@@ -48,9 +48,7 @@ def seeda(
     short = granularity[0]
     data = conll14(references)
     outputs = load_outputs("seeda")
-    rankings = read_appraise(
-        dataset_file("seeda", f"data/judgments_{granularity[:4]}.xml"), first=1
-    )
+    rankings = load_rankings(f"seeda:{granularity}")
     official = {
         score: dict(
             zip(

@@ -1,29 +1,42 @@
-"""Public datasets: where they come from (`files`) and how each kind is read; one module per kind."""
+"""Public datasets: which there are (`registry`), their files here (`files`), and a reader for each kind."""
 
-from learnedgec.catalog.cases import Case, Pair, load_cases, read_cases, write_cases
-from learnedgec.catalog.files import (
-    DATASETS,
-    Dataset,
-    File,
-    Status,
-    dataset,
-    dataset_file,
-    fetch,
-    verify,
+from learnedgec.catalog.cases import CASES, Case, Pair, load_cases, read_cases, write_cases
+from learnedgec.catalog.corrections import (
+    CORRECTIONS,
+    Correction,
+    load_corrections,
+    read_corrections,
 )
-from learnedgec.catalog.judgements import Ranking, read_appraise, read_pairs
+from learnedgec.catalog.files import Status, dataset_file, fetch, verify
+from learnedgec.catalog.judgements import (
+    RANKINGS,
+    Ranking,
+    load_rankings,
+    read_appraise,
+    read_pairs,
+)
 from learnedgec.catalog.leakage import check_leakage, overlapping
-from learnedgec.catalog.outputs import load_outputs
-from learnedgec.catalog.parallel import Parallel, load_parallel
-from learnedgec.catalog.ratings import Rating, load_ratings, read_ratings
+from learnedgec.catalog.outputs import OUTPUTS, load_outputs
+from learnedgec.catalog.parallel import PARALLEL, Parallel, load_parallel
+from learnedgec.catalog.ratings import RATINGS, Rating, load_ratings, read_ratings
+from learnedgec.catalog.registry import DATASETS, Dataset, File, Kind, dataset
 from learnedgec.catalog.sample import sample_folder
-from learnedgec.catalog.sentences import load_sentences
+from learnedgec.catalog.sentences import SENTENCES, load_sentences
 
 __all__ = [
+    "CASES",
+    "CORRECTIONS",
     "DATASETS",
+    "OUTPUTS",
+    "PARALLEL",
+    "RANKINGS",
+    "RATINGS",
+    "SENTENCES",
     "Case",
+    "Correction",
     "Dataset",
     "File",
+    "Kind",
     "Pair",
     "Parallel",
     "Ranking",
@@ -31,16 +44,19 @@ __all__ = [
     "Status",
     "check_leakage",
     "dataset",
+    "dataset_file",
     "fetch",
     "load_cases",
+    "load_corrections",
     "load_outputs",
     "load_parallel",
+    "load_rankings",
     "load_ratings",
     "load_sentences",
     "overlapping",
-    "dataset_file",
     "read_appraise",
     "read_cases",
+    "read_corrections",
     "read_pairs",
     "read_ratings",
     "sample_folder",

@@ -6,16 +6,16 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
+from learnedgec.catalog.bea19 import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
 from learnedgec.catalog.files import dataset_file
-from learnedgec.errors import FormatError, InputError, UnknownNameError
+from learnedgec.catalog.registry import Kind, concatenated
+from learnedgec.catalog.sample import sample_folder
+from learnedgec.errors import FormatError, InputError
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.text import read_jsonl, read_lines, write_lines
 
 __all__ = ["CASES", "Case", "Pair", "load_cases", "read_cases", "write_cases"]
-
-CASES = ("robustgec:conll14", "robustgec:bea19", "robustgec:tem8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +42,6 @@ class Case:
         return (self.original, *self.variants)
 
 
-def load_cases(name: str) -> list[Case]:
-    """Return the cases of a part of RobustGEC (Zhang et al. 2023) or of a file.
-
-    Args:
-        name: `robustgec:bea19` (2,503 cases), `robustgec:conll14` (1,312), `robustgec:tem8` (1,181), or a
-            file as for `read_cases`.
-
-    Raises:
-        UnknownNameError: neither a part nor an existing file.
-        DataError: the dataset cannot be had.
-    """
-    if name not in CASES:
-        if name == "-" or Path(name).exists():
-            return read_cases(name)
-        raise UnknownNameError(
-            "set of robustness cases", name, CASES, hint="A path to a file is taken as well."
-        )
-    return read_cases(dataset_file("robustgec", f"benchmark/{name.partition(':')[2]}/para.txt"))
-
-
 def read_cases(path: PathLike) -> list[Case]:
     r"""Read cases in RobustGEC's format, or from JSON Lines.
 
@@ -85,6 +65,34 @@ def read_cases(path: PathLike) -> list[Case]:
         Pair(source='A1 go .', target='A1 goes .')
     """
     return _read_objects(path) if _is_jsonl(path) else _read_blocks(path)
+
+
+CASES: Kind[list[Case]] = Kind(
+    "cases",
+    "set of cases",
+    join=concatenated,
+    read=read_cases,
+    hint="A file is taken as well.",
+)
+
+
+def load_cases(name: str) -> list[Case]:
+    """Return the cases of RobustGEC (Zhang et al. 2023) or of a part of it, of the sample, or of a file.
+
+    Args:
+        name: one of
+
+            - `robustgec`, or one of `robustgec:conll14` (1,312 cases), `robustgec:bea19` (2,503),
+              `robustgec:tem8` (1,181);
+            - `robustgec:bea19/train`, `robustgec:bea19/dev` or `robustgec:bea19/test`: the cases whose
+              sentences are in this part of BEA-19 dev (`learnedgec.catalog.bea19`);
+            - `sample`: six cases, written for this project;
+            - a file as for `read_cases`.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+    """
+    return CASES.load(name)
 
 
 def write_cases(path: PathLike, cases: Iterable[Case]) -> None:
@@ -178,3 +186,20 @@ def _read_objects(path: PathLike) -> list[Case]:
 def _case(block: Sequence[str]) -> Case:
     pairs = [Pair(source, target) for source, target in zip(block[::2], block[1::2], strict=True)]
     return Case(pairs[0], tuple(pairs[1:]))
+
+
+@CASES.reader(
+    "robustgec", ("conll14", "bea19", *(f"bea19/{part}" for part in BEA19_PARTS[1:]), "tem8")
+)
+def _robustgec(part: str) -> list[Case]:
+    domain, _, part = part.partition("/")
+    cases = read_cases(dataset_file("robustgec", f"benchmark/{domain}/para.txt"))
+    if not part:
+        return cases
+    parts = parts_of_sources(read_lines(dataset_file("pillars", BEA19_SOURCES)))
+    return [case for case in cases if parts[case.original.source] == part]
+
+
+@CASES.reader("sample")
+def _sample() -> list[Case]:
+    return read_cases(sample_folder() / "robust" / "para.txt")

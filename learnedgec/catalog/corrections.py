@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from learnedgec.catalog.cases import CASES, load_cases
-from learnedgec.catalog.parallel import PARALLEL, load_parallel
-from learnedgec.catalog.sample import sample_folder
-from learnedgec.errors import FormatError, UnknownNameError
+from learnedgec.catalog.cases import CASES, Case
+from learnedgec.catalog.parallel import PARALLEL, Parallel
+from learnedgec.catalog.registry import Kind, concatenated
+from learnedgec.errors import FormatError
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.m2 import Edit, read_m2, without_overlaps
 from learnedgec.formats.references import References
-from learnedgec.formats.text import read_jsonl, read_lines
+from learnedgec.formats.text import check_sentence, read_jsonl, read_lines
 
-__all__ = ["Correction", "load_corrections", "read_corrections"]
+__all__ = ["CORRECTIONS", "Correction", "load_corrections", "read_corrections"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,47 +35,6 @@ class Correction:
     target: str
     edits: tuple[Edit, ...] | None
     group: str
-
-
-def load_corrections(name: str) -> list[Correction]:
-    """Return every correction of a catalog dataset, of the embedded sample, or of a file.
-
-    Args:
-        name: one of
-
-            - a dataset of `load_parallel` (`jfleg:dev`, `gmeg:fce`, …): each reference of each source;
-            - a part of RobustGEC (`robustgec:bea19`, …): the original and the variants of each case,
-              which form one group;
-            - `sample`: the embedded sample with its gold edits;
-            - a file as for `read_corrections`.
-
-    Raises:
-        UnknownNameError: neither a dataset nor an existing file.
-        DataError: the dataset cannot be had.
-
-    Example:
-        >>> load_corrections("sample")[0].source == load_corrections("sample")[1].source
-        True
-    """
-    if name in PARALLEL:
-        data = load_parallel(name)
-        return list(_corrections(data.sources, data.references))
-    if name in CASES:
-        return [
-            Correction(pair.source, pair.target, None, case.original.source)
-            for case in load_cases(name)
-            for pair in case.pairs
-        ]
-    if name == "sample":
-        return read_corrections(sample_folder() / "gold.m2")
-    if Path(name).exists() or name == "-":
-        return read_corrections(name)
-    raise UnknownNameError(
-        "dataset with corrections",
-        name,
-        [*PARALLEL, *CASES, "sample"],
-        hint="A path to an .m2, .jsonl or .tsv file is taken as well.",
-    )
 
 
 def read_corrections(path: PathLike) -> list[Correction]:
@@ -98,6 +57,37 @@ def read_corrections(path: PathLike) -> list[Correction]:
     return list(_read_table(path))
 
 
+CORRECTIONS: Kind[list[Correction]] = Kind(
+    "corrections",
+    "dataset with corrections",
+    join=concatenated,
+    read=read_corrections,
+    hint="A path to an .m2, .jsonl or .tsv file is taken as well.",
+)
+
+
+def load_corrections(name: str) -> list[Correction]:
+    """Return every correction of a catalog dataset, of the embedded sample, or of a file.
+
+    Args:
+        name: one of
+
+            - a dataset of `load_parallel` (`jfleg:dev`, `gmeg:fce`, `sample`, …): each reference of each
+              source;
+            - a dataset of `load_cases` (`robustgec:bea19`, …): the original and the variants of each case,
+              which form one group;
+            - a file as for `read_corrections`.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+
+    Example:
+        >>> load_corrections("sample")[0].source == load_corrections("sample")[1].source
+        True
+    """
+    return CORRECTIONS.load(name)
+
+
 def _corrections(
     sources: tuple[str, ...] | list[str], references: References
 ) -> Iterator[Correction]:
@@ -107,20 +97,34 @@ def _corrections(
             yield Correction(source, reference.text, edits, source)
 
 
+def _of_parallel(data: Parallel) -> list[Correction]:
+    return list(_corrections(data.sources, data.references))
+
+
+def _of_cases(cases: list[Case]) -> list[Correction]:
+    return [
+        Correction(pair.source, pair.target, None, case.original.source)
+        for case in cases
+        for pair in case.pairs
+    ]
+
+
+CORRECTIONS.derive(PARALLEL, _of_parallel)
+CORRECTIONS.derive(CASES, _of_cases)
+
+
 def _read_jsonl(path: PathLike) -> Iterator[Correction]:
     for number, record in enumerate(read_jsonl(path, required=("source", "references")), 1):
         source, references = record["source"], record["references"]
-        if not isinstance(source, str) or not isinstance(references, list):
-            raise FormatError(
-                f"{os.fspath(path)}:{number}: a text as 'source' and a list of texts as 'references' "
-                "were expected."
-            )
+        place = f"{os.fspath(path)}:{number}"
+        check_sentence(source, place, "source")
+        if not isinstance(references, list):
+            raise FormatError(f"{place}: a list of texts was expected as 'references'.")
         for reference in references:
-            if reference is None:
-                continue
-            if not isinstance(reference, str):
-                raise FormatError(f"{os.fspath(path)}:{number}: {reference!r} is not a text.")
-            yield Correction(source, reference, None, source)
+            if reference is not None:
+                yield Correction(
+                    source, check_sentence(reference, place, "references"), None, source
+                )
 
 
 def _read_table(path: PathLike) -> Iterator[Correction]:

@@ -1,4 +1,4 @@
-"""The catalog: where each public dataset comes from, and its files on this machine.
+"""The files of the catalog's datasets on this machine.
 
 A file is found in this order: the mirror (`mirror=` or the environment variable LEARNEDGEC_MIRROR),
 the user cache (LEARNEDGEC_CACHE or the platform's cache folder), the network. Whichever it is, its
@@ -8,83 +8,21 @@ the cache of one machine is a mirror for another.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
 
+from learnedgec.catalog.registry import Dataset, File, dataset
 from learnedgec.errors import DataError, OutputError, UnknownNameError
+from learnedgec.execution.digests import file_digest
 from learnedgec.execution.writing import PathLike
 
-__all__ = [
-    "DATASETS",
-    "Dataset",
-    "File",
-    "Status",
-    "cache_folder",
-    "dataset",
-    "fetch",
-    "dataset_file",
-    "verify",
-]
+__all__ = ["Status", "cache_folder", "dataset_file", "fetch", "verify"]
 
 CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file of a dataset: its path in the repository, its size in bytes and its sha256."""
-
-    path: str
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A public dataset at a pinned commit.
-
-    Attributes:
-        name: the catalog's name, such as `tmu-gfm`.
-        about: what it is, in one line.
-        licence: as its authors state it.
-        repository: `owner/name` on GitHub.
-        commit: the pinned revision.
-        files: path in the repository -> file.
-    """
-
-    name: str
-    about: str
-    licence: str
-    repository: str
-    commit: str
-    files: Mapping[str, File]
-
-    @cached_property
-    def bytes(self) -> int:
-        """The size of all files together."""
-        return sum(file.bytes for file in self.files.values())
-
-    @property
-    def folder(self) -> str:
-        """The dataset's folder in a mirror and in the cache."""
-        return f"{self.repository}/{self.commit}"
-
-    @property
-    def base_url(self) -> str:
-        """The upstream address that paths are appended to."""
-        return f"https://raw.githubusercontent.com/{self.folder}/"
-
-    def url(self, file: str) -> str:
-        """The upstream address of one file."""
-        return self.base_url + quote(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,31 +32,6 @@ class Status:
     file: str
     place: Path
     state: Literal["ok", "absent", "altered"]
-
-
-def _load_table() -> dict[str, Dataset]:
-    table = json.loads((package_files(__package__) / "datasets.json").read_text("utf-8"))
-    return {
-        name: Dataset(
-            name,
-            entry["about"],
-            entry["licence"],
-            entry["repository"],
-            entry["commit"],
-            {path: File(path, **values) for path, values in entry["files"].items()},
-        )
-        for name, entry in table.items()
-    }
-
-
-DATASETS: Mapping[str, Dataset] = _load_table()
-
-
-def dataset(name: str) -> Dataset:
-    """Return a dataset of the catalog, or raise `UnknownNameError` with the nearest name."""
-    if name not in DATASETS:
-        raise UnknownNameError("dataset", name, DATASETS)
-    return DATASETS[name]
 
 
 def cache_folder() -> Path:
@@ -148,7 +61,7 @@ def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Pat
     if file not in found.files:
         raise UnknownNameError(f"file of the dataset {name!r}", file, found.files)
     place = _place(found, file, mirror)
-    if place.is_file() and _sha256(place) == found.files[file].sha256:
+    if place.is_file() and file_digest(place) == found.files[file].sha256:
         return place
     if _mirror(mirror) is None:
         _download(found, file, place)
@@ -159,7 +72,7 @@ def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Pat
             f"unset {MIRROR_VARIABLE} to download it."
         )
     raise DataError(
-        f"{place} is not the catalog's file (its sha256 is {_sha256(place)[:12]}…, not "
+        f"{place} is not the catalog's file (its sha256 is {file_digest(place)[:12]}…, not "
         f"{found.files[file].sha256[:12]}…); copy {found.url(file)} there again."
     )
 
@@ -196,7 +109,7 @@ def verify(name: str, *, mirror: PathLike | None = None) -> list[Status]:
         place = _place(found, file.path, mirror)
         state: Literal["ok", "absent", "altered"] = "absent"
         if place.is_file():
-            state = "ok" if _sha256(place) == file.sha256 else "altered"
+            state = "ok" if file_digest(place) == file.sha256 else "altered"
         statuses.append(Status(file.path, place, state))
     return statuses
 
@@ -209,8 +122,8 @@ def _mirror(mirror: PathLike | None) -> Path | None:
     root = Path(chosen).expanduser()
     if not root.is_dir():
         raise DataError(
-            f"the mirror {root} is not a folder; name an existing one with --mirror or "
-            f"{MIRROR_VARIABLE}, or none to download."
+            f"the mirror {root} is not a folder; name an existing one, or none to download (by default it is "
+            f"{MIRROR_VARIABLE} in the environment)."
         )
     return root
 
@@ -218,21 +131,6 @@ def _mirror(mirror: PathLike | None) -> Path | None:
 def _place(found: Dataset, file: str, mirror: PathLike | None) -> Path:
     """Return where a file is, or would be."""
     return (_mirror(mirror) or cache_folder()) / found.folder / file
-
-
-def _sha256(place: Path) -> str:
-    """Return the sha256 of a file; hashed again only when its size or time changes."""
-    status = place.stat()
-    return _sha256_of(place, status.st_size, status.st_mtime_ns)
-
-
-@cache
-def _sha256_of(place: Path, size: int, modified: int) -> str:
-    with place.open("rb") as stream:
-        digest = hashlib.sha256()
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _download(found: Dataset, file: str, place: Path) -> None:

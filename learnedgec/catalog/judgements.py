@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from learnedgec.catalog.files import dataset_file
+from learnedgec.catalog.registry import Kind
+from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import FormatError
 from learnedgec.execution.writing import PathLike
-from learnedgec.formats.tables import read_table, sentence_number, whole_number
-from learnedgec.formats.text import read_text
+from learnedgec.formats.tables import read_table, sentence_number, short_integer, whole_number
+from learnedgec.formats.text import read_lines, read_text
 
-__all__ = ["Ranking", "read_appraise", "read_pairs"]
+__all__ = ["RANKINGS", "Ranking", "load_rankings", "read_appraise", "read_pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,26 @@ class Ranking:
     sentence: int
     ranks: Mapping[str, int]
     annotator: str = ""
+
+
+RANKINGS: Kind[list[Ranking]] = Kind("rankings", "dataset of rankings")
+
+
+def load_rankings(name: str) -> list[Ranking]:
+    """Return the human rankings of a catalog dataset; sentences are numbered as its sources are.
+
+    Args:
+        name: one of
+
+            - `seeda:sentence`, `seeda:edit`: 15 systems on CoNLL-2014, ranked as sentences and by their
+              edits (Kobayashi et al. 2024);
+            - `gjg15`: 13 systems on CoNLL-2014 (Grundkiewicz et al. 2015);
+            - `sample`: four systems on the embedded sample.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+    """
+    return RANKINGS.load(name)
 
 
 def read_appraise(path: PathLike, *, first: int = 0) -> list[Ranking]:
@@ -61,12 +84,14 @@ def read_appraise(path: PathLike, *, first: int = 0) -> list[Ranking]:
     for number, item in enumerate(root.iter("ranking-item"), 1):
         try:
             ranks = {
-                system: int(translation.attrib["rank"])
+                system: short_integer(translation.attrib["rank"])
                 for translation in item.iter("translation")
                 for system in translation.attrib["system"].split()
             }
             rankings.append(
-                Ranking(int(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", ""))
+                Ranking(
+                    short_integer(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", "")
+                )
             )
         except (KeyError, ValueError) as error:
             raise FormatError(
@@ -102,3 +127,19 @@ def read_pairs(path: PathLike, sentences: int) -> list[Ranking]:
             )
         )
     return rankings
+
+
+@RANKINGS.reader("seeda", ("sentence", "edit"))
+def _seeda(part: str) -> list[Ranking]:
+    return read_appraise(dataset_file("seeda", f"data/judgments_{part[:4]}.xml"), first=1)
+
+
+@RANKINGS.reader("gjg15")
+def _gjg15() -> list[Ranking]:
+    return read_appraise(dataset_file("gjg15", "data/judgments.xml"))
+
+
+@RANKINGS.reader("sample")
+def _sample() -> list[Ranking]:
+    folder = sample_folder()
+    return read_pairs(folder / "rankings.csv", len(read_lines(folder / "source.txt")))

@@ -1,9 +1,13 @@
-"""The guard against training or tuning on the text that evaluation uses.
+"""The guards against training or tuning on what evaluation uses.
 
 SEEDA, GJG15 and CoNLL-2014 share their sources, so a metric trained on any of that text is not tested
 by them. Forbidden are the CoNLL-2014 sources, its references and expert, crowd and system-attack
 rewrites, and RobustGEC's variants of them. Only 64-bit hashes of these sentences are shipped
 (`conll14.hashes`, written by `scripts/leakage_hashes.py`), so the check needs no dataset and no network.
+
+The test part of BEA-19 dev (`bea19`) is for reports alone; it is guarded by its names. `robustgec:bea19` as a
+whole is not: evaluators learned from it before the parts were drawn. What an evaluator has learned from is in
+its manifest, and `share_text` tells which datasets have the same sentences.
 """
 
 from __future__ import annotations
@@ -17,7 +21,14 @@ from importlib.resources import files as package_files
 
 from learnedgec.errors import LeakageError
 
-__all__ = ["MINIMUM_WORDS", "check_leakage", "fingerprint", "overlapping"]
+__all__ = [
+    "MINIMUM_WORDS",
+    "check_leakage",
+    "check_reserved",
+    "fingerprint",
+    "overlapping",
+    "share_text",
+]
 
 # Shorter sentences ("What is genetic risk ?") are too generic to tell where they come from.
 MINIMUM_WORDS = 5
@@ -79,3 +90,56 @@ def check_leakage(texts: Sequence[str], name: str) -> None:
             f"which evaluators are tested; the first is {texts[found[0]][:80]!r}. Leave them out: "
             "learnedgec.catalog.leakage.overlapping says which they are."
         )
+
+
+# What the sentences of BEA-19 dev are called here, and the names that stand for them or some of them; a part
+# of these is that part of BEA-19 dev.
+_BEA19 = "bea19-dev"
+_SAME_AS_BEA19 = ("pillars", "jelv", "robustgec:bea19", "attack:bea19-dev")
+
+
+def share_text(one: str, other: str) -> bool:
+    """Return whether two names of datasets may stand for the same sentences.
+
+    Example:
+        >>> share_text("robustgec:bea19", "pillars:test"), share_text("jelv:train", "pillars:test")
+        (True, False)
+    """
+    return any(
+        dataset == same and (_within(part, its) or _within(its, part))
+        for dataset, part in _texts(one)
+        for same, its in _texts(other)
+    )
+
+
+def check_reserved(names: Iterable[str]) -> None:
+    """Raise if a name stands for sentences that are for reports alone.
+
+    Raises:
+        LeakageError: with the first such name.
+    """
+    for name in names:
+        if name in ("pillars", "jelv") or any(
+            dataset == _BEA19 and _within(part, "test") for dataset, part in _texts(name)
+        ):
+            raise LeakageError(
+                f"{name} has sentences that are for reports alone, the part 'test' of BEA-19 dev; learn from "
+                "its parts 'train' and 'dev'."
+            )
+
+
+def _texts(name: str) -> list[tuple[str, str]]:
+    """Return what a dataset's sentences are called, each with the part of them that a name stands for."""
+    dataset, _, part = name.partition(":")
+    found = [(dataset, part)]
+    for same in _SAME_AS_BEA19:
+        if name == same or name.startswith((f"{same}:", f"{same}/")):
+            found.append((_BEA19, name[len(same) + 1 :]))
+        elif same.startswith(f"{name}:"):
+            found.append((_BEA19, ""))
+    return found
+
+
+def _within(part: str, whole: str) -> bool:
+    """Return whether a part belongs to another, or is it."""
+    return not whole or part == whole or part.startswith(f"{whole}/")

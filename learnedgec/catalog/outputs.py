@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from learnedgec.catalog.files import dataset, dataset_file
-from learnedgec.errors import UnknownNameError
+from learnedgec.catalog.bea19 import BEA19_PARTS, of_part
+from learnedgec.catalog.files import dataset_file
+from learnedgec.catalog.registry import Kind, dataset
+from learnedgec.catalog.sample import sample_folder
+from learnedgec.errors import InputError
 from learnedgec.formats.text import read_lines
 
 __all__ = ["OUTPUTS", "load_outputs"]
 
 Outputs = dict[str, tuple[str, ...]]
+
+
+def _joined(parts: Sequence[Outputs]) -> Outputs:
+    """Return the outputs of the same systems, one part after the other."""
+    for part in parts:
+        if part.keys() != parts[0].keys():
+            raise InputError(
+                f"the parts have outputs of different systems ({', '.join(parts[0])}; {', '.join(part)}); "
+                "name one part."
+            )
+    return {system: tuple(text for part in parts for text in part[system]) for system in parts[0]}
+
+
+OUTPUTS: Kind[Outputs] = Kind("outputs", "set of outputs", join=_joined)
 
 
 def load_outputs(name: str) -> Outputs:
@@ -26,29 +42,40 @@ def load_outputs(name: str) -> Outputs:
             - `gjg15`: 13 systems on CoNLL-2014. Runs of white space are one space here, and none is
               left at either end: INPUT and three systems end their lines in spaces or a carriage return;
             - `gmeg:fce`, `gmeg:wiki`: six systems, and the sources with errors added;
-            - `attack:conll14`, `attack:bea19-dev`: outputs that attack a metric, named after the metric.
+            - `attack:conll14`, `attack:bea19-dev`: outputs that attack a metric, named after the metric;
+            - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: seven systems and then
+              eight ensembles of systems on BEA-19 dev (Omelianchuk et al. 2024), or on a part of it
+              (`learnedgec.catalog.bea19`); with `/single` or `/ensemble` after the part, one sort alone;
+            - `sample`: four systems on the embedded sample.
 
     Raises:
-        UnknownNameError: no such outputs.
-        DataError: the dataset cannot be had.
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
     """
-    if name not in OUTPUTS:
-        raise UnknownNameError("set of outputs", name, OUTPUTS)
-    return OUTPUTS[name]()
+    return OUTPUTS.load(name)
 
 
-def _folder(name: str, folder: str, names: tuple[str, ...] = (), prefix: str = "") -> Outputs:
-    """Read the files of a folder whose names start with `prefix`; the rest of the stem is the system."""
+def _folder(
+    name: str, folder: str, names: Sequence[str] = (), prefix: str = "", suffix: str = ""
+) -> Outputs:
+    """Read the files of a folder; what is between `prefix` and `suffix` in the stem is the system."""
     found = {}
     for file in dataset(name).files:
         system = PurePosixPath(file).name.removesuffix(".txt")
-        if PurePosixPath(file).parent != PurePosixPath(folder) or not system.startswith(prefix):
+        affixed = system.startswith(prefix) and system.endswith(suffix)
+        if PurePosixPath(file).parent != PurePosixPath(folder) or not affixed:
             continue
         if not names or system in names:
-            found[system.removeprefix(prefix)] = tuple(read_lines(dataset_file(name, file)))
+            lines = read_lines(dataset_file(name, file))
+            found[system.removeprefix(prefix).removesuffix(suffix)] = tuple(lines)
     return dict(sorted(found.items()))
 
 
+@OUTPUTS.reader("seeda", ("", "subset"))
+def _seeda(part: str) -> Outputs:
+    return _folder("seeda", f"outputs/{part or 'all'}")
+
+
+@OUTPUTS.reader("gjg15")
 def _gjg15() -> Outputs:
     outputs = _folder("gjg15", "data/original/official_submissions")
     return {
@@ -58,13 +85,36 @@ def _gjg15() -> Outputs:
 
 _GMEG = ("amu", "lstm", "lstm-r", "marian", "nus", "source+error", "transformer")
 
-OUTPUTS: Mapping[str, Callable[[], Outputs]] = {
-    "seeda": partial(_folder, "seeda", "outputs/all"),
-    "seeda:subset": partial(_folder, "seeda", "outputs/subset"),
-    "gjg15": _gjg15,
-    **{f"gmeg:{d}": partial(_folder, "gmeg", f"data/dev/{d}", _GMEG) for d in ("fce", "wiki")},
-    **{
-        f"attack:{d}": partial(_folder, "attack", "experiments/attack_results", prefix=f"{d}-")
-        for d in ("conll14", "bea19-dev")
-    },
-}
+
+@OUTPUTS.reader("gmeg", ("fce", "wiki"))
+def _gmeg(part: str) -> Outputs:
+    return _folder("gmeg", f"data/dev/{part}", _GMEG)
+
+
+@OUTPUTS.reader("attack", ("conll14", "bea19-dev"))
+def _attack(part: str) -> Outputs:
+    return _folder("attack", "experiments/attack_results", prefix=f"{part}-")
+
+
+_SORTS = ("single", "ensemble")
+
+
+@OUTPUTS.reader(
+    "pillars", (*BEA19_PARTS, *(f"{part}/{sort}" for part in BEA19_PARTS[1:] for sort in _SORTS))
+)
+def _pillars(part: str) -> Outputs:
+    """Read the single systems and then the ensembles, or one sort."""
+    part, _, chosen = part.partition("/")
+    return {
+        system: tuple(of_part(lines, part))
+        for sort in ([chosen] if chosen else _SORTS)
+        for system, lines in _folder(
+            "pillars", f"data/system_preds/{sort}_systems", suffix="___bea-dev"
+        ).items()
+    }
+
+
+@OUTPUTS.reader("sample")
+def _sample() -> Outputs:
+    files = sorted((sample_folder() / "systems").glob("*.txt"))
+    return {file.stem: tuple(read_lines(file)) for file in files}

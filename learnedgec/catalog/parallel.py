@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from learnedgec.catalog.files import dataset, dataset_file
-from learnedgec.errors import UnknownNameError
+from learnedgec.catalog.bea19 import BEA19_PARTS, of_part
+from learnedgec.catalog.files import dataset_file
+from learnedgec.catalog.registry import Kind, dataset
+from learnedgec.catalog.sample import sample_folder
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.m2 import read_m2
 from learnedgec.formats.references import References
 from learnedgec.formats.text import check_lengths, read_lines
 
@@ -25,6 +28,16 @@ class Parallel:
         check_lengths(("sources", self.sources), ("references", self.references))
 
 
+def _joined(parts: Sequence[Parallel]) -> Parallel:
+    return Parallel(
+        tuple(source for part in parts for source in part.sources),
+        References(tuple(row for part in parts for row in part.references)),
+    )
+
+
+PARALLEL: Kind[Parallel] = Kind("parallel", "parallel dataset", join=_joined)
+
+
 def load_parallel(name: str) -> Parallel:
     """Return the sources and references of a catalog dataset.
 
@@ -37,23 +50,42 @@ def load_parallel(name: str) -> Parallel:
             - `jfleg:dev`, `jfleg:test`: 754 and 747 sentences with four fluency rewrites;
             - `gmeg:fce`, `gmeg:wiki`: 968 and 992 sentences with four references;
             - `wiki-split:tune`, `wiki-split:validation`, `wiki-split:test`: 5,000 long sentences, each
-              with the same content in two shorter ones, joined by a space.
+              with the same content in two shorter ones, joined by a space;
+            - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: the 4,384 sentences of
+              BEA-19 dev with their gold edits, and its parts (`learnedgec.catalog.bea19`);
+            - `jelv`, likewise: the same sentences with 1 to 35 references, four on average, of which one is
+              the gold one in all but two sentences;
+            - `peet:gecpd`, `peet:gector`: 4,477 sentences of BEA-19 test as a system corrected them, and as
+              an editor corrected that;
+            - `sample`: the embedded sample with the gold edits of two annotators.
+
+            `jfleg`, `gmeg`, `peet` and `wiki-split` alone stand for their parts in turn.
 
     Raises:
-        UnknownNameError: no such dataset.
-        DataError: the dataset cannot be had.
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
     """
-    if name not in PARALLEL:
-        raise UnknownNameError("parallel dataset", name, PARALLEL)
-    return PARALLEL[name]()
+    return PARALLEL.load(name)
 
 
+def _annotated(source: PathLike, gold: PathLike) -> Parallel:
+    """Read a source file and its gold edits."""
+    sources = read_lines(source)
+    return Parallel(tuple(sources), References.from_m2(gold, sources))
+
+
+@PARALLEL.reader("conll14")
 def _conll14() -> Parallel:
-    sources = read_lines(dataset_file("conll14", "data/source"))
-    references = References.from_m2(dataset_file("conll14", "data/reference.m2"), sources)
-    return Parallel(tuple(sources), references)
+    return _annotated(
+        dataset_file("conll14", "data/source"), dataset_file("conll14", "data/reference.m2")
+    )
 
 
+@PARALLEL.reader("sample")
+def _sample() -> Parallel:
+    return _annotated(sample_folder() / "source.txt", sample_folder() / "gold.m2")
+
+
+@PARALLEL.reader("reassess")
 def _reassess() -> Parallel:
     # The catalog's order is alphabetical: expert before turker, fluency before minimal, A before B.
     texts = [read_lines(dataset_file("reassess", file)) for file in dataset("reassess").files]
@@ -68,6 +100,17 @@ def _text_files(name: str, source: str, references: str) -> Parallel:
     return Parallel(tuple(read_lines(dataset_file(name, source))), References.from_texts(*texts))
 
 
+@PARALLEL.reader("jfleg", ("dev", "test"))
+def _jfleg(part: str) -> Parallel:
+    return _text_files("jfleg", f"{part}/{part}.src", f"{part}/{part}.ref")
+
+
+@PARALLEL.reader("gmeg", ("fce", "wiki"))
+def _gmeg(part: str) -> Parallel:
+    return _text_files("gmeg", f"data/dev/{part}/source", f"data/dev/{part}/ref")
+
+
+@PARALLEL.reader("wiki-split", ("tune", "validation", "test"))
 def _wiki_split(part: str) -> Parallel:
     """Read `long sentence TAB first half <::::> second half`."""
     rows = [line.split("\t") for line in read_lines(dataset_file("wiki-split", f"{part}.tsv"))]
@@ -77,16 +120,26 @@ def _wiki_split(part: str) -> Parallel:
     )
 
 
-PARALLEL: Mapping[str, Callable[[], Parallel]] = {
-    "conll14": _conll14,
-    "reassess": _reassess,
-    **{
-        f"jfleg:{p}": partial(_text_files, "jfleg", f"{p}/{p}.src", f"{p}/{p}.ref")
-        for p in ("dev", "test")
-    },
-    **{
-        f"gmeg:{d}": partial(_text_files, "gmeg", f"data/dev/{d}/source", f"data/dev/{d}/ref")
-        for d in ("fce", "wiki")
-    },
-    **{f"wiki-split:{p}": partial(_wiki_split, p) for p in ("tune", "validation", "test")},
-}
+@PARALLEL.reader("peet", ("gecpd", "gector"))
+def _peet(part: str) -> Parallel:
+    outputs, edited = (
+        read_lines(dataset_file("peet", f"Dataset/BEA19/{part}_{what}.txt"))
+        for what in ("OP", "EC")
+    )
+    return Parallel(tuple(outputs), References.from_texts(edited))
+
+
+def _bea19(part: str, gold: PathLike) -> Parallel:
+    """Read a part of BEA-19 dev from an M2 file of all of it."""
+    blocks = of_part(read_m2(gold), part)
+    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
+
+
+@PARALLEL.reader("pillars", BEA19_PARTS)
+def _pillars(part: str) -> Parallel:
+    return _bea19(part, dataset_file("pillars", "data/evaluation_sets/bea-dev.m2"))
+
+
+@PARALLEL.reader("jelv", BEA19_PARTS)
+def _jelv(part: str) -> Parallel:
+    return _bea19(part, dataset_file("jelv", "data/train/BEA-dev-expanded.m2"))

@@ -5,19 +5,20 @@ from __future__ import annotations
 import ast
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from learnedgec.catalog.files import dataset, dataset_file
+from learnedgec.catalog.files import dataset_file
+from learnedgec.catalog.registry import Kind, concatenated, dataset
 from learnedgec.catalog.sample import sample_folder
-from learnedgec.errors import FormatError, InputError, UnknownNameError
+from learnedgec.errors import FormatError
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.tables import read_table, sentence_number
-from learnedgec.formats.text import check_lengths, read_jsonl, read_lines
+from learnedgec.formats.text import check_lengths, check_sentence, read_jsonl, read_lines
 
-__all__ = ["RATED", "Rating", "dimensions", "load_ratings", "read_ratings"]
+__all__ = ["RATINGS", "Rating", "dimensions", "load_ratings", "read_ratings"]
 
 # Columns of a ratings file that are not dimensions.
 _TEXT_COLUMNS = ("source", "hypothesis", "system", "group", "id")
@@ -42,41 +43,6 @@ class Rating:
     system: str = ""
     group: str = ""
     raters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-
-def load_ratings(name: str) -> list[Rating]:
-    """Return the ratings of a catalog dataset, of the embedded sample, or of a file or folder.
-
-    Args:
-        name: one of
-
-            - `tmu-gfm`: grammaticality, fluency and meaning, 1 to 4, mean of five raters (Yoshimura
-              et al. 2020); a rater's 0 says "cannot be judged" and is not in the mean;
-            - `gug`, or one of its own splits `gug:train`, `gug:dev`, `gug:test`: grammaticality, 1 to
-              4, mean of one expert and five others (Heilman et al. 2014); its 110 sentences that
-              nobody could judge belong to no split and are left out. JFLEG's dev sentences are GUG's
-              test split and its test sentences GUG's dev split: train on `gug:train` to test on JFLEG;
-            - `sts`, or a part such as `sts:2015` or `sts:2012/MSRpar.train`: meaning, 0 to 5; pairs
-              without a gold score are left out;
-            - `sample`: the three dimensions of TMU-GFM for the embedded sample;
-            - a file or folder as for `read_ratings`.
-
-    Raises:
-        UnknownNameError: neither a rated dataset nor an existing path; or no such part.
-        DataError: the dataset cannot be had.
-
-    Example:
-        >>> load_ratings("sample")[0].values
-        {'grammaticality': 2.0, 'fluency': 2.0, 'meaning': 4.0}
-    """
-    head, _, part = name.partition(":")
-    if head in RATED:
-        return RATED[head](part)
-    if Path(name).exists() or name == "-":
-        return read_ratings(name)
-    raise UnknownNameError(
-        "rated dataset", name, RATED, hint="A path to a ratings file or folder is taken as well."
-    )
 
 
 def read_ratings(path: PathLike) -> list[Rating]:
@@ -106,12 +72,56 @@ def read_ratings(path: PathLike) -> list[Rating]:
     ]
 
 
+RATINGS: Kind[list[Rating]] = Kind(
+    "ratings",
+    "rated dataset",
+    join=concatenated,
+    read=read_ratings,
+    hint="A path to a ratings file or folder is taken as well.",
+)
+
+
+def load_ratings(name: str) -> list[Rating]:
+    """Return the ratings of a catalog dataset, of the embedded sample, or of a file or folder.
+
+    Args:
+        name: one of
+
+            - `tmu-gfm`: grammaticality, fluency and meaning, 1 to 4, mean of five raters (Yoshimura
+              et al. 2020); a rater's 0 says "cannot be judged" and is not in the mean;
+            - `gug`, or one of its own splits `gug:train`, `gug:dev`, `gug:test`: grammaticality, 1 to
+              4, mean of one expert and five others (Heilman et al. 2014); its 110 sentences that
+              nobody could judge belong to no split and are left out. JFLEG's dev sentences are GUG's
+              test split and its test sentences GUG's dev split: train on `gug:train` to test on JFLEG;
+            - `sts`, or a part such as `sts:2015` or `sts:2012/MSRpar.train`: meaning, 0 to 5; pairs
+              without a gold score are left out;
+            - `lau`, or one of `lau:none`, `lau:random`, `lau:real`: 250 sentences of Wikipedia, most of
+              them translated there and back, rated for acceptability, 1 to 4, without a context, in a
+              random and in their own (Lau et al. 2020); the dimension is `fluency`, for which Yoshimura et
+              al. (2020) take acceptability;
+            - `cola`, or one of `cola:train`, `cola:dev`, `cola:out-of-domain`: examples of linguistics
+              publications, 1 where acceptable and 0 where not (Warstadt et al. 2018); likewise `fluency`;
+            - `sample`: the three dimensions of TMU-GFM for the embedded sample;
+            - a file or folder as for `read_ratings`.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+
+    Example:
+        >>> load_ratings("tmu-gfm")[0].values  # doctest: +SKIP
+        {'grammaticality': 3.4, 'fluency': 3.4, 'meaning': 3.6}
+    """
+    return RATINGS.load(name)
+
+
 def _rating(record: Mapping[str, Any], place: str) -> Rating:
     """Return the rating in one row of a user's file."""
     texts = {name: record.get(name) or "" for name in ("source", "hypothesis", "system", "group")}
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise FormatError(f"{place}: {name!r} must be a text, not {text!r}.")
+    for name in ("source", "hypothesis"):
+        check_sentence(texts[name], place, name)
+    for name in ("system", "group"):
+        if not isinstance(texts[name], str):
+            raise FormatError(f"{place}: {name!r} must be a text, not {str(texts[name])[:60]}.")
     if record.get("hypothesis") is None:
         raise FormatError(f"{place}: the column 'hypothesis' is missing.")
     return Rating(
@@ -131,10 +141,12 @@ def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
             continue
         try:
             values[column] = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             values[column] = math.nan
         if not math.isfinite(values[column]):
-            raise FormatError(f"{place}: the column {column!r} must hold a number, not {value!r}.")
+            raise FormatError(
+                f"{place}: the column {column!r} must hold a number, not {str(value)[:60]!r}."
+            )
     if not values:
         raise FormatError(f"{place}: no rating; a numeric column for each dimension was expected.")
     return values
@@ -159,9 +171,9 @@ def _read_folder(folder: Path) -> Iterator[Rating]:
         )
 
 
-def _tmu_gfm(part: str) -> list[Rating]:
+@RATINGS.reader("tmu-gfm")
+def _tmu_gfm() -> list[Rating]:
     """Read TMU-GFM; the rating columns are `grammer`, `fluency`, `meaning` and their means `ave_*`."""
-    _no_parts("tmu-gfm", part)
     columns = {
         "grammaticality": ("grammer", "ave_g"),
         "fluency": ("fluency", "ave_f"),
@@ -183,11 +195,12 @@ def _tmu_gfm(part: str) -> list[Rating]:
     ]
 
 
+_GUG_SPLITS = ("train", "dev", "test")
+
+
+@RATINGS.reader("gug", ("", *_GUG_SPLITS))
 def _gug(part: str) -> list[Rating]:
     """Read GUG; each sentence stands alone."""
-    splits = ("train", "dev", "test")
-    if part and part not in splits:
-        raise UnknownNameError("part of gug", part, splits)
     return [
         Rating(
             "",
@@ -202,43 +215,67 @@ def _gug(part: str) -> list[Rating]:
             },
         )
         for _, record in read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
-        if record["Dataset"] in ((part,) if part else splits)
+        if record["Dataset"] in ((part,) if part else _GUG_SPLITS)
     ]
 
 
-def _sts(part: str) -> list[Rating]:
-    """Read the sets of semantic textual similarity: score, first and second sentence; no quoting."""
-    folder, suffix = "data/sts/semeval-sts/", ".tsv"
-    sets = {
-        file.removeprefix(folder).removesuffix(suffix): file
+_STS_FOLDER, _STS_SUFFIX = "data/sts/semeval-sts/", ".tsv"
+
+
+def _sts_sets() -> list[str]:
+    return [
+        file.removeprefix(_STS_FOLDER).removesuffix(_STS_SUFFIX)
         for file in dataset("sts").files
-        if file.endswith(suffix)
-    }
-    chosen = [name for name in sets if not part or name == part or name.startswith(part + "/")]
-    if not chosen:
-        raise UnknownNameError("part of sts", part, {*sets, *(name[:4] for name in sets)})
+        if file.endswith(_STS_SUFFIX)
+    ]
+
+
+@RATINGS.reader("sts", _sts_sets)
+def _sts(part: str) -> list[Rating]:
+    """Read a set of semantic textual similarity: score, first and second sentence; no quoting."""
     ratings = []
-    for name in chosen:
-        for line in read_lines(dataset_file("sts", sets[name])):
-            score, first, second = line.split("\t")
-            if score:
-                ratings.append(Rating(first, second, {"meaning": float(score)}, name, first))
+    for line in read_lines(dataset_file("sts", f"{_STS_FOLDER}{part}{_STS_SUFFIX}")):
+        score, first, second = line.split("\t")
+        if score:
+            ratings.append(Rating(first, second, {"meaning": float(score)}, part, first))
     return ratings
 
 
-def _sample(part: str) -> list[Rating]:
-    _no_parts("sample", part)
-    return read_ratings(sample_folder())
+@RATINGS.reader("lau", ("none", "random", "real"))
+def _lau(part: str) -> list[Rating]:
+    """Read the ratings of acceptability in one kind of context; of a sentence in all three, one group."""
+    return [
+        Rating(
+            "",
+            record["sentence"],
+            {"fluency": float(record["mean-ratings"])},
+            group=record["sentence"],
+            raters={"fluency": tuple(map(float, record["full-ratings"].split(",")))},
+        )
+        for _, record in read_table(
+            dataset_file("lau", f"human-ratings/context-{part}-ratings.csv")
+        )
+    ]
 
 
-def _no_parts(name: str, part: str) -> None:
-    if part:
-        raise InputError(f"{name} has no parts; write {name!r} alone, not '{name}:{part}'.")
-
-
-RATED: Mapping[str, Callable[[str], list[Rating]]] = {
-    "tmu-gfm": _tmu_gfm,
-    "gug": _gug,
-    "sts": _sts,
-    "sample": _sample,
+_COLA_FILES = {
+    "train": "in_domain_train",
+    "dev": "in_domain_dev",
+    "out-of-domain": "out_of_domain_dev",
 }
+
+
+@RATINGS.reader("cola", tuple(_COLA_FILES))
+def _cola(part: str) -> list[Rating]:
+    """Read CoLA: publication, judgement, the author's own mark, sentence; no quoting."""
+    path = f"acceptability_corpus/cola_public/raw/{_COLA_FILES[part]}.tsv"
+    ratings = []
+    for line in read_lines(dataset_file("cola", path)):
+        _, judgement, _, sentence = line.split("\t")
+        ratings.append(Rating("", sentence, {"fluency": float(judgement)}, group=sentence))
+    return ratings
+
+
+@RATINGS.reader("sample")
+def _sample() -> list[Rating]:
+    return read_ratings(sample_folder())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-
 from learnedgec.catalog.files import dataset_file
-from learnedgec.errors import UnknownNameError
+from learnedgec.catalog.registry import Kind, concatenated
 from learnedgec.formats.text import read_lines
 
 __all__ = ["SENTENCES", "load_sentences"]
+
+SENTENCES: Kind[list[str]] = Kind("sentences", "dataset of sentences", join=concatenated)
 
 
 def load_sentences(name: str) -> list[str]:
@@ -22,34 +21,31 @@ def load_sentences(name: str) -> list[str]:
               spaces (`do n't`, `can not`);
             - `wiki-split:tune`, `wiki-split:validation`, `wiki-split:test`: long Wikipedia sentences.
 
+            `ud-ewt` and `wiki-split` alone stand for their parts in turn.
+
     Raises:
-        UnknownNameError: no such dataset.
-        DataError: the dataset cannot be had.
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
     """
-    if name not in SENTENCES:
-        raise UnknownNameError("dataset of sentences", name, SENTENCES)
-    return list(SENTENCES[name]())
+    return SENTENCES.load(name)
 
 
-def _ud_ewt(part: str) -> Iterator[str]:
+@SENTENCES.reader("ud-ewt", ("train", "dev", "test"))
+def _ud_ewt(part: str) -> list[str]:
+    sentences: list[str] = []
     words: list[str] = []
     for line in [*read_lines(dataset_file("ud-ewt", f"en_ewt-ud-{part}.conllu")), ""]:
         if not line and words:
-            yield " ".join(words)
+            sentences.append(" ".join(words))
             words = []
         elif line and not line.startswith("#"):
             number, form, _ = line.split("\t", 2)
             # Ranges (1-2) repeat the words that follow; decimals (8.1) are not in the text.
             if number.isdigit():
                 words.append(form)
+    return sentences
 
 
-def _wiki_split(part: str) -> Iterator[str]:
-    for line in read_lines(dataset_file("wiki-split", f"{part}.tsv")):
-        yield line.split("\t")[0]
-
-
-SENTENCES: Mapping[str, Callable[[], Iterator[str]]] = {
-    **{f"ud-ewt:{part}": partial(_ud_ewt, part) for part in ("train", "dev", "test")},
-    **{f"wiki-split:{part}": partial(_wiki_split, part) for part in ("tune", "validation", "test")},
-}
+@SENTENCES.reader("wiki-split", ("tune", "validation", "test"))
+def _wiki_split(part: str) -> list[str]:
+    lines = read_lines(dataset_file("wiki-split", f"{part}.tsv"))
+    return [line.split("\t")[0] for line in lines]

@@ -22,6 +22,7 @@ from learnedgec.cli.options import (
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.comparison import BaselineComparison, compare_systems
 from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric
 
 
 def build_parser() -> ArgumentParser:
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
     options = build_parser().parse_args(list(arguments))
     metrics = read_metrics(options)
     runtime = read_runtime(options)
-    inputs, baseline = _read(options)
+    inputs, baseline = _read(options, metrics)
     rows: list[BaselineComparison] = []
     signatures = {}
     for metric in metrics:
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str]) -> None:
             notice(signature)
 
 
-def _read(options: Namespace) -> tuple[Inputs, str]:
+def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
     """Return the input with the baseline among the systems, and the baseline's name."""
     if not options.baseline:
         raise InputError(
@@ -97,7 +98,7 @@ def _read(options: Namespace) -> tuple[Inputs, str]:
         if not others:
             raise InputError("no system was given beside the baseline; name one or more by --hyp.")
         options.hyp = [options.baseline, *others]
-    inputs = read_inputs(options)
+    inputs = read_inputs(options, metrics)
     return inputs, next(iter(inputs.systems))
 
 

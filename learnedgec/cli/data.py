@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.catalog.files import DATASETS, Dataset, cache_folder, dataset, fetch, verify
+from learnedgec.catalog.files import cache_folder, fetch, verify
+from learnedgec.catalog.registry import DATASETS, Dataset, dataset
 from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit, notice
-from learnedgec.errors import DataError, InputError
+from learnedgec.errors import DataError, InputError, PluginError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -23,7 +24,7 @@ def build_parser() -> ArgumentParser:
     actions = parser.add_subcommands(dest="action", title="actions")
     listing = ArgumentParser(exit_on_error=False)
     add_output_arguments(listing)
-    actions.add_subcommand("list", listing, help="name, files, size and licence of each dataset")
+    actions.add_subcommand("list", listing, help="what each dataset holds, its size and licence")
     fetching = ArgumentParser(exit_on_error=False)
     fetching.add_argument("names", nargs="*", type=str, help="datasets, or all")
     fetching.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -54,21 +55,24 @@ def _add_mirror(parser: ArgumentParser) -> None:
 
 
 def _list(options: Namespace) -> None:
+    datasets = _datasets()
     rows = [
         {
             "dataset": found.name,
+            "holds": ", ".join(found.names),
             "files": len(found.files),
             "MB": round(found.bytes / 1e6, 1),
             "licence": found.licence,
             "about": found.about,
         }
-        for found in DATASETS.values()
+        for found in datasets
     ]
     payload = [
         {
             "dataset": found.name,
             "about": found.about,
             "licence": found.licence,
+            "names": found.names,
             "repository": found.repository,
             "commit": found.commit,
             "files": [
@@ -76,10 +80,21 @@ def _list(options: Namespace) -> None:
                 for file in found.files.values()
             ],
         }
-        for found in DATASETS.values()
+        for found in datasets
     ]  # fmt: skip
     table = [{**row, "MB": f"{row['MB']:.1f}"} for row in rows]
     emit(rows, format=options.format, payload=payload, out=options.out, table_rows=table)
+
+
+def _datasets() -> list[Dataset]:
+    """Return every dataset, and a notice for a plug-in that cannot be loaded."""
+    found = []
+    for _, each in DATASETS.entries():
+        if isinstance(each, PluginError):
+            notice(str(each))
+        else:
+            found.append(each)
+    return found
 
 
 def _fetch(options: Namespace) -> None:
@@ -88,8 +103,8 @@ def _fetch(options: Namespace) -> None:
 
     if not options.names:
         raise InputError(f"no dataset was named; give all, or any of {', '.join(DATASETS)}.")
-    names = list(DATASETS) if options.names == ["all"] else options.names
-    datasets = [dataset(name) for name in names]
+    every = options.names == ["all"]
+    datasets = _datasets() if every else [dataset(name) for name in options.names]
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -108,7 +123,7 @@ def _fetch_one(found: Dataset, mirror: str | None, progress: Progress) -> None:
 
 
 def _verify(options: Namespace) -> None:
-    names = options.names or list(DATASETS)
+    names = options.names or [found.name for found in _datasets() if found.files]
     rows = []
     for name in names:
         statuses = verify(name, mirror=options.mirror)

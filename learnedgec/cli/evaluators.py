@@ -10,7 +10,13 @@ from jsonargparse import ArgumentParser
 from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.formats.text import read_text, write_text
-from learnedgec.models.packages import check_package, find_evaluator, list_evaluators
+from learnedgec.models.packages import (
+    check_package,
+    find_evaluator,
+    list_evaluators,
+    manifest_datasets,
+)
+from learnedgec.training.licences import weights_licence
 
 
 def build_parser() -> ArgumentParser:
@@ -39,9 +45,10 @@ def main(arguments: Sequence[str]) -> None:
         rows.append(
             {
                 "evaluator": name,
-                "heads": " ".join([*manifest["heads"], *manifest.get("sums", {})]),
+                "heads": " ".join([*manifest["heads"], *(manifest.get("sums") or {})]),
                 "encoder": manifest["encoder"],
                 "trained on": " ".join(manifest["data"]["datasets"]),
+                "licence": manifest.get("license") or weights_licence(manifest_datasets(manifest)),
                 "where": str(folder),
             }
         )

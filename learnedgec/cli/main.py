@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
+import signal
 import sys
+import threading
+import time
 import warnings
 from argparse import ArgumentError
 from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
 
 from learnedgec._version import __version__
 from learnedgec.errors import LearnedgecError, UnknownNameError
+from learnedgec.formats.text import write_text
 
 __all__ = ["COMMANDS", "main", "run"]
 
@@ -30,7 +38,18 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evaluators": ("learnedgec.cli.evaluators", "list the trained evaluators, or explain one"),
 }
 
-_USER_ERROR, _INTERRUPTED = 2, 130
+_USER_ERROR, _INTERRUPTED, _TERMINATED = 2, 130, 143
+
+# Seconds that a command has to clear up after SIGTERM.
+_GRACE = 5.0
+
+
+class _Terminated(BaseException):
+    """SIGTERM has come."""
+
+
+# Messages name the arguments of Python; these are the flags for them.
+_FLAGS = {"allow_pickle=True": "--allow-pickle", "tuned_on_test=True": "--tuned-on-test"}
 
 
 def _help() -> str:
@@ -54,46 +73,150 @@ def _help() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code: 0 done, 2 user error, 130 interrupted."""
+    """Run one command and return the exit code: 0 done, 2 user error, 130 interrupted, 143 terminated."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help"):
-        print(_help())
-        return 0 if words else _USER_ERROR
-    if words[0] == "--version":
-        print(f"learnedgec {__version__}")
-        return 0
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
+    name = " ".join(["learnedgec", *(word for word in words[:1] if not word.startswith("-"))])
+    show_warning = warnings.showwarning
+    warnings.showwarning = _show_warning
     try:
-        if words[0] not in COMMANDS:
-            raise UnknownNameError("command", words[0], COMMANDS)
-        warnings.showwarning = _show_warning
-        importlib.import_module(COMMANDS[words[0]][0]).main(words[1:])
+        return _command(words)
     except (LearnedgecError, ArgumentError) as error:
         if debug:
             raise
-        print(f"learnedgec {words[0]}: {_one_sentence(error)}", file=sys.stderr)
+        _say(f"{name}: {_one_sentence(error)}")
         return _USER_ERROR
     except KeyboardInterrupt:
-        print(f"learnedgec {words[0]}: interrupted.", file=sys.stderr)
+        _say(f"{name}: interrupted.")
         return _INTERRUPTED
+    except _Terminated:
+        _say(_FAREWELL)
+        return _TERMINATED
     except BrokenPipeError:
         # The reader (`head`, say) has left; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         return 0
+    except (OSError, MemoryError) as error:
+        if debug:
+            raise
+        _silence(sys.stdout)
+        _say(f"{name}: {_one_sentence(error)}")
+        return _USER_ERROR
+    finally:
+        warnings.showwarning = show_warning
+
+
+def _command(words: Sequence[str]) -> int:
+    """Find the command and run it, until all it has to say is said."""
+    if not words or words[0] in ("-h", "--help"):
+        write_text("-", _help() + "\n")
+        return 0 if words else _USER_ERROR
+    if words[0] == "--version":
+        write_text("-", f"learnedgec {__version__}\n")
+        return 0
+    if words[0] not in COMMANDS:
+        raise UnknownNameError("command", words[0], COMMANDS)
+    try:
+        importlib.import_module(COMMANDS[words[0]][0]).main(words[1:])
+    finally:
+        sys.stdout.flush()
     return 0
 
 
 def run() -> None:
     """Be the console script."""
-    sys.exit(main())
+    _prepare_streams()
+    _prepare_termination()
+    code = main()
+    if code in (_INTERRUPTED, _TERMINATED):
+        # Everything is cleared up, and what threads are still at is not waited for.
+        os._exit(code)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.exit(code)
 
 
-def _one_sentence(error: Exception) -> str:
-    """Return the message on one line."""
-    return " ".join(str(error).split())
+def _prepare_streams() -> None:
+    """Make standard streams that can be used whatever the caller has made of them.
+
+    A closed one is replaced by one that refuses everything: the next file to be opened would take its
+    number. What a program reads is UTF-8; a terminal, or who sets PYTHONIOENCODING, gets its own encoding, in
+    which characters that it lacks are escaped.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdin = sys.stdin or Path(os.devnull).open("w")  # noqa: SIM115 - open to the end
+    sys.stdout = sys.stdout or Path(os.devnull).open()  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        own = sys.stdout.isatty() or bool(os.environ.get("PYTHONIOENCODING"))
+        sys.stdout.reconfigure(
+            encoding=sys.stdout.encoding if own else "utf-8", errors="backslashreplace"
+        )
+
+
+def _prepare_termination() -> None:
+    """Let SIGTERM end the command as an exception does, and in any case soon.
+
+    The exception may come while the main thread is in a long computation, or be swallowed; a thread that the
+    system wakes at the signal itself then ends the process.
+    """
+    if os.name == "nt":
+        return
+    asleep, awake = os.pipe()
+    os.set_blocking(awake, False)
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.set_wakeup_fd(awake, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        while signal.SIGTERM not in os.read(asleep, 64):
+            pass
+        time.sleep(_GRACE)
+        with contextlib.suppress(OSError):
+            os.write(2, f"{_FAREWELL}\n".encode())
+        os._exit(_TERMINATED)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+_FAREWELL = "learnedgec: terminated."
+
+
+def _terminate(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Terminated
+
+
+def _say(text: str) -> None:
+    """Print a line on stderr; if nobody can read it, the exit code still tells."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        _silence(sys.stderr)
+
+
+def _silence(stream: IO[str]) -> None:
+    """Let what a stream still holds go nowhere, so that the interpreter does not fail at it again."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _one_sentence(error: BaseException) -> str:
+    """Return the message on one line, with flags for arguments."""
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, LearnedgecError):
+        place = "" if error.filename is None else f"{str(error.filename)[:200]}: "
+        return f"{place}{error.strerror}."
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; give it less at a time."
+    message = " ".join(str(error).split())
+    for argument, flag in _FLAGS.items():
+        message = message.replace(argument, flag)
+    return message
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as one line on stderr, without the source line that raised it."""
-    print(f"learnedgec: {_one_sentence(Exception(str(message)))}", file=sys.stderr)
+    _say(f"learnedgec: {_one_sentence(Exception(str(message)))}")

@@ -22,7 +22,7 @@ from learnedgec.cli.options import (
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.meta.agreement import Ties
-from learnedgec.meta.evaluation import Estimate, Evaluation, Protocol, evaluate
+from learnedgec.meta.evaluation import Evaluation, Measurement, Protocol, evaluate
 from learnedgec.meta.human_scores import default_human
 from learnedgec.plotting.meta import plot_evaluation
 from learnedgec.plotting.style import check_plotting
@@ -196,7 +196,7 @@ def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterato
         yield {**_head(evaluation), **counts, "metric": entry.metric, **cells}
 
 
-def _cell(estimate: Estimate, over: str) -> str:
+def _cell(estimate: Measurement, over: str) -> str:
     """Return `0.886 [0.61, 0.97]`, with the interval asked for, or the other where it is missing."""
     if math.isnan(estimate.value):
         return "–"

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from jsonargparse import ArgumentParser
 
 from learnedgec.cli.options import make_parser
-from learnedgec.cli.output import add_output_arguments, emit
+from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.errors import ParameterError, PluginError
 from learnedgec.formats.text import write_text
-from learnedgec.metrics.registry import METRICS, load_metric, metric_class
+from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
 
 
@@ -27,7 +28,12 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
     if not options.names:
-        rows = [{"metric": name, "measures": entry.summary} for name, entry in METRICS.items()]
+        rows = []
+        for name, entry in REGISTRY.entries():
+            if isinstance(entry, PluginError):
+                notice(str(entry))
+            else:
+                rows.append({"metric": name, "measures": entry.summary})
         for name, path in list_tuned().items():
             rows.append({"metric": name, "measures": read_tuned_file(path).summary})
         emit(rows, format=options.format, out=options.out)
@@ -42,7 +48,8 @@ def main(arguments: Sequence[str]) -> None:
         kind = metric_class(name)
         try:
             title = str(load_metric(name))
-        except ValueError:
+        except ParameterError:
+            # It has none without parameters; what it says of itself names them.
             title = name
         texts.append(f"{title}\n\n{inspect.cleandoc(kind.__doc__ or '')}\n")
     write_text(options.out, "\n".join(texts))

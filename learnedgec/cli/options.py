@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from docstring_parser import parse
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.errors import FormatError, InputError
+from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.configuration import parser_mode
 from learnedgec.formats.m2 import read_m2
 from learnedgec.formats.references import Reference, References
-from learnedgec.formats.text import check_lengths, read_jsonl, read_lines
+from learnedgec.formats.text import (
+    check_lengths,
+    check_sentence,
+    read_jsonl,
+    read_lines,
+    write_text,
+)
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 
 __all__ = [
     "Inputs",
+    "add_field_arguments",
     "add_input_arguments",
     "add_metric_argument",
     "add_plot_argument",
     "add_resampling_arguments",
     "add_runtime_arguments",
     "make_parser",
+    "read_fields",
     "read_inputs",
     "read_metrics",
     "read_runtime",
 ]
+
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +53,27 @@ class Inputs:
     references: References | None
 
 
+class _Parser(ArgumentParser):
+    """A parser whose every complaint about what was typed is an error of ours or argparse's."""
+
+    def parse_args(self, *args: Any, **options: Any) -> Namespace:  # type: ignore[override]
+        try:
+            return super().parse_args(*args, **options)
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise ConfigError(f"an option cannot be read ({error}).") from None
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; argparse would be silent about a place that cannot be written."""
+        write_text("-", self.format_help())
+
+
 def make_parser(command: str, description: str) -> ArgumentParser:
     """Return a command's parser, with `--config`."""
-    parser = ArgumentParser(
-        prog=f"learnedgec {command}", description=description, exit_on_error=False
+    parser = _Parser(
+        prog=f"learnedgec {command}",
+        description=description,
+        exit_on_error=False,
+        parser_mode=parser_mode(),
     )
     parser.add_argument(
         "--config", action="config", help="YAML file with any of these options as keys"
@@ -107,52 +136,77 @@ def add_plot_argument(parser: ArgumentParser) -> None:
     )
 
 
-_RUNTIME_HELP = {
-    "device": "auto, cpu, cuda, mps or cuda:N",
-    "dtype": "precision of encoders: float32 or bfloat16",
-    "batch_tokens": "largest number of tokens in one encoder batch",
-    "jobs": "processes for work outside the encoder; 0: one per core",
-    "allow_pickle": "load weights that exist only as a pickle, which can run code",
-    "states_mb": "bound in MiB on encoder states held in memory",
-    "cache_dir": "keep statistics in this folder and reuse them",
-}
+def add_field_arguments(
+    add_argument: Callable[..., object],
+    kind: type,
+    *,
+    leave_out: Collection[str] = (),
+    checked: Collection[str] = (),
+) -> None:
+    """Add one flag per field of a dataclass: its type, its default, and what the docstring says of it.
+
+    Args:
+        add_argument: a parser's method, or that of a group of arguments.
+        kind: the dataclass, with defaults.
+        leave_out: fields without a flag here.
+        checked: fields whose values the dataclass checks by itself, in better words than a parser's.
+    """
+    described = {each.arg_name: each.description or "" for each in parse(kind.__doc__ or "").params}
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        if field.name in leave_out:
+            continue
+        text = " ".join(described[field.name].replace("`", "").split()).removesuffix(".")
+        options: dict[str, Any] = {"default": field.default, "help": text}
+        if hints[field.name] is bool:
+            options["action"] = "store_true"
+        elif get_origin(hints[field.name]) is not Literal:
+            options["type"] = hints[field.name]
+        elif field.name in checked:
+            options["type"] = str
+        else:
+            options["choices"] = get_args(hints[field.name])
+        add_argument("--" + field.name.replace("_", "-"), **options)
+
+
+def read_fields(kind: type[_Kind], options: Namespace, **others: Any) -> _Kind:
+    """Return the dataclass that the flags of its fields describe; `others` have no flag."""
+    names = [field.name for field in fields(kind) if field.name in options]  # type: ignore[arg-type]
+    return kind(**{name: options[name] for name in names}, **others)
 
 
 def add_runtime_arguments(parser: ArgumentParser) -> None:
     """Add one flag per field of `Runtime`, and `--quiet`."""
     group = parser.add_argument_group("runtime", "how to run; scores depend on dtype alone")
-    hints = get_type_hints(Runtime)
-    for field in fields(Runtime):
-        if field.name == "progress":
-            continue
-        options: dict[str, Any] = {"default": field.default, "help": _RUNTIME_HELP[field.name]}
-        if hints[field.name] is bool:
-            options["action"] = "store_true"
-        elif field.name == "dtype":
-            options["choices"] = get_args(hints[field.name])
-        else:
-            options["type"] = hints[field.name]
-        group.add_argument("--" + field.name.replace("_", "-"), **options)
+    add_field_arguments(group.add_argument, Runtime, leave_out=["progress"])
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def read_runtime(options: Namespace) -> Runtime:
     """Return the runtime that the flags describe."""
-    names = [field.name for field in fields(Runtime) if field.name != "progress"]
-    return Runtime(progress=not options.quiet, **{name: options[name] for name in names})
+    return read_fields(Runtime, options, progress=not options.quiet)
 
 
-def read_inputs(options: Namespace) -> Inputs:
-    """Read and check the files that the input flags name.
+def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
+    """Read and check the files that the input flags name, for these metrics.
 
     Raises:
-        InputError: a flag is missing or contradicts another, or a file cannot be used.
+        InputError: a flag is missing or contradicts another, a file cannot be used, or a metric needs
+            references.
         LengthError: the files are not parallel.
     """
-    if options.jsonl:
-        if options.src or options.hyp or options.ref or options.gold:
-            raise InputError("--jsonl holds everything; leave out --src, --hyp, --ref and --gold.")
-        return _read_jsonl(options.jsonl)
+    inputs = _read_jsonl(options) if options.jsonl else _read_files(options)
+    for metric in metrics:
+        if metric.needs_references and inputs.references is None:
+            raise InputError(
+                f"{metric.name} needs references: give reference files (--ref) or an M2 file (--gold); in "
+                "--jsonl they are the key 'references'."
+            )
+    return inputs
+
+
+def _read_files(options: Namespace) -> Inputs:
+    """Read what `--src`, `--hyp`, `--ref` and `--gold` name."""
     if not options.hyp:
         raise InputError("no system output was given; name at least one file with --hyp.")
     if options.ref and options.gold:
@@ -179,6 +233,8 @@ def read_inputs(options: Namespace) -> Inputs:
 
 def system_names(paths: Sequence[str]) -> list[str]:
     """Return a name per file: the stem, or the path without suffixes where stems collide."""
+    # A name that is no text is shown by its bytes.
+    paths = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
     stems = [Path(path).name.removesuffix(".gz").rsplit(".", 1)[0] or path for path in paths]
     if len(set(stems)) == len(stems):
         return stems
@@ -189,8 +245,11 @@ def system_names(paths: Sequence[str]) -> list[str]:
     return names
 
 
-def _read_jsonl(paths: Sequence[str]) -> Inputs:
+def _read_jsonl(options: Namespace) -> Inputs:
     """Read one JSONL file per system; all must have the same sources and references."""
+    if options.src or options.hyp or options.ref or options.gold:
+        raise InputError("--jsonl holds everything; leave out --src, --hyp, --ref and --gold.")
+    paths: list[str] = options.jsonl
     first: tuple[list[str], list[Any]] | None = None
     systems: dict[str, list[str]] = {}
     for name, path in zip(system_names(paths), paths, strict=True):
@@ -233,9 +292,11 @@ def _check_record(record: Mapping[str, Any], place: str) -> None:
     """Raise `FormatError` unless the texts of a record are texts without line feeds."""
     references = record.get("references")
     if references is not None and not isinstance(references, list):
-        raise FormatError(f"{place}: 'references' must be a list of texts, not {references!r}.")
-    texts = [record["source"], record["hypothesis"]]
-    texts += [text for text in references or () if text is not None]
-    for text in texts:
-        if not isinstance(text, str):
-            raise FormatError(f"{place}: a text was expected, not {text!r}.")
+        raise FormatError(
+            f"{place}: 'references' must be a list of texts, not {str(references)[:60]}."
+        )
+    for key in ("source", "hypothesis"):
+        check_sentence(record[key], place, key)
+    for text in references or ():
+        if text is not None:
+            check_sentence(text, place, "references")

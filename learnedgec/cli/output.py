@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
-import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from jsonargparse import ArgumentParser
 
+from learnedgec.formats.rows import Row, cell, columns_of, plain
 from learnedgec.formats.text import write_text
 
 __all__ = ["FORMATS", "add_output_arguments", "emit", "notice"]
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
-Row = Mapping[str, Any]
+
+_PLAIN = str.maketrans({"─": "-", "–": "-"})
 
 
 def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
@@ -31,8 +33,9 @@ def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMAT
 
 
 def notice(message: str) -> None:
-    """Print one line on stderr."""
-    print(message, file=sys.stderr)
+    """Print one line on stderr; nobody to read it is no reason to end."""
+    with contextlib.suppress(OSError):
+        print(message, file=sys.stderr)
 
 
 def emit(
@@ -55,9 +58,7 @@ def emit(
         table_rows: rows for people (`table`, `latex`) where they differ from those for programs.
     """
     if format == "json":
-        text = json.dumps(
-            _plain(rows if payload is None else payload), indent=2, ensure_ascii=False
-        )
+        text = json.dumps(plain(rows if payload is None else payload), indent=2, ensure_ascii=False)
         text += "\n"
     elif format in ("csv", "tsv"):
         text = _separated(rows, "," if format == "csv" else "\t")
@@ -68,47 +69,19 @@ def emit(
     write_text(out, text)
 
 
-def _columns(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(column for row in rows for column in row))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold: numpy numbers and arrays become Python's, NaN becomes null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _cell(value: Any) -> str:
-    """Format one value for a reader: four decimals, nothing for absent."""
-    if value is None:
-        return ""
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float):
-        return f"{value:.4f}" if math.isfinite(value) else "–"
-    return str(value)
-
-
 def _separated(rows: Sequence[Row], delimiter: str) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(
-        buffer, _columns(rows), delimiter=delimiter, lineterminator="\n", restval=""
+        buffer, columns_of(rows), delimiter=delimiter, lineterminator="\n", restval=""
     )
     writer.writeheader()
-    writer.writerows([{key: _plain(value) for key, value in row.items()} for row in rows])
+    writer.writerows([{key: plain(value) for key, value in row.items()} for row in rows])
     return buffer.getvalue()
 
 
 def _latex(rows: Sequence[Row], title: str) -> str:
     """Return a booktabs table; numbers to the right."""
-    columns = _columns(rows)
+    columns = columns_of(rows)
     numeric = [all(isinstance(row.get(c), int | float | None) for row in rows) for c in columns]
     lines = [
         r"\begin{table}",
@@ -118,7 +91,7 @@ def _latex(rows: Sequence[Row], title: str) -> str:
         "    " + " & ".join(_escape(column) for column in columns) + r" \\",
         r"    \midrule",
         *(
-            "    " + " & ".join(_escape(_cell(row.get(column))) for column in columns) + r" \\"
+            "    " + " & ".join(_escape(cell(row.get(column))) for column in columns) + r" \\"
             for row in rows
         ),
         r"    \bottomrule",
@@ -142,17 +115,22 @@ def _table(rows: Sequence[Row], title: str, out: str) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    columns = _columns(rows)
+    columns = columns_of(rows)
     table = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
     for column in columns:
         number = all(not isinstance(row.get(column), str) for row in rows)
         table.add_column(Text(column), justify="right" if number else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
+        table.add_row(*(Text(cell(row.get(column))) for column in columns))
     terminal = out == "-" and sys.stdout.isatty()
     buffer = io.StringIO()
     console = Console(file=buffer, force_terminal=terminal, width=1000, legacy_windows=False)
     console.print(table)
-    return (
-        "\n".join(line.rstrip() for line in buffer.getvalue().splitlines() if line.strip()) + "\n"
-    )
+    lines = [line.rstrip() for line in buffer.getvalue().splitlines() if line.strip()]
+    text = "\n".join(lines) + "\n"
+    try:
+        text.encode("utf-8" if out != "-" else sys.stdout.encoding or "utf-8", "surrogatepass")
+    except UnicodeEncodeError:
+        # A terminal without the characters of rules and absent values.
+        return text.translate(_PLAIN)
+    return text

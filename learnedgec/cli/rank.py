@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> None:
         check_plotting(options.plot)
     metrics = read_metrics(options)
     runtime = read_runtime(options)
-    inputs = read_inputs(options)
+    inputs = read_inputs(options, metrics)
     rankings = []
     for metric in metrics:
         statistics = metric.statistics_of_systems(
@@ -87,16 +87,15 @@ def main(arguments: Sequence[str]) -> None:
         for ranking in rankings:
             for path in plot_ranking(ranking, options.plot):
                 notice(f"wrote {path}")
-    alpha = 1 - options.confidence
     emit(
-        [row for ranking in rankings for row in _rows(ranking, options.show, alpha)],
+        [row for ranking in rankings for row in _rows(ranking, options.show)],
         format=options.format,
-        payload={"rankings": [_payload(ranking, alpha) for ranking in rankings]},
+        payload={"rankings": [ranking.to_dict() for ranking in rankings]},
         out=options.out,
         table_rows=[
             {key: value for key, value in row.items() if len(rankings) > 1 or key != "metric"}
             for ranking in rankings
-            for row in _rows(ranking, options.show, alpha)
+            for row in _rows(ranking, options.show)
         ],
     )
     if options.format in ("table", "latex") and not options.quiet:
@@ -104,7 +103,7 @@ def main(arguments: Sequence[str]) -> None:
             notice(ranking.signature)
 
 
-def _rows(ranking: SystemRanking, show: str, alpha: float) -> list[dict[str, Any]]:
+def _rows(ranking: SystemRanking, show: str) -> list[dict[str, Any]]:
     """Return one row per system, best first."""
     rows = []
     for number in ranking.order:
@@ -118,7 +117,7 @@ def _rows(ranking: SystemRanking, show: str, alpha: float) -> list[dict[str, Any
                 "score": float(ranking.scores[number]),
                 "low": float(low),
                 "high": float(high),
-                "beats": len(_beaten(ranking, number, alpha)),
+                "beats": len(ranking.beaten(number)),
             }
         else:
             matrix = ranking.wins if show == "wins" else ranking.adjusted
@@ -128,47 +127,3 @@ def _rows(ranking: SystemRanking, show: str, alpha: float) -> list[dict[str, Any
             }
         rows.append(row)
     return rows
-
-
-def _beaten(ranking: SystemRanking, number: int, alpha: float) -> list[str]:
-    """Return the systems that are significantly worse, after Holm's correction."""
-    return [
-        ranking.systems[other]
-        for other in ranking.order
-        if ranking.scores[other] < ranking.scores[number]
-        and ranking.adjusted[number, other] < alpha
-    ]
-
-
-def _payload(ranking: SystemRanking, alpha: float) -> dict[str, Any]:
-    """Return a ranking's JSON object; systems and matrices run from best to worst."""
-    order = ranking.order
-    names = [ranking.systems[number] for number in order]
-    return {
-        "metric": ranking.metric,
-        "by": ranking.by,
-        "signature": ranking.signature,
-        "systems": [
-            {
-                "system": ranking.systems[number],
-                "score": ranking.scores[number],
-                "interval": ranking.intervals[number],
-                "cluster": ranking.cluster[number],
-                "best_rank": ranking.ranges[number, 0],
-                "worst_rank": ranking.ranges[number, 1],
-                "beats": _beaten(ranking, number, alpha),
-            }
-            for number in order
-        ],
-        **{
-            name: {
-                row: dict(zip(names, matrix[number, order], strict=True))
-                for row, number in zip(names, order, strict=True)
-            }
-            for name, matrix in (
-                ("wins", ranking.wins),
-                ("p_values", ranking.p_values),
-                ("adjusted_p_values", ranking.adjusted),
-            )
-        },
-    }

@@ -18,9 +18,10 @@ from learnedgec.cli.output import add_output_arguments, emit
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import FormatError, InputError
 from learnedgec.formats.text import read_jsonl, write_lines
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.use.candidates import candidates_of_systems
-from learnedgec.use.rerank import Guards, Reranking, rerank
+from learnedgec.use.rerank import Guards, Reranking, load_selector, rerank
 from learnedgec.use.voting import vote
 
 VOTE = "vote"
@@ -90,7 +91,8 @@ def main(arguments: Sequence[str]) -> None:
         references = None
         names: list[str] = []
     else:
-        inputs = read_inputs(options)
+        selector = None if options.by == VOTE else load_selector(options.by)
+        inputs = read_inputs(options, [selector] if isinstance(selector, Metric) else [])
         sources, references, weights = inputs.sources, inputs.references, None
         candidates = candidates_of_systems(inputs.systems)
         names = list(inputs.systems)

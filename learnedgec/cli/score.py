@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
@@ -20,18 +19,16 @@ from learnedgec.cli.options import (
     read_runtime,
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
-from learnedgec.cli.show import edit_rows, show_edits
+from learnedgec.cli.show import able_to_show, show_edits
+from learnedgec.edits.error_types import TIERS, Tier
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.text import write_text
-from learnedgec.metrics.base import Metric, Score, score_metrics
-from learnedgec.metrics.edit_overlap import TIERS, EditOverlap, Tier
-from learnedgec.metrics.errant import Errant
-from learnedgec.metrics.gotoscorer import GotoScorer
-from learnedgec.metrics.llm.sentences import LlmS
-from learnedgec.metrics.uot_errant import UotErrant
+from learnedgec.metrics.abilities import CountsByType, LearnsWeights, PlansRequests
+from learnedgec.metrics.base import Metric, score_metrics
+from learnedgec.metrics.scores import Score
 
-Scores = Mapping[Metric, Mapping[str, Score]]
+SystemScores = Mapping[Metric, Mapping[str, Score]]
 
 
 def build_parser() -> ArgumentParser:
@@ -83,7 +80,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.weights:
         metrics = [_weighted(metric, options.weights) for metric in metrics]
     runtime = read_runtime(options)
-    inputs = read_inputs(options)
+    inputs = read_inputs(options, metrics)
     if options.dry_run:
         write_text(options.out, "".join(_plan(metric, inputs, runtime) for metric in metrics))
         return
@@ -98,7 +95,7 @@ def main(arguments: Sequence[str]) -> None:
             notice(next(iter(scores[metric].values())).signature)
 
 
-def _print(scores: Scores, inputs: Inputs, options: Namespace) -> None:
+def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
     """Print the scores, the counts by type or the edits, as the options say."""
     by_sentence = options.level == "sentence"
     if options.show and options.format == "table":
@@ -113,7 +110,7 @@ def _print(scores: Scores, inputs: Inputs, options: Namespace) -> None:
             {"system": system, "metric": metric.label, **row}
             for metric, systems in scores.items()
             for system, score in systems.items()
-            for row in edit_rows(metric, score.statistics)
+            for row in able_to_show(metric).edit_rows(score.statistics)
         ]
         emit(rows, format=options.format, payload={"edits": rows}, out=options.out)
     elif options.by:
@@ -130,14 +127,14 @@ def _print(scores: Scores, inputs: Inputs, options: Namespace) -> None:
 
 
 def _weighted(metric: Metric, path: str) -> Metric:
-    """Return gotoscorer with the weights of a file; other metrics as they are."""
-    return replace(metric, weights=path) if isinstance(metric, GotoScorer) else metric
+    """Return a metric that learns weights with those of a file; other metrics as they are."""
+    return metric.with_weights(path) if isinstance(metric, LearnsWeights) else metric
 
 
 def _save_weights(metrics: Sequence[Metric], inputs: Inputs, path: str, runtime: Runtime) -> None:
-    """Learn gotoscorer's weights from the systems and write them."""
+    """Learn a metric's weights from the systems and write them."""
     for metric in metrics:
-        if isinstance(metric, GotoScorer) and inputs.references is not None:
+        if isinstance(metric, LearnsWeights) and inputs.references is not None:
             found = metric.learn(inputs.sources, inputs.systems, inputs.references, runtime=runtime)
             found.save(path)
             return
@@ -148,7 +145,7 @@ def _save_weights(metrics: Sequence[Metric], inputs: Inputs, path: str, runtime:
 
 def _plan(metric: Metric, inputs: Inputs, runtime: Runtime) -> str:
     """Return what a language model would be asked: one prompt, and how many there are."""
-    if not isinstance(metric, LlmS):
+    if not isinstance(metric, PlansRequests):
         raise InputError(
             f"{metric.label} asks no language model; --dry-run is for llm-s and llm-e."
         )
@@ -159,27 +156,27 @@ def _plan(metric: Metric, inputs: Inputs, runtime: Runtime) -> str:
     )
 
 
-def _typed(metric: Metric) -> EditOverlap:
-    """Return the metric with types for the edits of systems, where it can find them."""
-    if not isinstance(metric, EditOverlap):
+def _typed(metric: Metric) -> Metric:
+    """Return the metric with what it needs to know for counts by error type."""
+    if not isinstance(metric, CountsByType):
         raise InputError(
             f"{metric.label} does not compare edits; --by works for errant, m2 and their kind."
         )
-    return replace(metric, types=True) if isinstance(metric, Errant | UotErrant) else metric
+    return metric.typed()
 
 
-def _type_rows(scores: Scores, tier: Tier) -> list[dict[str, Any]]:
+def _type_rows(scores: SystemScores, tier: Tier) -> list[dict[str, Any]]:
     """Return one row per metric, system and error type."""
     return [
         {"system": system, "metric": metric.label, tier: kind, **counts}
         for metric, systems in scores.items()
-        if isinstance(metric, EditOverlap)
+        if isinstance(metric, CountsByType)
         for system, score in systems.items()
         for kind, counts in metric.by_type(score.statistics, tier).items()
     ]
 
 
-def _payload(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
+def _payload(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
     """Return the JSON objects, one per system and metric."""
     found = []
     for metric, systems in scores.items():
@@ -203,7 +200,7 @@ def _payload(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
     return found
 
 
-def _long_rows(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
+def _long_rows(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
     """Return one row per system and metric (and sentence), for programs."""
     rows = []
     for record in _payload(scores, by_sentence):
@@ -225,7 +222,7 @@ def _long_rows(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _wide_rows(scores: Scores, by_sentence: bool) -> list[dict[str, Any]]:
+def _wide_rows(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
     """Return one row per system (and sentence) with a column per metric, for people."""
     systems = next(iter(scores.values()))
     rows: list[dict[str, Any]] = []

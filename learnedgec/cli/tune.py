@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from jsonargparse import ArgumentParser
 
 from learnedgec.cli.options import (
+    add_field_arguments,
     add_metric_argument,
     add_plot_argument,
     add_resampling_arguments,
     add_runtime_arguments,
     make_parser,
+    read_fields,
     read_metrics,
     read_runtime,
 )
@@ -26,11 +28,12 @@ from learnedgec.plotting.style import check_plotting
 if TYPE_CHECKING:
     from learnedgec.tuning.results import Comparison, Tuning
 
-Comparisons = Mapping[str, Sequence["Comparison"]]
-
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec tune`."""
+    from learnedgec.tuning.objective import Goal
+    from learnedgec.tuning.trials import SearchPlan
+
     parser = make_parser(
         "tune",
         "Find the parameters with which a metric agrees best with people, and write it under a name of "
@@ -49,62 +52,14 @@ def build_parser() -> ArgumentParser:
         type=str,
         help="human judgements, such as gmeg:dev, tmu-gfm, jfleg:FOLDER, gjg15:12:dev10 or a folder",
     )
-    group.add_argument(
-        "--objective",
-        type=str,
-        default="kendall",
-        help="between systems pearson, spearman, kendall, pairwise-accuracy or "
-        "soft-pairwise-accuracy; of comparisons sentence-accuracy or sentence-kendall; with ratings "
-        "segment-KIND or grouped-KIND (KIND: pearson, spearman, kendall)",
-    )
-    group.add_argument(
-        "--aggregation",
-        choices=("mean", "expected-wins", "trueskill"),
-        default="mean",
-        help="how a metric's sentences become a system's score",
-    )
-    group.add_argument(
-        "--human",
-        type=str,
-        help="EW, TS, a rated dimension or a published score; see `meta --help`",
-    )
+    add_field_arguments(group.add_argument, Goal, leave_out=["model"], checked=["objective"])
     group.add_argument(
         "--tuned-on-test",
         action="store_true",
         help="allow data that metrics are tested on (SEEDA, GJG15), and mark the result",
     )
     group = parser.add_argument_group("search")
-    group.add_argument("--trials", type=int, default=200, help="how many parameters to try")
-    group.add_argument(
-        "--sampler",
-        choices=("tpe", "cma-es", "gp", "grid"),
-        default="tpe",
-        help="what proposes them",
-    )
-    group.add_argument(
-        "--patience",
-        type=int,
-        default=0,
-        help="stop when the best is this many trials old; 0: never",
-    )
-    group.add_argument(
-        "--prune",
-        action="store_true",
-        help="drop a trial that is among the worst on a quarter of the sentences; for slow trials",
-    )
-    group.add_argument(
-        "--storage",
-        type=str,
-        help="keep the study here, to continue it or to share it with other processes: .db, .sqlite, "
-        "or any other name for a journal",
-    )
-    group.add_argument(
-        "--validation",
-        choices=("k-fold", "bootstrap", "none"),
-        default="k-fold",
-        help="how the search is repeated on parts of the sentences and valued on the others",
-    )
-    group.add_argument("--folds", type=int, default=5, help="folds, or bootstrap resamples")
+    add_field_arguments(group.add_argument, SearchPlan, leave_out=["seed"])
     group = parser.add_argument_group("result")
     group.add_argument("--name", type=str, help="name of the tuned metric, METRIC@… if absent")
     group.add_argument(
@@ -141,17 +96,7 @@ def main(arguments: Sequence[str]) -> None:
     runtime = read_runtime(options)
     benchmark = load_benchmark(options.benchmark)
     others = {name: load_benchmark(name) for name in options.compare}
-    goal = Goal(options.objective, options.aggregation, options.human)
-    plan = SearchPlan(
-        trials=options.trials,
-        sampler=options.sampler,
-        seed=options.seed,
-        patience=options.patience,
-        prune=options.prune,
-        validation=options.validation,
-        folds=options.folds,
-        storage=options.storage,
-    )
+    goal, plan = read_fields(Goal, options), read_fields(SearchPlan, options)
     if options.name:
         check_name(options.name)
     folder = Path(options.output)
@@ -215,7 +160,7 @@ def main(arguments: Sequence[str]) -> None:
         notice(f"wrote {path}; use it as --metric {name}")
 
 
-def _rows(tuning: Tuning, comparisons: Comparisons) -> list[dict[str, Any]]:
+def _rows(tuning: Tuning, comparisons: Mapping[str, Sequence[Comparison]]) -> list[dict[str, Any]]:
     """Return one row per metric and benchmark, for programs."""
     held_out = {"tuned": tuning.held_out, "given": tuning.given_held_out}
     rows: list[dict[str, Any]] = []
@@ -248,7 +193,9 @@ def _rows(tuning: Tuning, comparisons: Comparisons) -> list[dict[str, Any]]:
     return rows
 
 
-def _table_rows(tuning: Tuning, comparisons: Comparisons) -> list[dict[str, Any]]:
+def _table_rows(
+    tuning: Tuning, comparisons: Mapping[str, Sequence[Comparison]]
+) -> list[dict[str, Any]]:
     """Return the same with values and intervals in one cell, for people."""
     rows = []
     for row in _rows(tuning, comparisons):

@@ -69,12 +69,20 @@ def find_annotator(name: str) -> Path:
             return place
     folder = _package_folder(name)
     if folder is None:
-        raise UnknownNameError(
-            "annotator",
-            name,
-            [RELEASED],
-            hint=f"An annotator is {RELEASED}, an installed spaCy package such as {USUAL}, or a directory.",
-        )
+        found = {
+            place.name
+            for shelf in shelves()
+            if shelf.is_dir()
+            for place in shelf.iterdir()
+            if _is_pipeline(place)
+        }
+        hint = f"An annotator is {RELEASED}, an installed spaCy package such as {USUAL}, or a directory."
+        if name == RELEASED:
+            hint = (
+                f"It comes with learnedgec, but its folder checkpoints/{RELEASED} is missing here: install "
+                f"learnedgec again, or name an installed spaCy package such as {USUAL}, or a directory."
+            )
+        raise UnknownNameError("annotator", name, found, hint=hint)
     return folder
 
 

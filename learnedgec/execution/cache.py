@@ -1,8 +1,9 @@
 """Arrays kept on disk between runs, by a key that names everything they depend on.
 
-One `.npz` file per entry, holding named arrays and a list of JSON records. Files are written under a
-temporary name and renamed, so two processes may share a folder: at worst both compute the same entry
-and one replaces the other's equal file. A file that is damaged counts as absent.
+One `.npz` file per entry: named arrays, and `contents`, a JSON table of their types and shapes with a list of
+records. Files are written under a temporary name and renamed, so two processes may share a folder: at
+worst both compute the same entry and one replaces the other's equal file. A file that is damaged counts as
+absent: every member has a checksum, and names, types, shapes and lengths must be those of the table.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import zipfile
 from collections.abc import Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +26,21 @@ __all__ = [
     "store",
 ]
 
-_RECORDS = "records"
+_CONTENTS = "contents"
 
 _PREFIX = "array_"
+
+# As many bytes as deflate can make of one.
+_LARGEST_RATIO = 1032
 
 
 def load(folder: str | os.PathLike[str], key: str) -> tuple[dict[str, Array], list[Any]] | None:
     """Return the arrays and records of an entry, or `None` where there is none that can be read."""
     try:
-        with (
-            _path(folder, key).open("rb") as file,
-            np.load(file, allow_pickle=False) as content,
-        ):
-            arrays = {
-                name.removeprefix(_PREFIX): content[name]
-                for name in content.files
-                if name.startswith(_PREFIX)
-            }
-            return arrays, json.loads(content[_RECORDS].tobytes())
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+        with zipfile.ZipFile(_path(folder, key)) as file:
+            return _read(file, key)
+    except Exception:
+        # What readers raise at a damaged file has no common type, and all of it means the same.
         return None
 
 
@@ -63,15 +61,54 @@ def store(
     Raises:
         OutputError: the folder cannot be written.
     """
-    content = {_PREFIX + name: array for name, array in arrays.items()}
-    content[_RECORDS] = np.frombuffer(json.dumps(list(records)).encode(), dtype=np.uint8)
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise TypeError(f"the array {name!r} holds objects, which are not stored.")
+    contents = {
+        "key": key,
+        "arrays": {name: _kind(array) for name, array in arrays.items()},
+        "records": list(records),
+    }
+    members = {_PREFIX + name: array for name, array in arrays.items()}
+    members[_CONTENTS] = np.frombuffer(json.dumps(contents).encode(), dtype=np.uint8)
     with atomic_path(_path(folder, key)) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **content)  # type: ignore[arg-type]
+        np.savez_compressed(file, **members)  # type: ignore[arg-type]
 
 
 def _path(folder: str | os.PathLike[str], key: str) -> Path:
     """Return the file of an entry; the first two digits are a folder, so that none grows too long."""
     return Path(folder) / key[:2] / f"{key[2:]}.npz"
+
+
+def _kind(array: Array) -> list[Any]:
+    """Return the type and the shape of an array, as JSON gives them back."""
+    return [array.dtype.str, list(array.shape)]
+
+
+def _read(file: zipfile.ZipFile, key: str) -> tuple[dict[str, Array], list[Any]]:
+    """Return an entry's arrays and records; any error where they are not what was stored."""
+    contents = json.loads(_array(file, _CONTENTS).tobytes())
+    arrays = {name: _array(file, _PREFIX + name) for name in contents["arrays"]}
+    if contents["key"] != key or contents["arrays"] != {n: _kind(a) for n, a in arrays.items()}:
+        raise ValueError("not the entry that was stored")
+    return arrays, list(contents["records"])
+
+
+def _array(file: zipfile.ZipFile, name: str) -> Array:
+    """Return one member, taking no more memory than the file's size allows."""
+    member = file.getinfo(f"{name}.npy")
+    assert file.fp is not None
+    if member.file_size > _LARGEST_RATIO * os.fstat(file.fp.fileno()).st_size:
+        raise ValueError("a length that the file cannot have")
+    # Reading all of it checks its checksum.
+    content = BytesIO(file.read(member))
+    if np.lib.format.read_magic(content) != (1, 0):
+        raise ValueError("another version of the format")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(content)
+    if dtype.hasobject:
+        raise ValueError("objects, which are never stored")
+    data = content.read()
+    array: Array = np.ndarray(shape, dtype, data, order="F" if fortran else "C")
+    if array.nbytes != len(data):
+        raise ValueError("a shape of another length")
+    return np.array(array)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 __all__ = [
     "file_digest",
+    "file_state",
+    "files_digest",
+    "folder_digest",
     "key_of",
 ]
 
 # Changes whenever what is stored does, so that older files are not read.
-_LAYOUT = "1"
+_LAYOUT = "2"
 
 
 def key_of(*parts: str | Sequence[str]) -> str:
@@ -35,7 +38,7 @@ def key_of(*parts: str | Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _file_digest(path: str, size: int, modified: int) -> str:
+def _file_digest(path: str, *state: int) -> str:
     digest = hashlib.sha256()
     with Path(path).open("rb") as file:
         while block := file.read(1 << 20):
@@ -45,5 +48,27 @@ def _file_digest(path: str, size: int, modified: int) -> str:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal, computed once as long as the file stays the same."""
+    return _file_digest(os.fspath(path), *file_state(path))
+
+
+def file_state(path: Path) -> tuple[int, int, int, int]:
+    """Return what changes whenever a file does: its inode, size, and times of modification and of change."""
     status = path.stat()
-    return _file_digest(os.fspath(path), status.st_size, status.st_mtime_ns)
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def files_digest(digests: Mapping[str, str]) -> str:
+    r"""Return the SHA-256 of a list of files with their SHA-256, as `sha256sum` prints it, by name.
+
+    Example:
+        >>> files_digest({"b": "2", "a": "1"}) == hashlib.sha256(b"1  a\n2  b\n").hexdigest()
+        True
+    """
+    lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the `files_digest` of all files in a folder and below it."""
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return files_digest({file.relative_to(folder).as_posix(): file_digest(file) for file in files})

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from learnedgec.errors import ConfigError
@@ -15,21 +20,21 @@ from learnedgec.execution.runtime import Runtime
 
 __all__ = ["parallel_map"]
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 # Large enough to make sending it cheap, small enough to keep all processes busy to the end.
 _CHUNK = 32
 
 
 def parallel_map(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
     description: str,
     runtime: Runtime,
     *,
     chunk_size: int = _CHUNK,
-) -> list[Result]:
+) -> list[_Result]:
     """Return `function` of every item, in order, computed by `runtime.processes` processes.
 
     Processes are started afresh, as on every platform, because forking a process that has loaded
@@ -54,26 +59,61 @@ def parallel_map(
     weights = [len(chunk) for chunk in chunks]
     run = partial(_run, function)
 
-    def gather(results: Iterator[list[Result]]) -> list[Result]:
+    def gather(results: Iterator[list[_Result]]) -> list[_Result]:
         shown = track(results, description, weights=weights, show=runtime.progress)
         return [result for chunk in shown for result in chunk]
 
     processes = min(runtime.processes, len(chunks))
     if processes <= 1:
         return gather(map(run, chunks))
-    executor = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    context = get_context("spawn")
+    end, lifeline = context.Pipe(duplex=False)
+    executor = ProcessPoolExecutor(
+        processes, mp_context=context, initializer=_live_by, initargs=(end,)
+    )
     try:
-        return gather(executor.map(run, chunks))
+        with _deaf():
+            results = executor.map(run, chunks)
+        return gather(results)
     except BrokenProcessPool:
         raise ConfigError(
             f"the {processes} processes for {description!r} have ended before their work; put the "
             'script\'s own code under `if __name__ == "__main__":`, or use jobs=1.'
         ) from None
+    except BaseException:
+        # An error or an interrupt waits for no process, and leaves none behind.
+        lifeline.close()
+        raise
     finally:
-        # An error or an interrupt leaves no process behind.
         executor.shutdown(cancel_futures=True)
+        lifeline.close()
+        end.close()
 
 
-def _run(function: Callable[[Item], Result], chunk: Sequence[Item]) -> list[Result]:
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Let processes that start here not hear Ctrl-C: it reaches all of a terminal, and the parent decides."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _live_by(end: Connection) -> None:
+    """Let this process end when its parent lets go of the other end: when it wants to, or however it dies."""
+
+    def watch() -> None:
+        with contextlib.suppress(EOFError, OSError):
+            end.recv()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _run(function: Callable[[_Item], _Result], chunk: Sequence[_Item]) -> list[_Result]:
     """Return `function` of each item of a chunk."""
     return [function(item) for item in chunk]

@@ -1,70 +1,304 @@
-"""Files that appear whole or not at all."""
+"""Files and folders that appear whole or not at all.
+
+What is written stands under a temporary name beside its own, `.NAME.TOKEN.partial`, until it is complete, and
+is then renamed. The writer holds a lock on it, which the operating system releases however the writer ends;
+whoever writes to the same place next removes what nobody holds any more.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import errno
+import hashlib
 import os
+import re
+import secrets
+import stat
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from learnedgec.errors import OutputError
 
+if sys.platform != "win32":
+    import fcntl
+
 __all__ = [
+    "atomic_folder",
     "atomic_path",
     "check_writable",
 ]
 
 PathLike = str | os.PathLike[str]
 
+# The longest name of a file, in bytes, less what a temporary name adds.
+_LONGEST_STEM = 200
+
+_PARTIAL, _OLD = ".partial", ".old"
+
 
 def check_writable(path: PathLike) -> None:
-    """Raise `OutputError` now if `path` could not be written later, creating its folder."""
-    target = Path(path)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=target.parent):
+    """Raise `OutputError` now if `path` could not be written later; nothing is made.
+
+    Raises:
+        OutputError: it, or the nearest folder above it that exists, cannot be written.
+    """
+    with _reported(path):
+        target = _target(path)
+        if _is_stream(target):
+            return
+        folder = target.parent
+        while not folder.exists():
+            folder = folder.parent
+        with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise OutputError(
-            f"{target} cannot be written ({error.strerror or error}); choose another output path."
-        ) from None
 
 
 @contextmanager
 def atomic_path(path: PathLike) -> Iterator[Path]:
-    """Yield a temporary path beside `path` (for a file or a folder) and rename it when the block ends well.
+    """Yield the path of an empty temporary file, which replaces `path` when the block ends well.
 
-    A kill or an error leaves nothing under the real name. An existing folder is replaced.
+    A kill or an error leaves nothing under the real name, and what stands there is on disk. Links are
+    followed: what they lead to is replaced. A file that is there gives its mode and, as far as the system
+    allows, its owner to the new one; a new file has the mode that the umask leaves. What is no regular file
+    (a device, a FIFO, `/dev/stdout`) cannot be replaced without harm and is yielded itself, to be written
+    through.
+
+    Args:
+        path: of the file; its folder is made where it does not exist.
 
     Raises:
-        OutputError: the place cannot be written (read-only, full, no such folder).
+        OutputError: the place cannot be written (read-only, full, a folder).
     """
-    target = Path(path)
-    check_writable(target)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        yield temporary
-        if temporary.is_dir() and target.is_dir():
-            old = target.with_name(f".{target.name}.{os.getpid()}.old")
-            target.rename(old)
-            temporary.rename(target)
-            _remove(old)
-        else:
+    with _reported(path):
+        target = _target(path)
+        if _is_stream(target):
+            yield target
+            return
+        with _reserved(target, partial(Path.touch, exist_ok=False)) as temporary:
+            yield temporary
+            _sync(temporary)
             temporary.replace(target)
+        _sync(target.parent)
+
+
+@contextmanager
+def atomic_folder(path: PathLike) -> Iterator[Path]:
+    """Yield an empty temporary folder, which replaces `path` when the block ends well.
+
+    A kill or an error leaves nothing under the real name. A folder that is there is exchanged for the new
+    one in a single step where the system can do that (Linux, on most file systems). Elsewhere it is renamed
+    first, so that for an instant there is none; a kill in that instant leaves it as `.NAME.TOKEN.old`, and
+    the next one to write there puts it back before anything else.
+
+    Raises:
+        OutputError: the place cannot be written.
+    """
+    with _reported(path):
+        target = _target(path)
+        with _reserved(target, Path.mkdir) as temporary:
+            yield temporary
+            for folder, _, files in os.walk(temporary):
+                for name in files:
+                    _sync(Path(folder, name))
+                _sync(Path(folder))
+            if not target.is_dir():
+                temporary.replace(target)
+            elif not _exchange(temporary, target):
+                _rename(temporary, target)
+        _sync(target.parent)
+
+
+@contextmanager
+def _reported(path: PathLike) -> Iterator[None]:
+    """Turn what the operating system says of a path into an `OutputError`."""
+    try:
+        yield
     except OSError as error:
-        raise OutputError(
-            f"{target} cannot be written ({error.strerror or error}); choose another output path."
-        ) from None
+        reason = error.strerror or str(error)
+    except UnicodeEncodeError:
+        reason = "the name holds characters that no file can have"
+    else:
+        return
+    name = os.fspath(path)
+    shown = name if len(name) <= 200 else f"{name[:200]}…"
+    raise OutputError(f"{shown} cannot be written ({reason}); choose another output path.")
+
+
+def _target(path: PathLike) -> Path:
+    """Return where what is written to `path` goes, after checking what is there.
+
+    Raises:
+        OSError: the path cannot be a file's, or what is there may not be written.
+    """
+    if "\0" in os.fspath(path):
+        raise OSError(errno.EINVAL, "the name holds a NUL character")
+    given = Path(path)
+    try:
+        given.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return Path(os.path.realpath(given))
+    if not os.access(given, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return given if _is_stream(given) else Path(os.path.realpath(given))
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether what is at a path is no regular file or folder, or another name of an open file."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        return True
+    # /dev/stdout leads to /proc/self/fd/1, which leads to a file that somebody has open.
+    while path.is_symlink():
+        folder = os.path.realpath(path.parent)
+        if folder.startswith("/proc/"):
+            return True
+        path = Path(folder, path.readlink())
+    return False
+
+
+@contextmanager
+def _reserved(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Yield what `make` makes beside the target, held by this process; removed if it is still there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(target)
+    lock = None
+    while lock is None:
+        temporary = target.with_name(f".{_stem(target)}.{secrets.token_hex(4)}{_PARTIAL}")
+        make(temporary)
+        lock = _hold(temporary)
+    try:
+        _inherit(temporary, target)
+        yield temporary
     finally:
         _remove(temporary)
+        _release(lock)
+
+
+def _stem(target: Path) -> str:
+    """Return what the temporary names of a target begin with; a long name is replaced by its digest."""
+    encoded = os.fsencode(target.name)
+    if len(encoded) <= _LONGEST_STEM:
+        return target.name
+    return hashlib.sha256(encoded).hexdigest()
+
+
+def _sweep(target: Path) -> None:
+    """Remove what killed writers left beside a target, and put back what one had only set aside."""
+    left = re.compile(re.escape(f".{_stem(target)}.") + r"[0-9a-f]{8}\.(partial|old)")
+    try:
+        found = [path for path in target.parent.iterdir() if left.fullmatch(path.name)]
+    except PermissionError:
+        return
+    for path in found:
+        lock = _hold(path)
+        if lock is None or lock < 0:
+            continue
+        if path.suffix == _OLD and not target.exists():
+            with contextlib.suppress(OSError):
+                path.rename(target)
+        else:
+            _remove(path)
+        _release(lock)
+
+
+def _hold(path: Path) -> int | None:
+    """Lock a file or folder and return the lock; `None` if another holds it or has removed it.
+
+    Where nothing can be locked (Windows, some network file systems) the lock is -1.
+    """
+    if sys.platform == "win32":
+        return -1
+    try:
+        # Whatever lies there under such a name is neither followed nor waited for.
+        lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return -1
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    except OSError:
+        os.close(lock)
+        return -1
+    if not path.exists():
+        os.close(lock)
+        return None
+    return lock
+
+
+def _release(lock: int) -> None:
+    if lock >= 0:
+        os.close(lock)
+
+
+def _inherit(temporary: Path, target: Path) -> None:
+    """Give the mode and, as far as the system allows, the owner of the target to its successor."""
+    try:
+        status = target.stat()
+    except OSError:
+        return
+    if hasattr(os, "chown"):
+        for owner, group in ((status.st_uid, -1), (-1, status.st_gid)):
+            with contextlib.suppress(PermissionError):
+                os.chown(temporary, owner, group)
+    temporary.chmod(stat.S_IMODE(status.st_mode))
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk."""
+    folder = path.is_dir()
+    try:
+        descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        # Not every file system can do it for a folder.
+        if not folder:
+            raise
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two names in one step, and return whether the system can."""
+    exchange = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    if exchange is None:
+        return False
+    here, both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    done: int = exchange(here, os.fsencode(first), here, os.fsencode(second), both)
+    return done == 0
+
+
+def _rename(new: Path, target: Path) -> None:
+    """Put a folder in another's place in two steps."""
+    old = new.with_suffix(_OLD)
+    lock = _hold(target)
+    try:
+        target.rename(old)
+        new.rename(target)
+        _remove(old)
+    finally:
+        if lock is not None:
+            _release(lock)
 
 
 def _remove(path: Path) -> None:
     """Delete a file or a folder if it is there."""
     import shutil
 
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from learnedgec.errors import FormatError, InputError
 from learnedgec.execution.writing import PathLike
+from learnedgec.formats.tables import short_integer
 from learnedgec.formats.text import read_lines, write_lines
 
 __all__ = [
@@ -116,7 +117,7 @@ def _parse_annotation(line: str, place: str, length: int) -> tuple[int, Edit | N
     fields = line[2:].split("|||")
     try:
         start_text, end_text = fields[0].split()
-        start, end, annotator = int(start_text), int(end_text), int(fields[-1])
+        start, end, annotator = map(short_integer, (start_text, end_text, fields[-1]))
         kind, corrections = fields[1], fields[2]
         if len(fields) < 4:
             raise ValueError

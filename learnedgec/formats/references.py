@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, LengthError
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, without_overlaps
+from learnedgec.formats.sentences import (
+    Items,
+    Sentences,
+    as_items,
+    as_optional_sentences,
+    as_sentences,
+)
 from learnedgec.formats.text import check_lengths, read_lines
 
-__all__ = ["Reference", "References"]
+__all__ = ["Reference", "ReferenceRows", "References", "as_references"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +54,21 @@ class References(Sequence[tuple[Reference, ...]]):
     rows: tuple[tuple[Reference, ...], ...]
 
     @classmethod
-    def from_texts(cls, *annotators: Sequence[str | None]) -> References:
-        """Build from R parallel sequences of N texts; `None` where an annotator has none."""
-        for number, texts in enumerate(annotators[1:], 1):
-            if len(texts) != len(annotators[0]):
+    def from_texts(cls, *annotators: Items[str | None]) -> References:
+        """Build from R parallel sequences of N texts; `None` (or a table's NaN) where an annotator has none.
+
+        Raises:
+            LengthError: the sequences differ in length.
+            InputError: one is no sequence, or holds something else.
+        """
+        columns = [
+            as_optional_sentences(texts, f"annotators[{number}]")
+            for number, texts in enumerate(annotators)
+        ]
+        for number, texts in enumerate(columns[1:], 1):
+            if len(texts) != len(columns[0]):
                 check_lengths(
-                    ("reference 0", [text or "" for text in annotators[0]]),
+                    ("reference 0", [text or "" for text in columns[0]]),
                     (f"reference {number}", [text or "" for text in texts]),
                 )
         return cls(
@@ -61,7 +78,29 @@ class References(Sequence[tuple[Reference, ...]]):
                     for number, text in enumerate(row)
                     if text is not None
                 )
-                for row in zip(*annotators, strict=True)
+                for row in zip(*columns, strict=True)
+            )
+        )
+
+    @classmethod
+    def from_rows(cls, rows: ReferenceRows) -> References:
+        """Build from the texts of each sentence, `[[references of a sentence], …]`; their number may vary.
+
+        Raises:
+            InputError: a row is no sequence of texts; the message names it as an item of `references`.
+
+        Example:
+            >>> [len(row) for row in References.from_rows([["A b .", "A c ."], ["C ."], []])]
+            [2, 1, 0]
+        """
+        items = as_items(rows, "references", "a sequence of each sentence's references")
+        return cls(
+            tuple(
+                tuple(
+                    Reference(text, annotator=number)
+                    for number, text in enumerate(as_sentences(row, f"references[{index}]"))
+                )
+                for index, row in enumerate(items)
             )
         )
 
@@ -135,3 +174,30 @@ class References(Sequence[tuple[Reference, ...]]):
     def texts(self) -> list[list[str]]:
         """Return the reference texts of each sentence."""
         return [[reference.text for reference in row] for row in self.rows]
+
+
+ReferenceRows: TypeAlias = References | Items[Sentences]
+"""References, or the texts of each sentence's: `[[references of a sentence], …]`."""
+
+
+def as_references(given: ReferenceRows | None, sentences: int) -> References | None:
+    """Return the references of N sentences, whichever way they were given.
+
+    Args:
+        given: `References`, each sentence's texts (see `References.from_rows`), or `None`.
+        sentences: how many there are, to tell rows of sentences from rows of annotators.
+
+    Raises:
+        InputError: they are neither.
+        LengthError: there is a row for each annotator in place of one for each sentence.
+    """
+    if given is None or isinstance(given, References):
+        return given
+    references = References.from_rows(given)
+    if len(references) != sentences and {len(row) for row in references} == {sentences}:
+        raise LengthError(
+            f"references has {len(references)} × {sentences} texts, and a row for each of {sentences} "
+            "sentences was expected; if each row is an annotator's, pass "
+            "References.from_texts(*references)."
+        )
+    return references

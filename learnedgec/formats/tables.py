@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator
 
 from learnedgec.errors import FormatError
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.text import read_text
 
-__all__ = ["read_table", "sentence_number", "whole_number"]
+__all__ = ["read_table", "sentence_number", "short_integer", "whole_number"]
 
 
 def read_table(
     path: PathLike, delimiter: str = ",", required: Iterable[str] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield (`file:line`, column -> cell) for each row; cells may be quoted, `""` being one quotation mark.
+
+    A cell has at most 131,072 characters.
 
     Raises:
         FormatError: a required column is not in the header, or a row has more or fewer cells.
@@ -30,7 +33,7 @@ def read_table(
             if column not in header:
                 raise FormatError(
                     f"{name}:1: no column {column!r} in the header; found "
-                    f"{', '.join(header) or 'nothing'}."
+                    f"{', '.join(header)[:200] or 'nothing'}."
                 )
         for record in reader:
             place = f"{name}:{reader.line_num}"
@@ -45,10 +48,22 @@ def read_table(
         ) from None
 
 
+def short_integer(text: str) -> int:
+    """Return an integer of at most nine digits, or raise `ValueError`.
+
+    Example:
+        >>> short_integer("-12")
+        -12
+    """
+    if not re.fullmatch(r"-?[0-9]{1,9}", text.strip()):
+        raise ValueError(f"{text[:20]!r} is not an integer of at most nine digits")
+    return int(text)
+
+
 def whole_number(text: str, place: str, below: int) -> int:
     """Return a number from 0 to `below` - 1, or raise `FormatError` starting with `place`."""
-    if not (text.isascii() and text.isdigit() and int(text) < below):
-        raise FormatError(f"{place} is {text!r}; a number from 0 to {below - 1} was expected.")
+    if not (re.fullmatch(r"[0-9]{1,9}", text) and int(text) < below):
+        raise FormatError(f"{place} is {text[:60]!r}; a number from 0 to {below - 1} was expected.")
     return int(text)
 
 

@@ -1,9 +1,13 @@
-"""Read and write lines and JSONL; the one place where text enters and leaves.
+r"""Read and write lines and JSONL; the one place where text enters and leaves.
 
 A sentence is one line, kept as it is: nothing is stripped, skipped or dropped, an empty line is an
 empty sentence, and tokens are `str.split()` wherever a metric needs them. Lines end at LF (a CR
 before it and a byte order mark at the start are removed), never at the other characters that
 `str.splitlines` breaks on. Files are UTF-8; `.gz` is decompressed; `-` is standard input.
+
+A file is read whole, so there are limits: 2 GiB of text; from a `.gz` file at most 200 times its own size
+once that is more than 64 MiB; JSON nested at most 100 deep, with integers of at most 4,300 digits. In JSON
+an escape such as `\ud800` that stands for half a character is an error.
 """
 
 from __future__ import annotations
@@ -12,16 +16,19 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from learnedgec.errors import FormatError, InputError, LengthError
+from learnedgec.errors import FormatError, InputError, LengthError, OutputError
 from learnedgec.execution.writing import PathLike, atomic_path
 
 __all__ = [
     "check_lengths",
+    "check_sentence",
     "read_json",
     "read_jsonl",
     "read_lines",
@@ -30,23 +37,64 @@ __all__ = [
     "write_lines",
 ]
 
+# Bytes of text that are read at all; of those from a .gz file, how many always, and how many times its size.
+_LARGEST = 2 << 30
+
+_SMALL = 64 << 20
+
+_LARGEST_RATIO = 200
+
+# Levels of lists and objects within each other in JSON.
+_DEEPEST = 100
+
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
 
 def _read_bytes(path: PathLike) -> bytes:
     """Return the whole (decompressed) content of `path`, or of standard input for `-`."""
-    if os.fspath(path) == "-":
-        return sys.stdin.buffer.read()
-    file = Path(path)
-    if file.is_dir():
-        raise InputError(f"{file} is a directory; a file with one sentence per line was expected.")
+    name = os.fspath(path)
+    shown = name if len(name) <= 200 else f"{name[:200]}…"
     try:
-        content = file.read_bytes()
-        return gzip.decompress(content) if file.suffix == ".gz" else content
+        if name == "-":
+            return _within_limit(sys.stdin.buffer.read(_LARGEST + 1), "standard input")
+        with Path(path).open("rb") as file:
+            content = _within_limit(file.read(_LARGEST + 1), shown)
     except FileNotFoundError:
-        raise InputError(f"{file} does not exist; check the path.") from None
-    except PermissionError:
-        raise InputError(f"{file} cannot be read: permission denied.") from None
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise FormatError(f"{file}:1: not a complete gzip file ({error}).") from None
+        raise InputError(f"{shown} does not exist; check the path.") from None
+    except IsADirectoryError:
+        raise InputError(
+            f"{shown} is a directory; a file with one sentence per line was expected."
+        ) from None
+    except OSError as error:
+        reason = (error.strerror or "it is closed").lower()
+        what = "standard input" if name == "-" else shown
+        raise InputError(f"{what} cannot be read: {reason}.") from None
+    except ValueError:
+        raise InputError(f"{shown!r} holds characters that no path can have.") from None
+    return _decompress(content, shown) if Path(path).suffix == ".gz" else content
+
+
+def _within_limit(content: bytes, name: str) -> bytes:
+    """Return what was read, or raise `InputError` where it is more than is read at all."""
+    if len(content) > _LARGEST:
+        raise InputError(f"{name} is larger than {_LARGEST >> 30} GiB; split it.")
+    return content
+
+
+def _decompress(content: bytes, name: str) -> bytes:
+    """Return what a gzip file holds, unless it is damaged or swells without measure."""
+    limit = min(_LARGEST, max(_SMALL, _LARGEST_RATIO * len(content)))
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            text = file.read(limit + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"{name}:1: not a complete gzip file ({error}).") from None
+    if len(text) > limit:
+        raise FormatError(
+            f"{name}:1: its {len(content)} bytes hold more than {limit} bytes of text, the most that is "
+            "read from them; decompress the file if that is right."
+        )
+    return text
 
 
 def read_text(path: PathLike) -> str:
@@ -111,28 +159,82 @@ def read_jsonl(path: PathLike, required: Sequence[str] = ()) -> list[dict[str, A
     """
     records = []
     for number, line in enumerate(read_lines(path), 1):
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise FormatError(f"{os.fspath(path)}:{number}: not JSON ({error.msg}).") from None
+        place = f"{os.fspath(path)}:{number}"
+        record = _parse_json(line, path, number)
         if not isinstance(record, dict):
-            raise FormatError(
-                f"{os.fspath(path)}:{number}: a JSON object was expected, "
-                f"not {type(record).__name__}."
-            )
+            raise FormatError(f"{place}: a JSON object was expected, not {type(record).__name__}.")
         missing = [key for key in required if key not in record]
         if missing:
-            raise FormatError(f"{os.fspath(path)}:{number}: the key {missing[0]!r} is missing.")
+            raise FormatError(f"{place}: the key {missing[0]!r} is missing.")
         records.append(record)
     return records
 
 
 def read_json(path: PathLike) -> Any:
     """Return the content of a JSON file, or raise `FormatError` naming the line."""
+    return _parse_json(read_text(path), path)
+
+
+def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
+    """Return the value of a JSON text that starts on line `first` of a file, or raise `FormatError`."""
+    name = os.fspath(path)
     try:
-        return json.loads(read_text(path))
+        value = json.loads(text)
+        # Few texts can break a limit, and only those are looked through.
+        if text.count("[") + text.count("{") > _DEEPEST:
+            _check_depth(value)
+        if _ESCAPED_SURROGATE.search(text):
+            # As it would be written out; half a character cannot be.
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise FormatError(f"{os.fspath(path)}:{error.lineno}: not JSON ({error.msg}).") from None
+        line = first + error.lineno - 1
+        raise FormatError(f"{name}:{line}: not JSON ({error.msg}).") from None
+    except RecursionError:
+        raise FormatError(f"{name}:{first}: JSON nested more than {_DEEPEST} deep.") from None
+    except UnicodeEncodeError:
+        raise FormatError(f"{name}:{first}: a \\u escape stands for half a character.") from None
+    except ValueError:
+        raise FormatError(
+            f"{name}:{first}: JSON with an integer of more than {sys.get_int_max_str_digits()} digits."
+        ) from None
+    return value
+
+
+def _check_depth(value: Any) -> None:
+    """Raise `RecursionError` where lists and objects stand deeper within each other than is read."""
+    level = [value]
+    for _ in range(_DEEPEST + 1):
+        inner = [item for item in level if isinstance(item, list | dict)]
+        if not inner:
+            return
+        level = [
+            item for each in inner for item in (each.values() if isinstance(each, dict) else each)
+        ]
+    raise RecursionError
+
+
+def check_sentence(text: Any, place: str, key: str = "sentence") -> str:
+    """Return what a record holds where a sentence belongs, or raise `FormatError` starting with `place`.
+
+    Args:
+        text: what was read, of any type.
+        place: `file:line`.
+        key: what the record calls it.
+
+    Raises:
+        FormatError: no text, or one with a line feed, which is no single line.
+
+    Example:
+        >>> check_sentence("He goes .", "ratings.csv:2")
+        'He goes .'
+    """
+    if not isinstance(text, str):
+        raise FormatError(f"{place}: {key!r} must be a text, not {str(text)[:60]}.")
+    if "\n" in text:
+        raise FormatError(
+            f"{place}: {key!r} must be one line, and {text[:60]!r} holds a line feed; put a space there."
+        )
+    return text
 
 
 def check_lengths(
@@ -155,12 +257,36 @@ def check_lengths(
 
 
 def write_text(path: PathLike, text: str) -> None:
-    """Write UTF-8 text at once or not at all; `-` is standard output, `.gz` is compressed."""
+    """Write UTF-8 text at once or not at all; `-` is standard output, `.gz` is compressed.
+
+    Raises:
+        InputError: a text with half a character (a lone surrogate), which UTF-8 cannot hold.
+        OutputError: the place cannot be written.
+    """
     if os.fspath(path) == "-":
-        sys.stdout.write(text)
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            reason = error.strerror or "it is closed"
+            raise OutputError(
+                f"standard output cannot be written ({reason}); write to a file instead."
+            ) from None
+        except UnicodeEncodeError as error:
+            raise OutputError(
+                f"standard output is {error.encoding}, which lacks {text[error.start]!r}; write to a "
+                "file instead."
+            ) from None
         return
-    with atomic_path(path) as temporary:
+    try:
         content = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{text[error.start : error.end]!r} is half a character and cannot be written to {path}."
+        ) from None
+    with atomic_path(path) as temporary:
         if Path(path).suffix == ".gz":
             # No time stamp, so that equal content gives equal files.
             content = gzip.compress(content, mtime=0)

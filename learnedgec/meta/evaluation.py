@@ -63,7 +63,7 @@ from learnedgec.stats.trueskill import TrueSkillModel
 
 __all__ = [
     "SENTINELS",
-    "Estimate",
+    "Measurement",
     "Evaluation",
     "MetricEvaluation",
     "MetricTest",
@@ -114,7 +114,7 @@ class Protocol:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Measurement:
     """One number about a metric, with what it rests on.
 
     Attributes:
@@ -153,7 +153,7 @@ class MetricEvaluation:
     signature: str
     scores: Floats
     score_intervals: Floats
-    estimates: Mapping[str, Estimate]
+    estimates: Mapping[str, Measurement]
     windows: Mapping[str, Floats]
     window_intervals: Mapping[str, Floats]
     without: Mapping[str, Floats]
@@ -321,7 +321,16 @@ class _Field:
 def benchmark_statistics(
     metric: Metric, benchmark: Benchmark, runtime: Runtime
 ) -> list[Statistics]:
-    """Return the statistics of each system, without the references that are its own text."""
+    """Return the statistics of each system, without the references that are its own text.
+
+    Raises:
+        InputError: the metric needs references and the benchmark has none.
+    """
+    if metric.needs_references and benchmark.references is None:
+        raise InputError(
+            f"{metric.label} needs references and the benchmark {benchmark.name} has none; choose another "
+            "metric or another benchmark."
+        )
     found: dict[str, Statistics] = {}
     for systems, references in benchmark.by_references():
         found |= metric.statistics_of_systems(
@@ -339,7 +348,7 @@ def _evaluate_metric(shared: _Field, metric: Metric) -> tuple[MetricEvaluation, 
     many = system_scores_of_resamples(
         metric, statistics, shared.samples, protocol.aggregation, protocol.model
     )
-    estimates: dict[str, Estimate] = {}
+    estimates: dict[str, Measurement] = {}
     if len(scores) > 1:
         estimates |= _of_systems(shared, sentences, scores, many)
     if shared.comparisons is not None:
@@ -374,13 +383,13 @@ def _evaluate_metric(shared: _Field, metric: Metric) -> tuple[MetricEvaluation, 
 
 def _of_systems(
     shared: _Field, sentences: Floats, scores: Floats, many: Floats
-) -> dict[str, Estimate]:
+) -> dict[str, Measurement]:
     """Return the measures between the systems' scores."""
     level, human, draws = shared.protocol.level, shared.human.scores, shared.draws
     estimates = {}
 
     def add(name: str, value: Floats, resamples: Floats, redraws: Floats) -> None:
-        estimates[name] = Estimate(
+        estimates[name] = Measurement(
             float(value),
             len(human),
             "systems",
@@ -411,7 +420,7 @@ def _of_systems(
     return estimates
 
 
-def _soft(shared: _Field, sentences: Floats) -> Estimate:
+def _soft(shared: _Field, sentences: Floats) -> Measurement:
     """Return the soft pairwise accuracy; its p-values are of sentence scores, whatever the aggregation."""
     assert shared.human.p_values is not None
     size = len(sentences)
@@ -432,27 +441,27 @@ def _soft(shared: _Field, sentences: Floats) -> Estimate:
         where=known.any(axis=1),
     )
     value = float(soft_pairwise_accuracy(shared.human.p_values, p_values))
-    return Estimate(
+    return Measurement(
         value, size, "systems", over_systems=interval(1 - resampled, shared.protocol.level)
     )
 
 
 def _of_comparisons(
     shared: _Field, comparisons: Comparisons, sentences: Floats
-) -> dict[str, Estimate]:
+) -> dict[str, Measurement]:
     """Return the measures of agreement with people's comparisons."""
     ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
     found = agreement(sentences, comparisons, ties)
     equal = agreement(sentences, at_equal_counts(comparisons, shared.edits), ties)
     calibrated = agreement_with_ties(sentences, comparisons, tie_threshold(sentences, comparisons))
 
-    def accuracy(counts: Agreement) -> Estimate:
+    def accuracy(counts: Agreement) -> Measurement:
         resamples = interval(counts.accuracies(drawn), level)
-        return Estimate(counts.accuracy, counts.count, "comparisons", resamples)
+        return Measurement(counts.accuracy, counts.count, "comparisons", resamples)
 
     return {
         "sentence_accuracy": accuracy(found),
-        "sentence_kendall": Estimate(
+        "sentence_kendall": Measurement(
             found.kendall, found.count, "comparisons", interval(found.kendalls(drawn), level)
         ),
         "sentence_accuracy_equal_edits": accuracy(equal),
@@ -460,7 +469,7 @@ def _of_comparisons(
     }
 
 
-def _of_segments(shared: _Field, ratings: Floats, sentences: Floats) -> dict[str, Estimate]:
+def _of_segments(shared: _Field, ratings: Floats, sentences: Floats) -> dict[str, Measurement]:
     """Return the correlations with ratings of single outputs."""
     estimates = {}
     for grouping in get_args(Grouping):
@@ -472,7 +481,7 @@ def _of_segments(shared: _Field, ratings: Floats, sentences: Floats) -> dict[str
             prefix, unit = (
                 ("segment", "outputs") if grouping == "pooled" else ("grouped", "sources")
             )
-            estimates[f"{prefix}_{kind}"] = Estimate(
+            estimates[f"{prefix}_{kind}"] = Measurement(
                 value, count, unit, interval(resamples, shared.protocol.level)
             )
     return estimates

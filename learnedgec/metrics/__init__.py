@@ -1,1 +1,32 @@
-"""Metrics behind one contract (`base`), found by name (`registry`); one module per idea."""
+"""Metrics behind one contract (`base`), found by name (`registry`); one module per idea.
+
+The class of every metric in the registry is here too, and its module is imported when it is used:
+
+    from learnedgec.metrics import Gleu, Some
+
+`__init__.pyi` tells editors and type checkers which there are; `scripts/metric_stubs.py` writes it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    module = _modules().get(name)
+    if module is None:
+        raise AttributeError(f"module 'learnedgec.metrics' has no attribute {name!r}")
+    return getattr(import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_modules()})
+
+
+def _modules() -> dict[str, str]:
+    """Return the module of each class in the registry."""
+    from learnedgec.metrics.registry import METRICS
+
+    targets = (entry.target.partition(":") for entry in METRICS.values())
+    return {name: module for module, _, name in targets}

@@ -13,8 +13,8 @@ import torch
 from learnedgec.arrays import Array, Floats
 from learnedgec.execution.runtime import Runtime
 from learnedgec.metrics.similarity import (
-    Pair,
     Similarity,
+    TextPair,
     held_tokens,
     number_pairs,
     parts,
@@ -58,7 +58,7 @@ class BartScore(Similarity):
     model: str = "facebook/bart-large-cnn"
     direction: Literal["ref->hyp", "hyp->ref", "ref<->hyp"] = "ref->hyp"
 
-    def compare(self, pairs: Sequence[Pair], runtime: Runtime) -> dict[str, Floats]:
+    def compare(self, pairs: Sequence[TextPair], runtime: Runtime) -> dict[str, Floats]:
         """Return `precision`, `recall` or both: the mean log-likelihood of a token."""
         found = {}
         if self.direction != "hyp->ref":
@@ -80,7 +80,7 @@ class BartScore(Similarity):
         """Return the weights' SHA-256 and the precision."""
         return {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
 
-    def _log_likelihoods(self, pairs: Sequence[Pair], runtime: Runtime) -> Floats:
+    def _log_likelihoods(self, pairs: Sequence[TextPair], runtime: Runtime) -> Floats:
         """Return the mean log-likelihood per token of each pair's second text given its first."""
         model: Any = load_model(self.model, runtime, "AutoModelForSeq2SeqLM")
         tokenizer = load_tokenizer(self.model)

@@ -17,7 +17,10 @@ often as a bootstrap wants). A new metric is one frozen dataclass with two metho
             return statistics["length"]
 
 The corpus score is then the mean; a metric whose corpus score is something else overrides
-`aggregate`. The fields are the parameters, so the printed name is the whole configuration.
+`aggregate`. The fields are the parameters, so the printed name is the whole configuration. What some
+metrics can do besides is in `abilities`.
+
+One file, though long: it is the contract, which is read as a whole.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,12 +40,13 @@ from learnedgec.errors import InputError
 from learnedgec.execution import cache
 from learnedgec.execution.digests import key_of
 from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.formats.references import ReferenceRows, References, as_references
+from learnedgec.formats.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.formats.text import check_lengths
+from learnedgec.metrics.scores import Score, Scores
 
 __all__ = [
     "Metric",
-    "Score",
     "Statistics",
     "score_metrics",
 ]
@@ -84,29 +88,6 @@ class Statistics:
             {name: array[index] for name, array in self.arrays.items()},
             tuple(self.records[i] for i in index) if self.records else (),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The result of one metric on one system.
-
-    Attributes:
-        metric: the metric's printed name; parses back to the metric.
-        value: the corpus score.
-        sentences: float64 (N,), the score of each sentence by itself.
-        details: further corpus numbers, such as `precision`.
-        sentence_details: further numbers per sentence, each of length N.
-        signature: the metric, everything else the score depends on, and versions, on one line.
-        statistics: what the score was aggregated from; bootstrap and tuning start here.
-    """
-
-    metric: str
-    value: float
-    sentences: Floats
-    details: Mapping[str, float]
-    sentence_details: Mapping[str, Array]
-    signature: str
-    statistics: Statistics = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -221,37 +202,55 @@ class Metric(ABC):
 
     def statistics(
         self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None = None,
+        sources: Sentences,
+        hypotheses: Sentences,
+        references: ReferenceRows | None = None,
         *,
         runtime: Runtime = Runtime(),
     ) -> Statistics:
-        """Return the statistics of one system's N hypotheses.
-
-        Raises:
-            LengthError: sources, hypotheses and references differ in length.
-            InputError: there is no sentence, or the metric needs a reference that is absent.
-        """
-        return self.statistics_of_systems(
-            sources, {"hypotheses": hypotheses}, references, runtime=runtime
-        )["hypotheses"]
+        """Return the statistics of one system's N hypotheses; see `statistics_of_systems`."""
+        systems = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+        return self.statistics_of_systems(sources, systems, references, runtime=runtime)[
+            "hypotheses"
+        ]
 
     def statistics_of_systems(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
-        references: References | None = None,
+        sources: Sentences,
+        systems: Systems,
+        references: ReferenceRows | None = None,
         *,
         runtime: Runtime = Runtime(),
     ) -> dict[str, Statistics]:
-        """Return the statistics of several systems, computing each distinct row once.
+        """Return the statistics of several systems on the same sources, sharing work in common.
 
-        Two rows are the same where source, hypothesis and references are; systems often agree. With
-        `runtime.cache_dir`, whole systems are read from there where they were computed before, under
-        the same signature, for the same texts; what is new is kept there.
+        Args:
+            sources: N texts: a list, a tuple, a NumPy array, a column of a table, ….
+            systems: N texts each, by the system's name.
+            references: `References`, or each sentence's texts: `[[references of a sentence], …]`.
+            runtime: how to run.
+
+        Raises:
+            LengthError: sources, hypotheses and references differ in length.
+            InputError: there is no sentence, something is no text, or the metric needs a reference that
+                is absent; the message names the argument and the index.
         """
-        self._check(sources, systems, references)
+        return self.compute_systems(*self.as_inputs(sources, systems, references), runtime)
+
+    def compute_systems(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References | None,
+        runtime: Runtime,
+    ) -> dict[str, Statistics]:
+        """Return the statistics of several systems whose inputs have been checked.
+
+        Each distinct row is computed once: two rows are the same where source, hypothesis and references
+        are, and systems often agree. With `runtime.cache_dir`, whole systems are read from there where they
+        were computed before, under the same signature, for the same texts; what is new is kept there. A
+        metric for which the systems belong together, or that is made of others, overrides this.
+        """
         used = references if self.needs_references else None
         if runtime.cache_dir is None:
             return self._distinct(sources, systems, used, runtime)
@@ -297,39 +296,43 @@ class Metric(ABC):
 
     def score(
         self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None = None,
+        sources: Sentences,
+        hypotheses: Sentences,
+        references: ReferenceRows | None = None,
         *,
         runtime: Runtime = Runtime(),
     ) -> Score:
-        """Score one system.
+        """Score one system; see `statistics_of_systems` for what it takes and raises.
 
         Example:
-            >>> from learnedgec import References, load_metric
-            >>> gleu = load_metric("gleu")
-            >>> score = gleu.score(["He go ."], ["He goes ."], References.from_texts(["He goes ."]))
+            >>> from learnedgec import load_metric
+            >>> score = load_metric("gleu").score(["He go ."], ["He goes ."], [["He goes ."]])
             >>> round(score.sentences[0], 3)
             np.float64(1.0)
         """
-        return self.score_systems(sources, {"hypotheses": hypotheses}, references, runtime=runtime)[
-            "hypotheses"
-        ]
+        systems = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+        return self.score_systems(sources, systems, references, runtime=runtime)["hypotheses"]
 
     def score_systems(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
-        references: References | None = None,
+        sources: Sentences,
+        systems: Systems,
+        references: ReferenceRows | None = None,
         *,
         runtime: Runtime = Runtime(),
-    ) -> dict[str, Score]:
+    ) -> Scores[Score]:
         """Score several systems on the same sources, sharing the work that they have in common."""
-        statistics = self.statistics_of_systems(sources, systems, references, runtime=runtime)
+        given = self.as_inputs(sources, systems, references)
+        return self._scores_of(self.compute_systems(*given, runtime), given[2], runtime)
+
+    def _scores_of(
+        self, statistics: Mapping[str, Statistics], references: References | None, runtime: Runtime
+    ) -> Scores[Score]:
+        """Return the signed scores of systems whose statistics are known."""
         signature = self.signature(references, runtime=runtime)
-        return {
-            system: self.score_of(statistics[system], signature=signature) for system in systems
-        }
+        return Scores(
+            {name: self.score_of(each, signature=signature) for name, each in statistics.items()}
+        )
 
     def score_of(self, statistics: Statistics, *, signature: str = "") -> Score:
         """Return the score that follows from statistics."""
@@ -355,22 +358,26 @@ class Metric(ABC):
         parts["learnedgec"] = __version__
         return "|".join([str(self), *(f"{key}:{value}" for key, value in parts.items())])
 
-    def _check(
-        self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
-        references: References | None,
-    ) -> None:
-        """Raise unless all inputs are parallel, non-empty and sufficient for this metric."""
+    def as_inputs(
+        self, sources: Sentences, systems: Systems, references: ReferenceRows | None
+    ) -> tuple[list[str], dict[str, list[str]], References | None]:
+        """Return the inputs as lists of `str`, or raise; the one place that asks what a caller has.
+
+        Raises:
+            InputError: see `statistics_of_systems`.
+        """
+        sources, systems = as_sentences(sources, "sources"), as_systems(systems)
+        references = as_references(references, len(sources))
         if not sources:
             raise InputError("there is no sentence to score; give at least one source.")
         for system, hypotheses in systems.items():
             check_lengths(("sources", sources), (system, hypotheses))
         if not self.needs_references:
-            return
+            return sources, systems, references
         if references is None:
             raise InputError(
-                f"{self.name} needs references: give reference files (--ref) or an M2 file (--gold)."
+                f"{self.name} needs references, and there are none; give references=, each sentence's texts "
+                "or References."
             )
         check_lengths(("sources", sources), ("references", references))
         for number, row in enumerate(references, 1):
@@ -379,29 +386,27 @@ class Metric(ABC):
                     f"sentence {number} has no reference and {self.name} needs one; "
                     "add a reference or leave the sentence out."
                 )
+        return sources, systems, references
 
 
 def score_metrics(
     metrics: Sequence[Metric],
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
-    references: References | None = None,
+    sources: Sentences,
+    systems: Systems,
+    references: ReferenceRows | None = None,
     *,
     runtime: Runtime = Runtime(),
-) -> dict[Metric, dict[str, Score]]:
+) -> dict[Metric, Scores[Score]]:
     """Score several systems with several metrics; metrics with equal statistics share them.
 
     `m2` and `sentm2` differ in the aggregate alone, so the edits are extracted once.
     """
     kept: dict[Metric, dict[str, Statistics]] = {}
-    scores: dict[Metric, dict[str, Score]] = {}
+    scores: dict[Metric, Scores[Score]] = {}
     for metric in metrics:
+        given = sources, systems, references = metric.as_inputs(sources, systems, references)
         key = metric.for_statistics
         if key not in kept:
-            kept[key] = metric.statistics_of_systems(sources, systems, references, runtime=runtime)
-        signature = metric.signature(references, runtime=runtime)
-        scores[metric] = {
-            system: metric.score_of(statistics, signature=signature)
-            for system, statistics in kept[key].items()
-        }
+            kept[key] = metric.compute_systems(*given, runtime)
+        scores[metric] = metric._scores_of(kept[key], references, runtime)
     return scores

@@ -20,8 +20,8 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.text import read_lines
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.similarity import (
-    Pair,
     Similarity,
+    TextPair,
     best_reference,
     held_tokens,
     number_pairs,
@@ -83,7 +83,7 @@ class BertScore(Similarity):
         if not self.rescale < 1:
             raise ParameterError(f"{self}: rescale must be below 1, the similarity of equal texts.")
 
-    def compare(self, pairs: Sequence[Pair], runtime: Runtime) -> dict[str, Floats]:
+    def compare(self, pairs: Sequence[TextPair], runtime: Runtime) -> dict[str, Floats]:
         """Return `p`, `r` and `f`, not rescaled."""
         model: Any = load_model(self.encoder, runtime, layer=self.layer)
         if model.config.is_encoder_decoder:

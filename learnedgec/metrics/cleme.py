@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -53,10 +53,11 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.edit_overlap import f_measure, four_decimals, precision_recall
+from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.reference_choice import (
     best_along,
     first_best,
+    four_decimals,
     real_references,
     sample_blocks,
 )
@@ -67,6 +68,14 @@ __all__ = ["CLASSES", "ChunkOverlap", "Cleme", "Cleme2"]
 CLASSES = ("tp", "fp_ne", "fp_un", "fn", "tn")
 """What a chunk may count as."""
 _TP, _FP_NE, _FP_UN, _FN, _TN = range(5)
+# What a class is called beside other metrics' edits.
+_SHOWN = {
+    "tp": "matched",
+    "fp_ne": "unmatched",
+    "fp_un": "unmatched",
+    "fn": "missed",
+    "tn": "unchanged",
+}
 # Longer chunks count as this long: weights are at their bounds long before.
 _LONGEST = 63
 
@@ -109,6 +118,7 @@ class ChunkOverlap(Metric):
     """
 
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"level", "mean_length"})
+    counted: ClassVar[tuple[str, ...]]
 
     level: Literal["corpus", "sentence"] = "corpus"
     assumption: Literal["dependent", "independent"] = "dependent"
@@ -436,20 +446,40 @@ class ChunkOverlap(Metric):
             **self.sentence_figures(own),
         }
 
-    def chunk_weights(
-        self, statistics: Statistics
-    ) -> Callable[[str, Mapping[str, Any]], float] | None:
-        """Return what a record's chunk weighs as one of `CLASSES`, if weights are by length."""
-        if self.weights not in ("length", "released"):
-            return None
-        lengths = self._mean_lengths(statistics, np.arange(len(statistics))[None])
-        table = self._length_table(lengths)[0]
+    def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
+        """Return one row per chunk of the sentences that someone edits.
 
-        def weigh(kind: str, chunk: Mapping[str, Any]) -> float:
-            length = max(chunk["end"] - chunk["start"], len(chunk["correction"].split()))
-            return 1.0 if kind == "tn" else float(table[CLASSES.index(kind), min(length, _LONGEST)])
-
-        return weigh
+        The columns are those of `ShowsEdits.edit_rows`; a correction is the system's, or, where it has
+        missed a chunk, that of the chosen reference. Columns of its own are `counts` (`tp`, `fp_ne`, `fp_un`,
+        `fn` or `tn`) and `references`, what all of them have in place of the chunk, joined by `||`.
+        """
+        rows: list[dict[str, Any]] = []
+        everything = np.arange(len(statistics))[None]
+        by_length = self.weights in ("length", "released")
+        table = self._length_table(self._mean_lengths(statistics, everything))[0]
+        for number, (record, choice) in enumerate(
+            zip(statistics.records, self.chosen(statistics), strict=True), 1
+        ):
+            if all(set(chunk["counts"]) == {"tn"} for chunk in record["chunks"]):
+                continue
+            for chunk in record["chunks"]:
+                kind = chunk["counts"][choice]
+                made = chunk["references"][choice] if kind == "fn" else chunk["correction"]
+                row = {
+                    "sentence": number,
+                    "annotator": record["annotators"][choice],
+                    "edit": _SHOWN[kind],
+                    **{key: chunk[key] for key in ("start", "end", "original")},
+                    "correction": made,
+                    "type": "",
+                }
+                if by_length and kind != "tn":
+                    length = max(chunk["end"] - chunk["start"], len(chunk["correction"].split()))
+                    row["weight"] = float(table[CLASSES.index(kind), min(length, _LONGEST)])
+                elif self.weights != "none":
+                    row["weight"] = 1.0 if by_length else chunk["weights"][choice]
+                rows.append({**row, "counts": kind, "references": "||".join(chunk["references"])})
+        return rows
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what edits and weights depend on."""
@@ -626,6 +656,7 @@ class Cleme(ChunkOverlap):
     """
 
     name: ClassVar[str] = "cleme"
+    counted: ClassVar[tuple[str, ...]] = ("tp", "fp", "fn", "tn")
     aggregate_parameters: ClassVar[frozenset[str]] = ChunkOverlap.aggregate_parameters | {"beta"}
     beta: float = 0.5
 
@@ -637,12 +668,12 @@ class Cleme(ChunkOverlap):
     def figures(self, counts: Floats) -> dict[str, Floats]:
         """Return F, precision, recall and accuracy."""
         tp, fp_ne, fp_un, fn, tn = counts
-        precision, recall = precision_recall(tp, tp + fp_ne + fp_un, tp + fn)
+        edits = EditCounts(tp, tp + fp_ne + fp_un, tp + fn)
         every = counts.sum(axis=0)
         return {
-            f"f{self.beta:g}": f_measure(precision, recall, self.beta),
-            "precision": precision,
-            "recall": recall,
+            f"f{self.beta:g}": edits.f(self.beta),
+            "precision": edits.precision,
+            "recall": edits.recall,
             "accuracy": np.divide(tp + tn, every, out=np.zeros_like(every), where=every > 0),
         }
 
@@ -716,6 +747,7 @@ class Cleme2(ChunkOverlap):
     """
 
     name: ClassVar[str] = "cleme2"
+    counted: ClassVar[tuple[str, ...]] = CLASSES
     aggregate_parameters: ClassVar[frozenset[str]] = ChunkOverlap.aggregate_parameters | {"factors"}
     weights: Literal["length", "released", "similarity", "none"] = "similarity"
     factors: tuple[float, float, float, float] | None = None

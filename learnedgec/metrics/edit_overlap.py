@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -18,33 +18,29 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.arrays import Array, Floats, Indices
+from learnedgec.edits.error_types import Tier, at_tier
 from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.reference_choice import (
+    Mask,
     best_along,
     first_best,
     real_references,
     sample_blocks,
 )
 
-__all__ = [
-    "TIERS",
-    "EditOverlap",
-    "Tier",
-    "at_tier",
-    "f_measure",
-    "four_decimals",
-    "overlap_statistics",
-    "precision_recall",
-]
+__all__ = ["EditOverlap", "Record", "overlap_statistics"]
 
-Tier: TypeAlias = Literal["type", "category", "operation"]
+Record: TypeAlias = Mapping[str, Any]
+"""What a metric says of a sentence and one of its references; see `overlap_statistics`."""
 
-"""How finely error types are told apart: `R:VERB:SVA`, `VERB:SVA` or `R`."""
-
-TIERS: tuple[Tier, ...] = ("type", "category", "operation")
+_COUNTS = ("tp", "proposed", "gold")
+# The columns of an edit's row in their order; what else a metric's records say of an edit comes after them.
+_COLUMNS = ("edit", "start", "end", "original", "correction", "type", "weight", "change")
+_LEFT_OUT = ("matched", "corrections")
 
 
 @dataclass(frozen=True)
@@ -65,6 +61,7 @@ class EditOverlap(Metric):
     """
 
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"beta", "level"})
+    counted: ClassVar[tuple[str, ...]] = _COUNTS
 
     beta: float = 0.5
     level: Literal["corpus", "sentence"] = "corpus"
@@ -76,50 +73,66 @@ class EditOverlap(Metric):
     # -- what differs ------------------------------------------------------------------------
 
     @abstractmethod
-    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return what decides between references, the most important first; larger is better.
 
         The first reference wins if all are equal.
 
         Args:
-            tp: what tp would be if the reference were chosen, at the corpus level with the sums of
-                the sentences before it; float (…, R).
-            proposed: the same for e.
-            gold: the same for g.
+            counts: what there would be if the reference were chosen, at the corpus level with the sums
+                of the sentences before it; float (…, R).
         """
+
+    def counts(self, statistics: Statistics) -> EditCounts:
+        """Return what each sentence counts with each reference at the metric's level, float (N, R)."""
+        return EditCounts(*(statistics[name].astype(np.float64, copy=False) for name in _COUNTS))
+
+    def counts_alone(self, statistics: Statistics) -> EditCounts:
+        """Return what each sentence counts by itself with each reference, float (N, R)."""
+        return self.counts(statistics)
 
     # -- choice -------------------------------------------------------------------------------
 
     def chosen(self, statistics: Statistics) -> Indices:
         """Return which of its references each sentence is compared with, int (N,)."""
+        return self.choose(self.counts(statistics), real_references(statistics))
+
+    def choose(self, counts: EditCounts, real: Mask, *, worst: bool = False) -> Indices:
+        """Return which of its alternatives each sentence counts with, int (N,).
+
+        Args:
+            counts: of N sentences with each of R alternatives, such as references, float (N, R).
+            real: which alternatives a sentence has, bool (N, R).
+            worst: choose what `preference` ranks last, not first.
+        """
         if self.level == "sentence":
-            return self._alone(statistics)
-        choices: Indices = self._cumulative(statistics, np.arange(len(statistics))[None])[0][0]
+            return first_best(self._order(worst)(counts), real)
+        choices: Indices = self._along(counts, real, np.arange(len(real))[None], worst)[0][0]
         return choices
 
-    def _alone(self, statistics: Statistics) -> Indices:
-        """Return the best reference of each sentence by itself, int (N,)."""
-        return first_best(self.preference(*_counts(statistics)), real_references(statistics))
-
-    def _cumulative(self, statistics: Statistics, samples: Indices) -> tuple[Indices, Floats]:
-        """Choose references along each of B samples of M sentences.
-
-        Returns:
-            The choices, int (B, M), and the sums of tp, e and g, float (3, B).
-        """
-        counts, real = _counts(statistics), real_references(statistics)
+    def _along(
+        self, counts: EditCounts, real: Mask, samples: Indices, worst: bool
+    ) -> tuple[Indices, EditCounts]:
+        """Choose along each of B samples of M sentences: the choices, int (B, M), and the sums, (B,)."""
+        stacked, order = counts.stack(), self._order(worst)
 
         def prefer(after: Floats, _: Floats) -> tuple[Array, ...]:
-            return self.preference(*after)
+            return order(EditCounts(*after))
 
         # Samples choose much as the sentences in their own order do.
-        usual = best_along(counts[:, None], real[None], prefer)[0][0]
+        usual = best_along(stacked[:, None], real[None], prefer)[0][0]
         found = [
-            best_along(counts[:, block], real[block], prefer, usual[block])
-            for block in sample_blocks(samples, counts.shape[0] * counts.shape[2])
+            best_along(stacked[:, block], real[block], prefer, usual[block])
+            for block in sample_blocks(samples, stacked.shape[0] * stacked.shape[2])
         ]
         choices, sums = zip(*found, strict=True)
-        return np.concatenate(choices), np.concatenate(sums, axis=1)
+        return np.concatenate(choices), EditCounts(*np.concatenate(sums, axis=1))
+
+    def _order(self, worst: bool) -> Callable[[EditCounts], tuple[Array, ...]]:
+        """Return `preference`, or its reverse."""
+        if not worst:
+            return self.preference
+        return lambda counts: tuple(-key for key in self.preference(counts))
 
     # -- scores -------------------------------------------------------------------------------
 
@@ -129,35 +142,44 @@ class EditOverlap(Metric):
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each of B resamples, choosing references anew along each."""
-        return self.figures_many(statistics, samples)[2]
+        return self.figures(self.counts(statistics), real_references(statistics), samples)[2]
 
-    def figures_many(
-        self, statistics: Statistics, samples: npt.NDArray[np.intp]
+    def figures(
+        self, counts: EditCounts, real: Mask, samples: Indices, *, worst: bool = False
     ) -> tuple[Floats, Floats, Floats]:
-        """Return precision, recall and F (means at the sentence level) of each of B resamples, (B,)."""
-        if self.level == "sentence":
-            counts = _take(statistics, self._alone(statistics))
-            alone = [*precision_recall(*counts), self.sentence_scores(statistics)]
-            precision, recall, f = (each[samples].mean(axis=1) for each in alone)
-            return precision, recall, f
-        _, sums = self._cumulative(statistics, samples)
-        precision, recall = precision_recall(*sums)
-        return precision, recall, self._f(precision, recall)
+        """Return precision, recall and F (means at the sentence level) of each of B samples, (B,).
+
+        Args:
+            counts: of N sentences with each of R alternatives, such as references, float (N, R).
+            real: which alternatives a sentence has, bool (N, R).
+            samples: int (B, M), the sentences of each sample.
+            worst: choose what `preference` ranks last, not first.
+        """
+        if self.level == "corpus":
+            sums = self._along(counts, real, samples, worst)[1]
+            return sums.precision, sums.recall, sums.f(self.beta)
+        alone = _take(counts, self.choose(counts, real, worst=worst))
+        precision, recall, f = (
+            each[samples].mean(axis=1)
+            for each in (alone.precision, alone.recall, alone.f(self.beta))
+        )
+        return precision, recall, f
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the F of each sentence with its own best reference."""
-        return self._f(*precision_recall(*_take(statistics, self._alone(statistics))))
+        counts = self.counts_alone(statistics)
+        alone = first_best(self.preference(counts), real_references(statistics))
+        return _take(counts, alone).f(self.beta)
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return precision and recall (means at the sentence level) and the sums that were counted."""
-        counts = _take(statistics, self.chosen(statistics))
-        sums = counts.sum(axis=1)
+        counts = _take(self.counts(statistics), self.chosen(statistics))
+        sums = counts.sum()
         over = counts if self.level == "sentence" else sums
-        precision, recall = precision_recall(*over)
         return {
-            "precision": float(np.mean(precision)),
-            "recall": float(np.mean(recall)),
-            **dict(zip(_COUNTS, sums.tolist(), strict=True)),
+            "precision": float(np.mean(over.precision)),
+            "recall": float(np.mean(over.recall)),
+            **{name: float(each) for name, each in zip(_COUNTS, sums, strict=True)},
         }
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
@@ -167,14 +189,13 @@ class EditOverlap(Metric):
         be below the sentence score, whose reference is best for the sentence alone.
         """
         chosen = self.chosen(statistics)
-        counts = _take(statistics, chosen)
-        precision, recall = precision_recall(*counts)
+        counts = _take(self.counts(statistics), chosen)
         return {
             "annotator": statistics["annotator"][np.arange(len(chosen)), chosen],
-            **dict(zip(_COUNTS, counts, strict=True)),
-            "precision": precision,
-            "recall": recall,
-            f"f{self.beta:g}": self._f(precision, recall),
+            **{name: np.asarray(each) for name, each in zip(_COUNTS, counts, strict=True)},
+            "precision": counts.precision,
+            "recall": counts.recall,
+            f"f{self.beta:g}": counts.f(self.beta),
         }
 
     def signature(
@@ -183,6 +204,10 @@ class EditOverlap(Metric):
         """Return the signature, which says where gold edits were made by alignment."""
         line = super().signature(references, runtime=runtime)
         return line if references is None or references.annotated else f"{line}|gold:aligned"
+
+    def typed(self) -> Metric:
+        """Return the metric itself, whose gold edits have types."""
+        return self
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return tp, gold and recall by gold error type, over the chosen references.
@@ -210,23 +235,52 @@ class EditOverlap(Metric):
             for kind, count in sorted(gold.items(), key=lambda item: (-item[1], item[0]))
         }
 
-    def _f(self, precision: Array, recall: Array) -> Floats:
-        """Return the F of precision and recall."""
-        return f_measure(precision, recall, self.beta)
+    def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
+        """Return one row per edit; gold edits are those of the chosen annotator.
 
-
-_COUNTS = ("tp", "proposed", "gold")
+        The columns are those of `ShowsEdits.edit_rows`; alternatives of a gold edit are joined by `||`, and
+        `change` says by how much the edit alone brings the source nearer to the reference.
+        """
+        rows = []
+        for number, (record, choice) in enumerate(
+            zip(statistics.records, self.chosen(statistics), strict=True), 1
+        ):
+            compared = record[choice]
+            gold = {
+                (edit["start"], edit["end"], text): edit["type"]
+                for edit in compared["gold"]
+                for text in edit["corrections"]
+            }
+            found = [
+                {
+                    **edit,
+                    "edit": "matched" if edit["matched"] else "unmatched",
+                    "type": edit.get("type")
+                    or gold.get((edit["start"], edit["end"], edit["correction"]), ""),
+                }
+                for edit in compared["edits"]
+            ] + [
+                {**edit, "edit": "missed", "correction": "||".join(edit["corrections"])}
+                for edit in compared["gold"]
+                if not edit["matched"]
+            ]
+            found.sort(key=lambda row: (row["start"], row["end"]))
+            for row in found:
+                own = [key for key in row if key not in (*_COLUMNS, *_LEFT_OUT)]
+                columns = {key: row[key] for key in (*_COLUMNS, *own) if key in row}
+                rows.append({"sentence": number, "annotator": compared["annotator"], **columns})
+        return rows
 
 
 def overlap_statistics(
-    counts: Sequence[Sequence[tuple[float, float, float]]],
+    counts: Sequence[Sequence[EditCounts]],
     references: References,
-    records: Sequence[Any] = (),
+    records: Sequence[Sequence[Record]] = (),
 ) -> Statistics:
     """Return the statistics of an `EditOverlap` metric.
 
     Args:
-        counts: (tp, proposed, gold) of each sentence and reference.
+        counts: of each sentence and reference.
         references: of the same N sentences.
         records: of each sentence, for each reference `{"annotator": …, "edits": […], "gold": […]}`, where
             an edit has `start`, `end`, `original`, `correction` and `matched`, and a gold edit
@@ -239,7 +293,7 @@ def overlap_statistics(
     values = np.zeros((3, size, most))
     annotator = np.zeros((size, most), dtype=np.int64)
     for number, (row, choices) in enumerate(zip(counts, references, strict=True)):
-        values[:, number, : len(row)] = np.array(row, dtype=np.float64).T
+        values[:, number, : len(row)] = np.array([tuple(each) for each in row]).T
         annotator[number, : len(row)] = [reference.annotator for reference in choices]
     return Statistics(
         {
@@ -251,48 +305,6 @@ def overlap_statistics(
     )
 
 
-def _counts(statistics: Statistics) -> Floats:
-    """Return tp, proposed and gold, float (3, N, R)."""
-    return np.stack([statistics[name] for name in _COUNTS]).astype(np.float64, copy=False)
-
-
-def _take(statistics: Statistics, chosen: Indices) -> Floats:
-    """Return tp, proposed and gold of the chosen references, float (3, N)."""
-    counts: Floats = _counts(statistics)[:, np.arange(len(chosen)), chosen]
-    return counts
-
-
-def at_tier(kind: str, tier: Tier) -> str:
-    """Return what an error type is called in a tier."""
-    operation, colon, category = kind.partition(":")
-    if tier == "type" or not colon or operation not in ("M", "R", "U"):
-        return kind
-    return category if tier == "category" else operation
-
-
-def precision_recall(tp: Array, proposed: Array, gold: Array) -> tuple[Floats, Floats]:
-    """Return tp/proposed and tp/gold, 1 where the denominator is 0."""
-    tp = np.asarray(tp, dtype=np.float64)
-    one = np.ones_like(tp)
-    return (
-        np.divide(tp, proposed, out=one.copy(), where=np.asarray(proposed) > 0),
-        np.divide(tp, gold, out=one, where=np.asarray(gold) > 0),
-    )
-
-
-def f_measure(precision: Array, recall: Array, beta: float) -> Floats:
-    """Return (1+β²)·P·R/(β²·P+R), 0 where both are 0."""
-    square = beta * beta
-    below = square * precision + recall
-    above = (1 + square) * precision * recall
-    scores: Floats = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-    return scores
-
-
-def four_decimals(values: Floats) -> Floats:
-    """Return the numbers as Python's `round` rounds them, which NumPy's does not where it is close."""
-    rounded: Floats = np.round(values, 4)
-    close = np.abs(values * 1e4 % 1 - 0.5) < 1e-6
-    if close.any():
-        rounded[close] = [round(value, 4) for value in values[close].tolist()]
-    return rounded
+def _take(counts: EditCounts, chosen: Indices) -> EditCounts:
+    """Return what each sentence counts with the reference that was chosen, float (N,)."""
+    return counts[np.arange(len(chosen)), chosen]

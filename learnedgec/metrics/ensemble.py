@@ -56,9 +56,6 @@ class Ensemble(Metric):
     def __post_init__(self) -> None:
         # The full names, so that two spellings of one ensemble are equal.
         object.__setattr__(self, "members", tuple(map(str, self.metrics)))
-        object.__setattr__(
-            self, "needs_references", any(metric.needs_references for metric in self.metrics)
-        )
         size = len(self.members)
         if not size or len(set(self.members)) < size:
             raise ParameterError("an ensemble needs members, each of them once.")
@@ -99,6 +96,11 @@ class Ensemble(Metric):
         from learnedgec.metrics.registry import load_metric
 
         return tuple(map(load_metric, self.members))
+
+    @property
+    def needs_references(self) -> bool:  # type: ignore[override]  # one kind does, the next does not
+        """Whether any member does."""
+        return any(metric.needs_references for metric in self.metrics)
 
     @property
     def label(self) -> str:
@@ -146,19 +148,16 @@ class Ensemble(Metric):
             ]
         )
 
-    def statistics_of_systems(
+    def compute_systems(
         self,
         sources: Sequence[str],
         systems: Mapping[str, Sequence[str]],
-        references: References | None = None,
-        *,
-        runtime: Runtime = Runtime(),
+        references: References | None,
+        runtime: Runtime,
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems, each member's as it computes or caches its own."""
-        self._check(sources, systems, references)
         found = [
-            metric.statistics_of_systems(sources, systems, references, runtime=runtime)
-            for metric in self.metrics
+            metric.compute_systems(sources, systems, references, runtime) for metric in self.metrics
         ]
         return {name: _joined([of_system[name] for of_system in found]) for name in systems}
 

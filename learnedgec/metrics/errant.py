@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from learnedgec.arrays import Array
 from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.error_types import Tier, at_tier
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError
@@ -18,15 +19,10 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.edit_overlap import (
-    EditOverlap,
-    Tier,
-    at_tier,
-    four_decimals,
-    overlap_statistics,
-    precision_recall,
-)
+from learnedgec.metrics.edit_counts import EditCounts
+from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 from learnedgec.metrics.m2 import edit_record
+from learnedgec.metrics.reference_choice import four_decimals
 
 __all__ = [
     "Errant",
@@ -121,7 +117,7 @@ class Errant(EditOverlap):
         Raises:
             InputError: a reference has no edits.
         """
-        counts: list[list[tuple[float, float, float]]] = []
+        counts: list[list[EditCounts]] = []
         records: list[list[Mapping[str, Any]]] = []
         for source, made, row in zip(sources, edits, references, strict=True):
             counts.append([])
@@ -133,7 +129,7 @@ class Errant(EditOverlap):
                 comparison = _Comparison(proposed, self._evaluated(reference.edits), self.mode)
                 by_type = comparison.by_type
                 tp, fp, fn = (sum(each[column] for each in by_type.values()) for column in range(3))
-                counts[-1].append((tp, tp + fp, tp + fn))
+                counts[-1].append(EditCounts(tp, tp + fp, tp + fn))
                 records[-1].append(
                     {
                         **edit_record(
@@ -163,14 +159,18 @@ class Errant(EditOverlap):
 
         return [edit for edit in edits if kept(edit)]
 
-    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
-        """Return F rounded to four decimals, tp, −(e−tp) and −(g−tp)."""
-        f = four_decimals(self._f(*precision_recall(tp, proposed, gold)))
-        return f, tp, tp - proposed, tp - gold
+    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
+        """Return F rounded to four decimals, tp, −fp and −fn."""
+        tp, fp, fn = map(np.asarray, (counts.tp, counts.fp, counts.fn))
+        return four_decimals(counts.f(self.beta)), tp, -fp, -fn
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the version and SHA-256 of the annotator, and the versions of the tools."""
         return {**describe_annotator(self.annotator)}
+
+    def typed(self) -> Errant:
+        """Return the metric with types for the edits of systems."""
+        return replace(self, types=True)
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.
@@ -185,26 +185,23 @@ class Errant(EditOverlap):
             raise InputError(
                 f"the edits of {self.label} have no types; score with {self.name}(types=True)."
             )
-        sums: dict[str, list[int]] = {}
+        columns: dict[str, list[tuple[int, int, int]]] = {}
         for record, choice in zip(statistics.records, self.chosen(statistics), strict=True):
-            for kind, counts in record[choice]["types"].items():
-                total = sums.setdefault(at_tier(kind, tier), [0, 0, 0])
-                for position, count in enumerate(counts):
-                    total[position] += count
+            for kind, found in record[choice]["types"].items():
+                columns.setdefault(at_tier(kind, tier), []).append(found)
         table: dict[str, dict[str, float]] = {}
-        for kind, (tp, fp, fn) in sorted(
-            sums.items(), key=lambda item: (-item[1][0] - item[1][2], item[0])
-        ):
-            precision, recall = precision_recall(*np.array([[tp], [tp + fp], [tp + fn]]))
+        for kind, rows in columns.items():
+            tp, fp, fn = map(sum, zip(*rows, strict=True))
+            counts = EditCounts(tp, tp + fp, tp + fn)
             table[kind] = {
                 "tp": tp,
                 "fp": fp,
                 "fn": fn,
-                "precision": float(precision[0]),
-                "recall": float(recall[0]),
-                f"f{self.beta:g}": float(self._f(precision, recall)[0]),
+                "precision": float(counts.precision),
+                "recall": float(counts.recall),
+                f"f{self.beta:g}": float(counts.f(self.beta)),
             }
-        return table
+        return dict(sorted(table.items(), key=lambda row: (-row[1]["tp"] - row[1]["fn"], row[0])))
 
 
 class _Comparison:

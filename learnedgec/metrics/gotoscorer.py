@@ -9,10 +9,12 @@ some systems that are wrong on it. Which edits a system made and which are gold 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
 
 from learnedgec._version import __version__
 from learnedgec.arrays import Array
@@ -22,14 +24,13 @@ from learnedgec.execution.writing import PathLike
 from learnedgec.formats.references import References
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics, precision_recall
+from learnedgec.metrics.edit_counts import EditCounts
+from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 
 __all__ = ["Difficulties", "GotoScorer"]
 
-# What an `EditOverlap` metric says of a sentence and one of its references.
-Record: TypeAlias = Mapping[str, Any]
 # A sentence as one annotator sees it: source tokens, and gold edits as (start, end, corrections).
 Annotated: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
 
@@ -161,8 +162,7 @@ class Difficulties:
             return cls(weights, tuple(content["systems"]))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise FormatError(
-                f"{path}:1: not a file of correction difficulties; `learnedgec score --metric "
-                "gotoscorer --save-weights FILE` writes one."
+                f"{path}:1: not a file of correction difficulties; `Difficulties.save` writes one."
             ) from None
 
     def of(self, annotated: Annotated, place: str) -> tuple[float, ...]:
@@ -244,20 +244,20 @@ class GotoScorer(EditOverlap):
         )
         return Difficulties.learn(sources, counted)
 
-    def statistics_of_systems(
+    def with_weights(self, path: str) -> GotoScorer:
+        """Return the metric with the weights of a file."""
+        return replace(self, weights=path)
+
+    def compute_systems(
         self,
         sources: Sequence[str],
         systems: Mapping[str, Sequence[str]],
-        references: References | None = None,
-        *,
-        runtime: Runtime = Runtime(),
+        references: References | None,
+        runtime: Runtime,
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems; without `weights`, learn these from them first."""
-        self._check(sources, systems, references)
         assert references is not None
-        counted = self.unweighted.statistics_of_systems(
-            sources, systems, references, runtime=runtime
-        )
+        counted = self.unweighted.compute_systems(sources, systems, references, runtime)
         difficulties = (
             Difficulties.learn(sources, counted) if self.weights is None else _load(self.weights)
         )
@@ -283,9 +283,9 @@ class GotoScorer(EditOverlap):
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
         return self._weigh(sources, counted, references, _load(self.weights))
 
-    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return F, tp and −proposed."""
-        return self._f(*precision_recall(tp, proposed, gold)), tp, -proposed
+        return counts.f(self.beta), np.asarray(counts.tp), -np.asarray(counts.proposed)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digest of the weights, how many systems they come from, and the annotator."""
@@ -326,9 +326,7 @@ class GotoScorer(EditOverlap):
         return overlap_statistics(counts, references, weighed)
 
 
-def _sums(
-    chunks: Sequence[Chunk], weights: Sequence[float], record: Record
-) -> tuple[float, float, float]:
+def _sums(chunks: Sequence[Chunk], weights: Sequence[float], record: Record) -> EditCounts:
     """Return the weights of TP, of TP and FP, and of TP and FN."""
     tp = fp = fn = 0.0
     for chunk, weight, (tried, right) in zip(
@@ -339,7 +337,7 @@ def _sums(
             continue
         fp += weight if tried else 0.0
         fn += weight if chunk.gold is not None else 0.0
-    return tp, tp + fp, tp + fn
+    return EditCounts(tp, tp + fp, tp + fn)
 
 
 def _load(path: str) -> Difficulties:

@@ -17,7 +17,7 @@ from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.inference import cosines, sentence_vectors
 from learnedgec.models.loading import checkpoint_digest
-from learnedgec.models.packages import is_evaluator
+from learnedgec.models.packages import is_evaluator, package_digest
 from learnedgec.models.ratings import MAX_LENGTH, classifier_ratings, package_ratings
 
 __all__ = [
@@ -118,9 +118,7 @@ class Impara(Metric):
         encoder = self._encoder()
         packaged = is_evaluator(self.quality)
         return {
-            "sha256": Evaluator.load(self.quality, runtime=runtime).digest
-            if packaged
-            else checkpoint_digest(self.quality),
+            "sha256": (package_digest if packaged else checkpoint_digest)(self.quality),
             "encoder": encoder,
             **({} if encoder == _EMBEDDINGS else {"encoder-sha256": checkpoint_digest(encoder)}),
             "dtype": runtime.dtype,

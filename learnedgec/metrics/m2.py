@@ -17,6 +17,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
 from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 
 __all__ = [
@@ -88,8 +89,9 @@ class M2(EditOverlap):
             [counts for counts, _ in results], references, [record for _, record in results]
         )
 
-    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return F (1 if 0/0), tp and −(e+β²·g)."""
+        tp, proposed, gold = map(np.asarray, counts)
         square = self.beta * self.beta
         below = square * gold + proposed
         f = np.divide((1 + square) * tp, below, out=np.ones_like(below), where=below > 0)
@@ -100,7 +102,7 @@ def _max_match_row(
     max_unchanged_words: int,
     ignore_whitespace_casing: bool,
     row: tuple[str, str, Sequence[Reference]],
-) -> tuple[list[tuple[float, float, float]], list[Mapping[str, Any]]]:
+) -> tuple[list[EditCounts], list[Mapping[str, Any]]]:
     """Return the counts and the record of one sentence."""
     source, hypothesis, references = row
     annotations = [
@@ -114,12 +116,12 @@ def _max_match_row(
         max_unchanged_words=max_unchanged_words,
         ignore_whitespace_casing=ignore_whitespace_casing,
     )
-    counts: list[tuple[float, float, float]] = []
+    counts: list[EditCounts] = []
     record: list[Mapping[str, Any]] = []
     for reference, overlap in zip(references, overlaps, strict=True):
         matched_edits = {edit for edit, _ in overlap.pairs}
         matched_gold = {gold for _, gold in overlap.pairs}
-        counts.append((len(overlap.pairs), len(overlap.edits), len(overlap.gold)))
+        counts.append(EditCounts(len(overlap.pairs), len(overlap.edits), len(overlap.gold)))
         record.append(
             edit_record(source, reference, overlap.edits, overlap.gold, matched_edits, matched_gold)
         )

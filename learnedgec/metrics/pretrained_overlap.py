@@ -17,12 +17,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.arrays import Array
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits
@@ -30,17 +29,15 @@ from learnedgec.formats.references import References
 from learnedgec.metrics.bartscore import BartScore
 from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bertscore import BertScore
-from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics, precision_recall
+from learnedgec.metrics.edit_counts import EditCounts
+from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.similarity import Similarity
 
 __all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes", "record_edits"]
 
-# What an `EditOverlap` metric says of a sentence and one of its references.
-Record: TypeAlias = Mapping[str, Any]
 
-_SUMS = ("tp", "proposed", "gold")
 _BERT = "bert-base-uncased"
 _BART = "facebook/bart-base"
 
@@ -91,7 +88,7 @@ class WeightedOverlap(EditOverlap):
         changes = edit_changes(
             sources, record_edits(counted.records), references, self.similarity, runtime
         )
-        sums: list[list[tuple[float, float, float]]] = []
+        sums: list[list[EditCounts]] = []
         records: list[list[Record]] = []
         alike = np.zeros((*counted["tp"].shape, 3))
         for number, (row, row_changes) in enumerate(zip(counted.records, changes, strict=True)):
@@ -100,33 +97,32 @@ class WeightedOverlap(EditOverlap):
             for column, (record, change) in enumerate(zip(row, row_changes, strict=True)):
                 weights = _weigh(change, self.weight)
                 sums[-1].append(_sum(record, weights))
-                alike[number, column] = _sum(record, dict.fromkeys(change, 1 / max(len(change), 1)))
+                equal = dict.fromkeys(change, 1 / max(len(change), 1))
+                alike[number, column] = _sum(record, equal).stack()
                 records[-1].append(_explain(record, change, weights))
         found = overlap_statistics(sums, references, records)
         return Statistics({**found.arrays, "alike": alike}, found.records)
 
-    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
+    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return the unweighted metric's keys, or F from P and R, tp and −(e+β²·g)."""
         if self.weight == "none":
-            return self.unweighted.preference(tp, proposed, gold)
-        f = self._f(*precision_recall(tp, proposed, gold))
-        return f, tp, -(proposed + self.beta * self.beta * gold)
+            return self.unweighted.preference(counts)
+        tp, proposed, gold = map(np.asarray, counts)
+        return counts.f(self.beta), tp, -(proposed + self.beta * self.beta * gold)
 
-    def chosen(self, statistics: Statistics) -> npt.NDArray[np.intp]:
-        """Return which of its references each sentence is compared with, int (N,)."""
-        return super().chosen(self._at_level(statistics))
+    def counts(self, statistics: Statistics) -> EditCounts:
+        """Return the sums of weights of each sentence and reference, float (N, R)."""
+        alone = self.level == "sentence"
+        return self.counts_alone(statistics) if alone else super().counts(statistics)
 
-    def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the F of each sentence with its own best reference."""
-        return super().sentence_scores(_alike_where_weightless(statistics))
-
-    def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return precision and recall (means at the sentence level) and the sums of weights."""
-        return super().details(self._at_level(statistics))
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return each sentence's annotator, sums of weights, precision, recall and F."""
-        return super().sentence_details(self._at_level(statistics))
+    def counts_alone(self, statistics: Statistics) -> EditCounts:
+        """Return the same with equal weights where all are exactly 0."""
+        counts = super().counts(statistics)
+        if "alike" not in statistics.arrays:
+            return counts
+        sums = counts.stack()
+        alike = np.moveaxis(statistics["alike"], -1, 0)
+        return EditCounts(*np.where(sums.any(axis=0), sums, alike))
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what the unweighted metric depends on, and the similarity."""
@@ -134,20 +130,6 @@ class WeightedOverlap(EditOverlap):
         if self.weight != "none":
             found |= {"similarity": str(self.similarity), **self.similarity.describe(runtime)}
         return found
-
-    def _at_level(self, statistics: Statistics) -> Statistics:
-        """Return the statistics that the corpus score is made from."""
-        return _alike_where_weightless(statistics) if self.level == "sentence" else statistics
-
-
-def _alike_where_weightless(statistics: Statistics) -> Statistics:
-    """Return the statistics with equal weights where all are exactly 0."""
-    if "alike" not in statistics.arrays:
-        return statistics
-    sums = np.stack([statistics[name] for name in _SUMS], axis=-1)
-    sums = np.where(sums.any(axis=-1, keepdims=True), sums, statistics["alike"])
-    columns = dict(zip(_SUMS, np.moveaxis(sums, -1, 0), strict=True))
-    return Statistics({**statistics.arrays, **columns}, statistics.records)
 
 
 def edit_changes(
@@ -214,7 +196,7 @@ def _weigh(changes: Mapping[Edit, float], weight: str) -> dict[Edit, float]:
     return {edit: ends - size for edit, size in sizes.items()}
 
 
-def _sum(record: Record, weights: Mapping[Edit, float]) -> tuple[float, float, float]:
+def _sum(record: Record, weights: Mapping[Edit, float]) -> EditCounts:
     """Return the weight of the matched, the proposed and the gold edits.
 
     A match weighs what the edit that was proposed does, also where it is a gold edit's second correction.
@@ -231,8 +213,9 @@ def _sum(record: Record, weights: Mapping[Edit, float]) -> tuple[float, float, f
         if gold["matched"]
     ]
     wanted = [_edit(entry) for entry in record["gold"]]
-    tp, e, g = (sum(weights[edit] for edit in edits) for edits in (matched, proposed, wanted))
-    return tp, e, g
+    return EditCounts(
+        *(sum(map(weights.__getitem__, each)) for each in (matched, proposed, wanted))
+    )
 
 
 def _explain(

@@ -14,7 +14,14 @@ import numpy.typing as npt
 from learnedgec.arrays import Array, Floats, Indices
 from learnedgec.metrics.base import Statistics
 
-__all__ = ["best_along", "first_best", "real_references", "sample_blocks"]
+__all__ = [
+    "Mask",
+    "best_along",
+    "first_best",
+    "four_decimals",
+    "real_references",
+    "sample_blocks",
+]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -99,3 +106,15 @@ def _take(counts: Floats, choices: Indices) -> Floats:
     """Return the chosen references' counts, float (C, B, M)."""
     chosen: Floats = np.take_along_axis(counts, choices[None, ..., None], axis=-1)[..., 0]
     return chosen
+
+
+def four_decimals(values: Floats) -> Floats:
+    """Return the numbers as Python's `round` rounds them, which NumPy's does not where it is close.
+
+    Some official tools choose by rounded figures.
+    """
+    rounded: Floats = np.round(values, 4)
+    close = np.abs(values * 1e4 % 1 - 0.5) < 1e-6
+    if close.any():
+        rounded[close] = [round(value, 4) for value in values[close].tolist()]
+    return rounded

@@ -3,6 +3,8 @@
     metric     = name [ "(" parameter { "," parameter } ")" ]
     parameter  = identifier "=" literal          a Python literal: 0.5, 4, 'text', True, None, (1, 2)
 
+A name has at most 10,000 characters, its numbers are finite and need at most 64 bits.
+
 A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): what it stands for is
 read from its file, and parameters may be given on top. A metric that is made of others holds their
 names as texts: `ensemble(members=('some', 'm2(beta=1.0)'), weights=(0.6, 0.4))`.
@@ -18,19 +20,23 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
+import math
 import re
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
+from learnedgec.execution.plugins import Plugin, Registry
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.tuned import read_tuned
 
 __all__ = [
     "METRICS",
+    "REGISTRY",
     "MetricEntry",
     "is_metric_name",
     "load_metric",
@@ -171,28 +177,30 @@ METRICS: dict[str, MetricEntry] = {
     ),
 }
 
+# Of a name, in characters.
+_LONGEST = 10_000
+
+_UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
+
 _NAME = re.compile(r"\s*([A-Za-z][\w.@+-]*)\s*(\(.*\))?\s*", re.DOTALL)
 
 
-def _entry(name: str) -> MetricEntry:
-    """Return the table's row, or that of an installed entry point."""
-    if name in METRICS:
-        return METRICS[name]
-    from importlib.metadata import entry_points
+def _plugged(plugin: Plugin) -> MetricEntry:
+    """Return the row of a plug-in, whose name must parse back to it."""
+    kind = plugin.load_class(Metric)  # type: ignore[type-abstract]
+    if kind.name != plugin.name:
+        raise plugin.error(f"{plugin.point.value} calls itself {kind.name!r}")
+    return MetricEntry(f"{kind.__module__}:{kind.__qualname__}", plugin.summary(kind))
 
-    for point in entry_points(group="learnedgec.metrics"):
-        if point.name == name:
-            return MetricEntry(point.value, f"from {point.value.partition(':')[0]}")
-    raise UnknownNameError("metric", name, METRICS, hint="`learnedgec metrics` lists them.")
+
+REGISTRY: Registry[MetricEntry] = Registry(
+    "metric", "learnedgec.metrics", METRICS, _plugged, hint="`learnedgec metrics` lists them."
+)
 
 
 def is_metric_name(name: str) -> bool:
     """Return whether a metric, or an installed one, has exactly this name."""
-    try:
-        _entry(name)
-    except UnknownNameError:
-        return False
-    return True
+    return name in REGISTRY
 
 
 def metric_class(name: str) -> type[Metric]:
@@ -200,9 +208,10 @@ def metric_class(name: str) -> type[Metric]:
 
     Raises:
         UnknownNameError: no metric has this name.
+        PluginError: it is that of another installed package and cannot be loaded.
     """
-    module, _, attribute = _entry(name).target.partition(":")
-    found: type[Metric] = getattr(importlib.import_module(module), attribute)
+    module, _, attribute = REGISTRY.find(name).target.partition(":")
+    found: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return found
 
 
@@ -216,6 +225,7 @@ def load_metric(name: str, **parameters: Any) -> Metric:
 
     Raises:
         UnknownNameError: no metric has this name; the message suggests the nearest.
+        PluginError: the metric is that of another installed package and cannot be loaded.
         ParameterError: a parameter is unknown or has the wrong type.
         BadNameError: the name does not follow the grammar.
 
@@ -225,17 +235,24 @@ def load_metric(name: str, **parameters: Any) -> Metric:
         >>> load_metric(str(load_metric("gleu(n=2)"))) == load_metric("gleu(n=2)")
         True
     """
+    if len(name) > _LONGEST:
+        raise BadNameError(
+            f"the name {_shown(name)} has {len(name)} characters; at most {_LONGEST} were expected."
+        )
     match = _NAME.fullmatch(name)
     if match is None:
         raise BadNameError(
-            f"{name!r} is not a metric; a name such as gleu or m2(beta=1.0) was expected."
+            f"{_shown(name)!r} is not a metric; a name such as gleu or m2(beta=1.0) was expected."
         )
     base, arguments = match.groups()
     parameters = {**_parse_arguments(base, arguments or "()"), **parameters}
     if "@" in base:
-        return load_metric(read_tuned(base).metric, **parameters)
+        try:
+            return load_metric(read_tuned(base).metric, **parameters)
+        except RecursionError:
+            raise BadNameError(f"{base} is made of itself; tune it anew.") from None
     kind = metric_class(base)
-    return _build(base, kind, {**_entry(base).parameters, **kind.expand(parameters)})
+    return _build(base, kind, {**REGISTRY.find(base).parameters, **kind.expand(parameters)})
 
 
 def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
@@ -250,22 +267,61 @@ def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
 
 def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
     """Return the keyword arguments of a name such as `(beta=0.5, scorer='bertscore')`."""
+    text = f"_{arguments}"
     try:
-        call = ast.parse(f"_{arguments}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
+        call = ast.parse(text, mode="eval").body
+        # One call and nothing else: not the call of a call, and no comment after it.
+        if (
+            not isinstance(call, ast.Call)
+            or not isinstance(call.func, ast.Name)
+            or call.args
+            or ast.get_source_segment(text, call) != text
+        ):
             raise ValueError
         pairs = [(keyword.arg, ast.literal_eval(keyword.value)) for keyword in call.keywords]
-    except (SyntaxError, ValueError):
+    # The parser runs out of memory or of depth on what is nested too deeply.
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise BadNameError(
-            f"the parameters of {name}{arguments} cannot be read; write them as "
+            f"the parameters of {_shown(name + arguments)} cannot be read; write them as "
             f"{name}(parameter=value, …) with texts in quotes."
         ) from None
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key is None or key in found:
-            raise BadNameError(f"{name}{arguments} gives the parameter {key!r} twice or unnamed.")
+            raise BadNameError(
+                f"{_shown(name + arguments)} gives the parameter {key!r} twice or unnamed."
+            )
         found[key] = value
     return found
+
+
+def _shown(text: str) -> str:
+    """Return a text short enough for a message."""
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _check_value(name: str, key: str, value: Any) -> None:
+    """Raise `ParameterError` for a value that no parameter can have, whatever its type.
+
+    Raises:
+        ParameterError: a number that is not finite or needs more than 64 bits, or a text with a character
+            that no file's or model's name can hold.
+    """
+    if isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            _check_value(name, key, item)
+    elif isinstance(value, Mapping):
+        for item in (*value.keys(), *value.values()):
+            _check_value(name, key, item)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ParameterError(f"{name}({key}={value}): a finite number was expected.")
+    elif isinstance(value, int) and abs(value) >= 1 << 64:
+        raise ParameterError(f"{name}({key}=…): a number of at most 64 bits was expected.")
+    elif isinstance(value, str) and _UNPRINTABLE.search(value):
+        raise ParameterError(
+            f"{name}({key}={_shown(value)!r}): a text without NUL and without halves of characters was "
+            "expected."
+        )
 
 
 def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metric:
@@ -276,9 +332,12 @@ def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metr
     for key, value in parameters.items():
         if key not in fields:
             raise ParameterError(str(UnknownNameError(f"parameter of {name}", key, fields)))
+        _check_value(name, key, value)
         ok, values[key] = _coerce(value, hints[key])
         if not ok:
-            raise ParameterError(f"{name}({key}={value!r}): {_expected(hints[key])} was expected.")
+            raise ParameterError(
+                f"{name}({key}={_shown(repr(value))}): {_expected(hints[key])} was expected."
+            )
     for key, field_ in fields.items():
         required = (
             field_.default is dataclasses.MISSING and field_.default_factory is dataclasses.MISSING

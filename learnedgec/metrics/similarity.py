@@ -32,7 +32,7 @@ __all__ = [
     "Similarity",
 ]
 
-Pair = tuple[str, str]
+TextPair = tuple[str, str]
 
 _MEBIBYTE = 2**20
 
@@ -43,14 +43,14 @@ class Similarity(Metric):
     """A metric whose sentence score is the best similarity of the hypothesis to a reference."""
 
     @abstractmethod
-    def compare(self, pairs: Sequence[Pair], runtime: Runtime) -> dict[str, Floats]:
+    def compare(self, pairs: Sequence[TextPair], runtime: Runtime) -> dict[str, Floats]:
         """Return one or more similarities of each pair (text, reference) by name, float64 (P,)."""
 
     @abstractmethod
     def chosen(self, similarities: dict[str, Array]) -> Floats:
         """Return the similarity that the parameters ask for, of the shape of those given."""
 
-    def pair_scores(self, pairs: Sequence[Pair], runtime: Runtime) -> Floats:
+    def pair_scores(self, pairs: Sequence[TextPair], runtime: Runtime) -> Floats:
         """Return the similarity of each pair (text, reference), float64 (P,)."""
         return self.chosen(self.compare(pairs, runtime)) if pairs else np.zeros(0)
 
@@ -94,7 +94,7 @@ def held_tokens(width: int, runtime: Runtime) -> int:
 
 
 def number_pairs(
-    tokenizer: Any, pairs: Sequence[Pair]
+    tokenizer: Any, pairs: Sequence[TextPair]
 ) -> tuple[list[tuple[int, ...]], Ints, npt.NDArray[np.intp]]:
     """Number the distinct sentences of some pairs, and the distinct pairs.
 

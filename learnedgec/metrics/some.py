@@ -13,9 +13,8 @@ from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.loading import checkpoint_digest
-from learnedgec.models.packages import is_evaluator
+from learnedgec.models.packages import is_evaluator, package_digest
 from learnedgec.models.ratings import classifier_ratings, package_ratings
 
 __all__ = [
@@ -117,7 +116,7 @@ class Some(Metric):
         for dimension in DIMENSIONS:
             name = getattr(self, dimension) or self.model
             digests.append(
-                Evaluator.load(name, runtime=runtime).digest
+                package_digest(name)
                 if getattr(self, dimension) is None or is_evaluator(name)
                 else checkpoint_digest(name)
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -12,21 +12,16 @@ from scipy.spatial.distance import cdist
 
 from learnedgec.arrays import Array, Floats
 from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.error_types import Tier, at_tier
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError, ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.formats.references import Reference, References
-from learnedgec.metrics.base import Statistics
-from learnedgec.metrics.edit_overlap import (
-    EditOverlap,
-    Tier,
-    at_tier,
-    f_measure,
-    overlap_statistics,
-    precision_recall,
-)
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.edit_counts import EditCounts
+from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 from learnedgec.metrics.m2 import edit_record
 from learnedgec.stats.transport import unbalanced_plans
 
@@ -162,7 +157,7 @@ class UotErrant(EditOverlap):
         masses = {target: self._masses(found) for target, found in vectors.items()}
         plans = iter(self._plans([(vectors[ours], vectors[theirs]) for ours, theirs in pairs]))
         remaining = iter(pairs)
-        sums: list[list[tuple[float, float, float]]] = []
+        sums: list[list[EditCounts]] = []
         records: list[list[dict[str, Any]]] = []
         for row in references:
             sums.append([])
@@ -170,14 +165,18 @@ class UotErrant(EditOverlap):
             for reference in row:
                 (ours, theirs), plan = next(remaining), next(plans)
                 a, b = masses[ours], masses[theirs]
-                sums[-1].append((float(plan.sum()), float(a.sum()), float(b.sum())))
+                sums[-1].append(EditCounts(float(plan.sum()), float(a.sum()), float(b.sum())))
                 records[-1].append(_record(reference, ours, theirs, (a, b), plan))
         return overlap_statistics(sums, references, records)
 
-    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
-        """Return F, tp, −(e−tp) and −(g−tp)."""
-        f = f_measure(*precision_recall(tp, proposed, gold), self.beta)
-        return f, tp, tp - proposed, tp - gold
+    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
+        """Return F, tp, −fp and −fn."""
+        tp, fp, fn = map(np.asarray, (counts.tp, counts.fp, counts.fn))
+        return counts.f(self.beta), tp, -fp, -fn
+
+    def typed(self) -> Metric:
+        """Return the metric with types for the edits of systems."""
+        return replace(self, types=True)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the versions of annotator and encoder, and the precision."""
@@ -214,16 +213,16 @@ class UotErrant(EditOverlap):
                             total[column] += amount
         table: dict[str, dict[str, float]] = {}
         for kind, total in sorted(sums.items(), key=lambda item: (-item[1][[0, 2]].sum(), item[0])):
-            tp, fp, fn = total[:, None]
-            precision, recall = precision_recall(tp, tp + fp, tp + fn)
+            tp, fp, fn = total
+            counts = EditCounts(tp, tp + fp, tp + fn)
             figures = {
-                "precision": precision,
-                "recall": recall,
-                f"f{self.beta:g}": f_measure(precision, recall, self.beta),
+                "precision": counts.precision,
+                "recall": counts.recall,
+                f"f{self.beta:g}": counts.f(self.beta),
             }
             table[kind] = {
                 **dict(zip(("tp", "fp", "fn"), total.tolist(), strict=True)),
-                **{name: float(value[0]) for name, value in figures.items()},
+                **{name: float(value) for name, value in figures.items()},
             }
         return table
 

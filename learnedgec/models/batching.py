@@ -49,7 +49,7 @@ def batches(
     """Tokenise texts (or pairs) and yield them in batches of similar length on the device.
 
     Args:
-        tokenizer: a fast tokenizer.
+        tokenizer: the model's tokenizer.
         items: texts, or pairs of texts; not a mixture. Repeats are yielded as often as they occur:
             `run` removes them first.
         runtime: token budget, device, progress.
@@ -79,15 +79,24 @@ def tokenise(
     """
     paired = not isinstance(items[0], str)
     limit = max_length or _longest(tokenizer)
-    encoded = tokenizer(
-        [item[0] for item in items] if paired else list(items),
-        [item[1] for item in items] if paired else None,
-        add_special_tokens=special_tokens,
-        truncation=limit is not None,
-        max_length=limit,
-        return_attention_mask=False,
-    )
-    cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
+
+    def encode(limit: int | None) -> Any:
+        return tokenizer(
+            [item[0] for item in items] if paired else list(items),
+            [item[1] for item in items] if paired else None,
+            add_special_tokens=special_tokens,
+            truncation=limit is not None,
+            max_length=limit,
+            return_attention_mask=False,
+            verbose=False,
+        )
+
+    encoded = encode(limit)
+    if encoded.encodings is not None:
+        cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
+    else:
+        # Tokenizers that are written in Python do not say what they cut.
+        cut = sum(len(ids) > limit for ids in encode(None)["input_ids"]) if limit else 0
     if cut:
         warnings.warn(
             TruncationWarning(

@@ -1,25 +1,32 @@
 """Ask a chat model behind an OpenAI-compatible endpoint; answers are kept on disk.
 
 The client is the standard library's. What can pass is tried again with growing pauses (no connection,
-a time-out, 408, 409, 425, 429, any 5xx, a body cut short or not JSON); what cannot is one clear error. The
-key comes from the environment, is sent to the endpoint alone (redirects are not followed), and never
-appears in a message, a name, a signature or a file.
+a time-out, 408, 409, 425, 429, any 5xx, a body cut short, too long or not JSON); what cannot is one clear
+error. Whatever an endpoint does, a request ends at its deadline and takes a few megabytes, and Ctrl-C
+ends the program. The key comes from the environment, is sent to the endpoint alone (redirects are not
+followed), and never appears in a message, a name, a signature or a file; an address does appear there, so it
+may hold none.
 """
 
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import math
 import os
+import queue
+import re
+import socket
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 from learnedgec._version import __version__
@@ -35,8 +42,12 @@ OutputFormat = Literal["json-schema", "json-object", "text"]
 _PASSING = {408, 409, 425, 429}
 _LONGEST_PAUSE = 120.0
 _EXCERPT = 200
+# Bytes of a response; an answer takes a thousandth of that.
+_MOST_BYTES = 4 << 20
+# Tokens that a response may say it took; and that add up in a stored answer, all exact as float64.
+_MOST_TOKENS, _MOST_TOKENS_STORED = 10**9, 2**53
 
-Request = TypeVar("Request")
+_Request = TypeVar("_Request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,7 @@ class Endpoint:
         key: sent as a bearer token where there is one.
         output: how the endpoint is told to write JSON: by a schema, as any object, or not at all.
         timeout: seconds without a sign of life after which an attempt has failed.
+        deadline: seconds after which the request has failed, counting all attempts and pauses.
         attempts: how often a request is tried.
         sleep: waits for so many seconds.
     """
@@ -75,15 +87,18 @@ class Endpoint:
     key: str | None = field(default=None, repr=False)
     output: OutputFormat = "json-schema"
     timeout: float = 120.0
+    deadline: float = 900.0
     attempts: int = 6
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+        if not _is_address(self.url):
+            # Whatever may hold a key is not repeated.
+            shown = "the address given" if re.search(r"[@?#;]", self.url) else repr(self.url)
             raise ConfigError(
-                f"{_without_user(self.url)!r} is not an endpoint; an address such as {OPENAI} or "
-                "http://localhost:8000/v1 was expected, without a user name or key in it."
+                f"{shown} is not an endpoint; an address such as {OPENAI} or http://localhost:8000/v1 was "
+                "expected, without user name, query or key, because signatures show it (a key belongs in the "
+                "environment, as LEARNEDGEC_API_KEY)."
             )
         if self.key and not (self.key.isascii() and self.key.isprintable()):
             raise ConfigError("the API key holds characters that no key has; set it again.")
@@ -122,28 +137,36 @@ class Endpoint:
             body["response_format"] = {"type": "json_object"}
         content = json.dumps(body).encode()
         trouble = ""
+        end = time.monotonic() + self.deadline
         for attempt in range(self.attempts):
             pause = min(2.0**attempt, _LONGEST_PAUSE)
             try:
-                return _read(self._post(content))
+                return _read(self._post(content, end))
             except urllib.error.HTTPError as error:
                 with error:
                     trouble = f"answered {error.code}: {self._excerpt(error)}"
                     if error.code not in _PASSING and error.code < 500:
                         raise ModelError(self._explain(error.code, trouble)) from None
                     pause = _asked_pause(error.headers.get("Retry-After"), pause)
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                # URLError and time-outs are OSErrors; a body that is not JSON is a ValueError.
+            except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
+                # URLError and time-outs are OSErrors; a body that is not JSON is a ValueError, and one that
+                # is nested too deeply a RecursionError.
                 trouble = f"failed ({self._scrub(str(error) or type(error).__name__)})"
+            if time.monotonic() + pause >= end:
+                trouble += (
+                    f" in attempt {attempt + 1}, and the {self.deadline:g} s for a request are over"
+                )
+                break
             if attempt + 1 < self.attempts:
                 self.sleep(pause)
+        else:
+            trouble += f" in the last of {self.attempts} attempts"
         raise ModelError(
-            f"{self.url} {trouble} in the last of {self.attempts} attempts; run this again later, "
-            "answers that have come are kept."
+            f"{self.url} {trouble}; run this again later, answers that have come are kept."
         )
 
-    def _post(self, content: bytes) -> Any:
-        """Send one request and return the JSON of its response."""
+    def _post(self, content: bytes, end: float) -> Any:
+        """Send one request and return the JSON of its response, or raise `TimeoutError` at `end`."""
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"learnedgec/{__version__}",
@@ -153,14 +176,18 @@ class Endpoint:
         request = urllib.request.Request(
             self.url.rstrip("/") + "/chat/completions", data=content, headers=headers, method="POST"
         )
-        opener = urllib.request.build_opener(_StayHere)
-        with opener.open(request, timeout=self.timeout) as response:
-            return json.loads(response.read())
+        opener = urllib.request.build_opener(_StayHere, _Http(end), _Https(end))
+        left = max(end - time.monotonic(), 0.001)
+        with opener.open(request, timeout=min(self.timeout, left)) as response:
+            found = response.read(_MOST_BYTES + 1)
+        if len(found) > _MOST_BYTES:
+            raise ValueError(f"the response is longer than {_MOST_BYTES >> 20} MiB")
+        return json.loads(found)
 
     def _excerpt(self, error: urllib.error.HTTPError) -> str:
         """Return the beginning of an error's body on one line."""
         try:
-            text = error.read().decode("utf-8", "replace")
+            text = error.read(20 * _EXCERPT).decode("utf-8", "replace")
         except (OSError, http.client.HTTPException):
             text = ""
         return self._scrub(" ".join(text.split()))[:_EXCERPT] or str(error.reason)
@@ -195,6 +222,64 @@ class _StayHere(urllib.request.HTTPRedirectHandler):
         return
 
 
+class _Timed(urllib.request.AbstractHTTPHandler):
+    """Opens connections whose responses have to be read by a point in time of `time.monotonic`."""
+
+    def __init__(self, end: float) -> None:
+        super().__init__()
+        self._end = end
+
+    def do_open(self, http_class: Any, req: Any, **options: Any) -> http.client.HTTPResponse:
+        def connect(*arguments: Any, **settings: Any) -> Any:
+            connection = http_class(*arguments, **settings)
+            connection.response_class = partial(_TimedResponse, self._end)
+            return connection
+
+        return super().do_open(connect, req, **options)
+
+
+class _Http(_Timed, urllib.request.HTTPHandler):
+    pass
+
+
+class _Https(_Timed, urllib.request.HTTPSHandler):
+    pass
+
+
+class _TimedResponse(http.client.HTTPResponse):
+    """A response whose headers and body end in time, or with a `TimeoutError`: time-outs of a socket do not.
+
+    They begin again with each byte.
+    """
+
+    def __init__(self, end: float, sock: socket.socket, *arguments: Any, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        self.fp = io.BufferedReader(_TimedStream(end, sock, self.fp.detach()))
+
+
+class _TimedStream(io.RawIOBase):
+    """What a socket receives, until a point in time."""
+
+    def __init__(self, end: float, sock: socket.socket, stream: io.RawIOBase) -> None:
+        super().__init__()
+        self._end, self._socket, self._stream = end, sock, stream
+        self._timeout = sock.gettimeout() or math.inf
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the response did not end in time")
+        self._socket.settimeout(min(left, self._timeout))
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
 def find_key(url: str) -> str | None:
     """Return the key in the environment: LEARNEDGEC_API_KEY, or for OpenAI itself OPENAI_API_KEY."""
     names = ["LEARNEDGEC_API_KEY"]
@@ -204,10 +289,15 @@ def find_key(url: str) -> str | None:
     return next((key for key in keys if key), None)
 
 
-def _without_user(url: str) -> str:
-    """Return an address without what stands before an @."""
-    head, _, tail = url.rpartition("@")
-    return f"{head.partition('//')[0]}//…@{tail}" if head else url
+def _is_address(url: str) -> bool:
+    """Return whether a text is the address of a server and a path there, and nothing else."""
+    if not re.fullmatch(r"[!-~]+", url) or re.search(r"[@?#;\\]", url):
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port or an IPv6 address
+        return False
 
 
 def _asked_pause(header: str | None, default: float) -> float:
@@ -220,13 +310,18 @@ def _asked_pause(header: str | None, default: float) -> float:
 
 
 def _read(response: Any) -> Answer:
-    """Return the answer in a response; one of another shape is a `ValueError`."""
+    """Return the answer in a response; one of another shape is a `ValueError`.
+
+    What is no number of tokens is taken as nothing said: no score depends on it.
+    """
     try:
         choice = response["choices"][0]
         message = choice["message"]
-        usage = response.get("usage") or {}
+        usage = response.get("usage")
         text, refusal = message.get("content"), message.get("refusal") or None
-        counts = [int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion")]
+        said = usage if isinstance(usage, dict) else {}
+        found = [said.get(f"{kind}_tokens") for kind in ("prompt", "completion")]
+        counts: list[int] = [count if _is_count(count, _MOST_TOKENS) else 0 for count in found]
     except (KeyError, IndexError, TypeError, AttributeError):
         raise ValueError("the response is not a chat completion") from None
     if refusal is None and choice.get("finish_reason") == "content_filter":
@@ -238,8 +333,26 @@ def _read(response: Any) -> Answer:
     return Answer(text, None, *counts)
 
 
+def _is_count(value: object, most: int) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= most
+
+
+def _is_whole(answer: Answer) -> bool:
+    """Return whether an answer that was read back is either a text or a refusal, with its counts."""
+    said = [text for text in (answer.text, answer.refusal) if text is not None]
+    counts = (answer.prompt_tokens, answer.completion_tokens)
+    return (
+        len(said) == 1
+        and isinstance(said[0], str)
+        and all(_is_count(count, _MOST_TOKENS_STORED) for count in counts)
+    )
+
+
 class AnswerStore:
-    """Answers on disk, one file each, by everything they depend on; safe under several processes."""
+    """Answers on disk, one file each, by everything they depend on; safe under several processes.
+
+    What is there and is no answer counts as absent.
+    """
 
     def __init__(self, folder: Path, *about: str) -> None:
         self._folder, self._about = folder, about
@@ -247,7 +360,14 @@ class AnswerStore:
     def get(self, request: str) -> Answer | None:
         """Return the answer to a request, or `None`."""
         found = cache.load(self._folder, self._key(request))
-        return Answer(**found[1][0]) if found else None
+        records = found[1] if found else None
+        if not isinstance(records, list) or len(records) != 1 or not isinstance(records[0], dict):
+            return None
+        try:
+            answer = Answer(**records[0])
+        except TypeError:
+            return None
+        return answer if _is_whole(answer) else None
 
     def put(self, request: str, answer: Answer) -> None:
         """Keep an answer."""
@@ -258,17 +378,40 @@ class AnswerStore:
 
 
 def ask_all(
-    ask: Callable[[Request], Answer], requests: Iterable[Request], at_once: int
-) -> Iterator[tuple[Request, Answer]]:
+    ask: Callable[[_Request], Answer], requests: Iterable[_Request], at_once: int
+) -> Iterator[tuple[_Request, Answer]]:
     """Yield requests with their answers as they come, at most `at_once` under way at a time.
 
-    An error, or a caller that stops, leaves out the requests that have not begun.
+    An error, or a caller that stops, leaves out the requests that have not begun. Those under way end by
+    themselves: nobody waits for their threads, here or at the end of the program, so that no endpoint can
+    keep it from ending.
     """
-    pending: Sequence[Request] = list(requests)
-    executor = ThreadPoolExecutor(max_workers=max(at_once, 1))
+    pending: queue.SimpleQueue[_Request] = queue.SimpleQueue()
+    answered: queue.SimpleQueue[tuple[_Request, Answer | BaseException]] = queue.SimpleQueue()
+    stopped = threading.Event()
+
+    def work() -> None:
+        while not stopped.is_set():
+            try:
+                request = pending.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                answered.put((request, ask(request)))
+            except BaseException as error:  # for the caller, whatever it is
+                stopped.set()
+                answered.put((request, error))
+
+    for request in requests:
+        pending.put(request)
+    size = pending.qsize()
     try:
-        futures = {executor.submit(ask, request): request for request in pending}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        for _ in range(min(max(at_once, 1), size)):
+            threading.Thread(target=work, daemon=True).start()
+        for _ in range(size):
+            request, answer = answered.get()
+            if isinstance(answer, BaseException):
+                raise answer
+            yield request, answer
     finally:
-        executor.shutdown(cancel_futures=True)
+        stopped.set()

@@ -18,12 +18,11 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from learnedgec.arrays import Floats
 from learnedgec.errors import PackageError
-from learnedgec.execution.digests import file_digest
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, model_inputs
 from learnedgec.models.inference import mean_pool, run
 from learnedgec.models.loading import load_tokenizer, quiet_transformers, torch_device
-from learnedgec.models.packages import check_package, find_evaluator
+from learnedgec.models.packages import find_evaluator, package_digest
 from learnedgec.models.quantization import unpack
 
 __all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "Head"]
@@ -100,7 +99,9 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             settings = dict(config.encoder)
             settings.pop("dtype", None)
             kind = settings.pop("model_type")
-            encoder = AutoModel.from_config(AutoConfig.for_model(kind, **settings))
+            encoder = AutoModel.from_config(
+                AutoConfig.for_model(kind, **settings), trust_remote_code=False
+            )
         if config.pooling != "pooler" and getattr(encoder, "pooler", None) is not None:
             encoder.pooler = None
         self.encoder: Any = encoder
@@ -189,6 +190,9 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 class Evaluator:
     """A loaded package, ready to predict.
 
+    Attributes:
+        digest: the package's (`package_digest`) when it was loaded; empty for one that is in no package yet.
+
     Example:
         >>> evaluator = Evaluator.load("joint-mpnet")
         >>> fluency = evaluator.predict(["He go ."] * 2, ["He go .", "He goes ."])["fluency"]
@@ -196,10 +200,10 @@ class Evaluator:
         True
     """
 
-    def __init__(self, model: EvaluatorModel, tokenizer: Any, path: Path | None = None) -> None:
+    def __init__(self, model: EvaluatorModel, tokenizer: Any, digest: str = "") -> None:
         self.model = model
         self.tokenizer = tokenizer
-        self.path = path
+        self.digest = digest
         self._kept: dict[tuple[str, str, str], dict[Item, Floats]] = {}
 
     @classmethod
@@ -211,20 +215,12 @@ class Evaluator:
             PackageError: a file is missing, altered or truncated.
         """
         path = find_evaluator(name)
-        check_package(path)
-        digest = file_digest(path / "model.safetensors") + file_digest(path / "config.json")
-        return _load(path, digest, str(torch_device(runtime)))
+        return _load(path, package_digest(str(path)), str(torch_device(runtime)))
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs: heads, then their sums."""
         return (*self.model.config.heads, *self.model.config.sums)
-
-    @property
-    def digest(self) -> str:
-        """The first 12 hexadecimal digits of the weights' SHA-256."""
-        assert self.path is not None
-        return file_digest(self.path / "model.safetensors")[:12]
 
     def predict(
         self,
@@ -304,9 +300,22 @@ def _load(path: Path, digest: str, device: str) -> Evaluator:
     with quiet_transformers():
         try:
             model = EvaluatorModel.from_pretrained(path, dtype=torch.float32)
-        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        except (
+            AttributeError,
+            OSError,
+            LookupError,
+            RuntimeError,
+            SafetensorError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise PackageError(
                 f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
             ) from None
     model = model.eval().requires_grad_(False).to(device)
-    return Evaluator(model, load_tokenizer(str(path)), path)
+    evaluator = Evaluator(model, load_tokenizer(str(path)), digest)
+    if package_digest(str(path)) != digest:
+        raise PackageError(
+            f"the evaluator {path} was replaced while it was loaded; run this again."
+        )
+    return evaluator

@@ -49,7 +49,7 @@ def run(
 
     Args:
         forward: takes a batch of B inputs, returns a tensor of shape (B, K).
-        tokenizer: the model's fast tokenizer.
+        tokenizer: the model's tokenizer.
         items: N texts or pairs.
         runtime: device, precision, token budget, progress.
         max_length: longest input in tokens, special ones included.
@@ -119,7 +119,7 @@ def token_states(
 
     Args:
         forward: takes a batch of B inputs padded to T tokens, returns a tensor of shape (B, T, H).
-        tokenizer: the model's fast tokenizer.
+        tokenizer: the model's tokenizer.
         inputs: the token numbers of N ≥ 1 inputs, special tokens included.
         runtime: device, precision, token budget, progress.
         description: what the progress bar says.

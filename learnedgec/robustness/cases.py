@@ -12,7 +12,7 @@ import numpy.typing as npt
 from learnedgec.catalog.cases import Case
 from learnedgec.errors import InputError
 from learnedgec.robustness.changes import (
-    Change,
+    ContextChange,
     Dimension,
     describe_changes,
     group_variants,
@@ -83,7 +83,7 @@ def arrange_cases(
 
 def _arrange(
     name: str,
-    changes: Sequence[Sequence[Change]],
+    changes: Sequence[Sequence[ContextChange]],
     start: int,
     frequencies: Mapping[str, float],
 ) -> CaseSet:

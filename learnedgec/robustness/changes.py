@@ -11,7 +11,7 @@ from learnedgec.catalog.cases import Case
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.formats.m2 import Edit
 
-__all__ = ["Change", "Dimension", "describe_changes", "group_variants", "word_frequencies"]
+__all__ = ["ContextChange", "Dimension", "describe_changes", "group_variants", "word_frequencies"]
 
 Dimension: TypeAlias = Literal["action", "distance", "frequency"]
 
@@ -27,7 +27,7 @@ _ACTIONS = ("substitute", "insert", "delete", "mixed", "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ContextChange:
     """How the source of a variant differs from the original's.
 
     Attributes:
@@ -43,7 +43,7 @@ class Change:
     words: tuple[str, ...]
 
 
-def describe_changes(case: Case) -> tuple[Change, ...]:
+def describe_changes(case: Case) -> tuple[ContextChange, ...]:
     """Return how the source of each variant differs from the original's.
 
     Changes and errors are the shortest differences of tokens, as `reference_edits` finds them: changes
@@ -54,7 +54,7 @@ def describe_changes(case: Case) -> tuple[Change, ...]:
         >>> original = Pair("He go to the old school .", "He goes to the old school .")
         >>> variant = Pair("He go to the new school .", "He goes to the new school .")
         >>> describe_changes(Case(original, (variant,)))
-        (Change(action='substitute', distance=2, words=('new',)),)
+        (ContextChange(action='substitute', distance=2, words=('new',)),)
     """
     errors = reference_edits(case.original.source, case.original.target)
     return tuple(
@@ -63,7 +63,7 @@ def describe_changes(case: Case) -> tuple[Change, ...]:
     )
 
 
-def _describe(changes: Sequence[Edit], errors: Sequence[Edit]) -> Change:
+def _describe(changes: Sequence[Edit], errors: Sequence[Edit]) -> ContextChange:
     actions = {
         "insert" if edit.start == edit.end else "substitute" if edit.correction else "delete"
         for edit in changes
@@ -74,7 +74,7 @@ def _describe(changes: Sequence[Edit], errors: Sequence[Edit]) -> Change:
         for error in errors
     ]
     words = [word for edit in changes if edit.start < edit.end for word in edit.correction.split()]
-    return Change(
+    return ContextChange(
         action="mixed" if len(actions) > 1 else next(iter(actions), "none"),
         distance=min(distances, default=None),
         words=tuple(words),
@@ -94,7 +94,7 @@ def word_frequencies(sentences: Iterable[str]) -> dict[str, float]:
 
 
 def group_variants(
-    changes: Sequence[Sequence[Change]], frequencies: Mapping[str, float]
+    changes: Sequence[Sequence[ContextChange]], frequencies: Mapping[str, float]
 ) -> dict[tuple[Dimension, str], list[tuple[int, int]]]:
     """Return which variants belong to each group of each dimension.
 

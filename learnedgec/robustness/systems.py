@@ -24,18 +24,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.arrays import Floats
 from learnedgec.catalog.cases import Case
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.formats.text import check_lengths
 from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.robustness.cases import CaseSet, arrange_cases
 from learnedgec.robustness.changes import Dimension
@@ -52,8 +53,6 @@ __all__ = [
 
 Consistency: TypeAlias = Literal["official", "edits"]
 CONSISTENCIES: tuple[Consistency, ...] = get_args(Consistency)
-
-_COUNTS = ("tp", "proposed", "gold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,37 +119,6 @@ class SystemRobustness:
     p_crs: Mapping[Consistency, Estimate]
     groups: tuple[VariantGroup, ...]
     signature: str
-
-
-@dataclass(frozen=True)
-class _Bound(EditOverlap):
-    """A metric whose references are the sentences of a case; of them the best or the worst is scored.
-
-    Attributes:
-        of: the metric that says which is better.
-        best: whether to choose the best, or the worst.
-    """
-
-    name: ClassVar[str] = "bound"
-    of: EditOverlap | None = None
-    best: bool = True
-
-    def preference(self, tp: Array, proposed: Array, gold: Array) -> tuple[Array, ...]:
-        """Return what the metric prefers, or its negative."""
-        assert self.of is not None
-        keys = self.of.preference(tp, proposed, gold)
-        return keys if self.best else tuple(-key for key in keys)
-
-    def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
-    ) -> Statistics:
-        """Return the metric's own statistics."""
-        assert self.of is not None
-        return self.of.compute(sources, hypotheses, references, runtime)
 
 
 def evaluate_systems(
@@ -236,15 +204,11 @@ def _evaluate(
     bootstrap: Bootstrap,
 ) -> SystemRobustness:
     """Evaluate one system on one set of cases."""
-    upper, lower = (_Bound(metric.beta, metric.level, metric, best) for best in (True, False))
-    everything = table.statistics(cases.rows, cases.sizes)
-    originals = table.statistics(cases.rows[:, :1])
-    bounds = [bound.figures_many(everything, bootstrap.samples) for bound in (upper, lower)]
-    highest, lowest = (
-        _performance(bound, everything, figures, bootstrap)
-        for bound, figures in zip((upper, lower), bounds, strict=True)
-    )
-    chosen_alike = upper.chosen(everything) == lower.chosen(everything)
+    everything, originals = table.counts[cases.rows], table.counts[cases.rows[:, :1]]
+    upper, upper_f = _performance(metric, everything, cases.real, bootstrap)
+    lower, lower_f = _performance(metric, everything, cases.real, bootstrap, worst=True)
+    best = metric.choose(everything, cases.real)
+    worst = metric.choose(everything, cases.real, worst=True)
     consistent = {rule: table.consistent(rule, cases) for rule in CONSISTENCIES}
     shares = {rule: each.sum(axis=1) / (cases.sizes - 1) for rule, each in consistent.items()}
     return SystemRobustness(
@@ -253,19 +217,17 @@ def _evaluate(
         metric=metric.label,
         count=len(cases.sizes),
         variants=int((cases.sizes - 1).sum()),
-        original=_performance(
-            upper, originals, upper.figures_many(originals, bootstrap.samples), bootstrap
-        ),
-        upper=highest,
-        lower=lowest,
-        delta=bootstrap.estimate(highest.f.value - lowest.f.value, bounds[0][2] - bounds[1][2]),
+        original=_performance(metric, originals, cases.real[:, :1], bootstrap)[0],
+        upper=upper,
+        lower=lower,
+        delta=bootstrap.estimate(upper.f.value - lower.f.value, upper_f - lower_f),
         crs={
-            "official": bootstrap.mean(chosen_alike.astype(np.float64)),
+            "official": bootstrap.mean((best == worst).astype(np.float64)),
             "edits": bootstrap.mean((shares["edits"] == 1).astype(np.float64)),
         },
         p_crs={rule: bootstrap.mean(share) for rule, share in shares.items()},
         groups=tuple(
-            _group(kind, members, cases, table, upper, consistent, bootstrap)
+            _group(kind, members, metric, cases, table, consistent, bootstrap)
             for kind, members in cases.groups.items()
         ),
         signature=signature,
@@ -273,29 +235,45 @@ def _evaluate(
 
 
 def _performance(
-    bound: _Bound,
-    statistics: Statistics,
-    of_resamples: tuple[Floats, Floats, Floats],
+    metric: EditOverlap,
+    counts: EditCounts,
+    real: npt.NDArray[np.bool_],
     bootstrap: Bootstrap,
-) -> Performance:
-    details = bound.details(statistics)
-    values = (details["precision"], details["recall"], bound.aggregate(statistics))
-    return Performance(*map(bootstrap.estimate, values, of_resamples))
+    *,
+    worst: bool = False,
+) -> tuple[Performance, Floats]:
+    """Return what a metric says of the best, or the worst, sentence of each case; and F of each resample.
+
+    Args:
+        metric: says which sentence of a case is better.
+        counts: of each sentence of each case, float (C, R).
+        real: which sentences a case has, bool (C, R).
+        bootstrap: of the cases.
+        worst: whether the worst is meant.
+    """
+    many = metric.figures(counts, real, bootstrap.samples, worst=worst)
+    values = metric.figures(counts, real, np.arange(len(real))[None], worst=worst)
+    precision, recall, f = (
+        bootstrap.estimate(float(value[0]), of_resamples)
+        for value, of_resamples in zip(values, many, strict=True)
+    )
+    return Performance(precision, recall, f), many[2]
 
 
 def _group(
     kind: tuple[Dimension, str],
     members: Sequence[tuple[int, int]],
+    metric: EditOverlap,
     cases: CaseSet,
     table: _Table,
-    bound: _Bound,
     consistent: Mapping[Consistency, npt.NDArray[np.bool_]],
     bootstrap: Bootstrap,
 ) -> VariantGroup:
     """Return what a system does on some variants."""
     numbers, places = np.array(members).T
+    alone, once = np.ones((len(members), 1), dtype=bool), np.arange(len(members))[None]
     f, original_f = (
-        bound.aggregate(table.statistics(cases.rows[numbers, each][:, None]))
+        float(metric.figures(table.counts[cases.rows[numbers, each][:, None]], alone, once)[2][0])
         for each in (places, np.zeros_like(places))
     )
     return VariantGroup(
@@ -311,25 +289,17 @@ def _group(
 
 
 class _Table:
-    """What a metric says of each sentence of all sets of cases."""
+    """What a metric says of each sentence of all sets of cases.
+
+    Attributes:
+        counts: of each sentence.
+    """
 
     def __init__(self, metric: EditOverlap, statistics: Statistics) -> None:
-        details = metric.sentence_details(statistics)
-        self._counts = {name: details[name] for name in _COUNTS}
+        # Each sentence has one reference, its target.
+        self.counts = metric.counts(statistics)[:, 0]
         self._f = np.round(metric.sentence_scores(statistics), 4)
         self._corrections = [_corrections(record[0]["edits"]) for record in statistics.records]
-
-    def statistics(
-        self, rows: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp] | None = None
-    ) -> Statistics:
-        """Return statistics in which the sentences in a row, (N, R), stand where references do."""
-        return Statistics(
-            {
-                **{name: values[rows] for name, values in self._counts.items()},
-                "annotator": np.zeros(rows.shape, dtype=np.int64),
-                "references": np.ones(len(rows), dtype=np.int64) if sizes is None else sizes,
-            }
-        )
 
     def consistent(self, rule: Consistency, cases: CaseSet) -> npt.NDArray[np.bool_]:
         """Return which variants are consistent with their original, bool (C, V); padding is not."""

@@ -18,7 +18,7 @@ import torch
 from datasets import Dataset
 
 from learnedgec.catalog.cases import load_cases
-from learnedgec.catalog.leakage import check_leakage
+from learnedgec.catalog.leakage import check_leakage, check_reserved
 from learnedgec.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.execution.runtime import Runtime
@@ -111,6 +111,8 @@ class TrainingData(lightning.LightningDataModule):
     def load(self) -> dict[str, list[Example]]:
         """Read, make and split everything once; raise `LeakageError` for forbidden text."""
         if not self.parts:
+            if self.check_leakage:
+                check_reserved(self._datasets())
             parts: dict[str, list[Example]] = {part: [] for part in PARTS}
             rated = [self._rated(name) for name in self.names]
             placed: dict[str, str] = {}
@@ -136,6 +138,14 @@ class TrainingData(lightning.LightningDataModule):
             self.parts = parts
         return self.parts
 
+    def _datasets(self) -> list[str]:
+        """Return every dataset and file that something is learned from."""
+        made_of = (
+            name for row in self.pairs.values() for source in row for name in source.datasets()
+        )
+        consistent = (name for names in self.cases.values() for name in names)
+        return list(dict.fromkeys([*self.names, *self.auxiliary, *made_of, *consistent]))
+
     def _rated(self, name: str) -> list[Example]:
         return self._checked(rating_examples(load_ratings(name)), name)
 
@@ -155,7 +165,12 @@ class TrainingData(lightning.LightningDataModule):
         pairs = {head: [pair for found, _ in rows for pair in found] for head, rows in made.items()}
         self.summaries = {
             head: [
-                {"source": type(source).__name__, **source.describe(), **summary}
+                {
+                    "source": type(source).__name__,
+                    **source.describe(),
+                    **summary,
+                    "digests": source.digests(),
+                }
                 for source, (_, summary) in zip(self.pairs[head], rows, strict=True)
             ]
             for head, rows in made.items()
@@ -209,12 +224,8 @@ class TrainingData(lightning.LightningDataModule):
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a manifest says of the data: names, sizes, SHA-256 of each part."""
-        made_of = (
-            name for row in self.pairs.values() for source in row for name in source.datasets()
-        )
-        consistent = (name for names in self.cases.values() for name in names)
         return {
-            "datasets": list(dict.fromkeys([*self.names, *self.auxiliary, *made_of, *consistent])),
+            "datasets": self._datasets(),
             "ratings": self.names,
             "auxiliary": self.auxiliary,
             "cases": self.cases,
@@ -249,6 +260,11 @@ class TrainingData(lightning.LightningDataModule):
             name: module.model.config.head(name).input for name in module.model.config.heads
         }
         self.detecting = {name for name, head in module.head_options.items() if head.detects}
+        if self.detecting and not self.tokenizer.is_fast:
+            raise ConfigError(
+                f"model.heads.{min(self.detecting)}: the tokenizer of {module.encoder_name} does not say "
+                "where its tokens stand, so it shows no wrong word; name an encoder with a fast tokenizer."
+            )
         unknown = sorted({*self.pairs, *self.cases} - set(self.inputs))
         if unknown:
             raise ConfigError(

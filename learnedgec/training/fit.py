@@ -5,8 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
+import signal
+import threading
 import warnings
-from collections.abc import Sequence
+from argparse import ArgumentError
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +26,7 @@ from pytorch_lightning.loggers import CSVLogger
 from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import check_writable
+from learnedgec.formats.configuration import parser_mode
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.packages import was_checked
@@ -33,6 +39,7 @@ from learnedgec.training.package import (
     package_path,
     write_package,
 )
+from learnedgec.training.pairs.registry import REGISTRY, import_plugins
 
 __all__ = ["Result", "train", "training_data"]
 
@@ -43,6 +50,27 @@ class Result:
 
     package: Path
     results: dict[str, Any]
+
+
+class _Stopping(EarlyStopping):
+    """Early stopping, which says so where a run has no evaluation on the dev part to go by."""
+
+    def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        with self._evaluated(trainer):
+            super().on_train_epoch_end(trainer, pl_module)
+
+    def on_validation_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        with self._evaluated(trainer):
+            super().on_validation_end(trainer, pl_module)
+
+    @contextmanager
+    def _evaluated(self, trainer: lightning.Trainer) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError:
+            if self.monitor in trainer.callback_metrics:
+                raise
+            raise ConfigError(_NOT_EVALUATED) from None
 
 
 class _Parser(LightningCLI):
@@ -71,7 +99,7 @@ class _Parser(LightningCLI):
         # Callbacks with keys of their own: what is kept, what a resume continues from, when to stop.
         parser.add_lightning_class_args(ModelCheckpoint, "best")
         parser.add_lightning_class_args(ModelCheckpoint, "last")
-        parser.add_lightning_class_args(EarlyStopping, "early_stopping")
+        parser.add_lightning_class_args(_Stopping, "early_stopping")
         choice = {"monitor": "dev/score", "mode": "max"}
         defaults: dict[str, dict[str, Any]] = {
             "best": {**choice, "filename": "best", "enable_version_counter": False},
@@ -144,6 +172,7 @@ def training_data(arguments: Sequence[str]) -> TrainingData:
 
 def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
     """Build the Trainer, the module and the data from arguments."""
+    import_plugins()
     try:
         parsed = _Parser(
             EvaluatorModule,
@@ -151,19 +180,36 @@ def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
             save_config_callback=None,
             trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
             seed_everything_default=1,
-            parser_kwargs={"exit_on_error": False, "prog": "learnedgec train"},
+            parser_kwargs={
+                "exit_on_error": False,
+                "prog": "learnedgec train",
+                "parser_mode": parser_mode(),
+            },
             auto_configure_optimizers=False,
             args=list(arguments),
             run=False,
         )
-    except (ValueError, MisconfigurationException) as error:
+    except ArgumentError as error:
+        _check_pair_sources(str(error))
+        raise
+    except (ValueError, OverflowError, RecursionError, MisconfigurationException) as error:
         raise _cause(error) from None
     parsed.datamodule.progress = progress
     return parsed
 
 
-def _cause(error: BaseException) -> BaseException:
-    """Return our own error that the parser has wrapped, the Trainer's as one of ours, or the error itself."""
+def _check_pair_sources(message: str) -> None:
+    """Raise `UnknownNameError` if the parser's message quotes a name that no pair source has.
+
+    The parser itself only says that it expected an import path; its message stands if nothing is found.
+    """
+    if "data.pairs" in message:
+        for name in re.findall(r"'class_path': '(\w+)'", message):
+            REGISTRY.find(name)
+
+
+def _cause(error: BaseException) -> LearnedgecError:
+    """Return our own error that the parser has wrapped, or another's as one of ours."""
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, LearnedgecError):
@@ -171,7 +217,7 @@ def _cause(error: BaseException) -> BaseException:
         inner = inner.__cause__ or inner.__context__
     if isinstance(error, MisconfigurationException):
         return ConfigError(f"trainer: {error}")
-    return error
+    return ConfigError(f"an option cannot be read ({error}).")
 
 
 def _fit(parsed: LightningCLI) -> Result | None:
@@ -190,6 +236,12 @@ def _fit(parsed: LightningCLI) -> Result | None:
             "SEEDA, GJG15 and CoNLL-2014; what continues from it cannot be tested on them either, so say "
             "data.check_leakage: false."
         )
+    for group in ("best", "last", "early_stopping"):
+        monitor = getattr(config, group).monitor
+        if monitor is not None and monitor not in (known := module.logged):
+            raise ConfigError(
+                f"{group}.monitor: {monitor!r} is not measured; choose one of {', '.join(known)}."
+            )
     configuration = parsed.parser.dump(config, skip_none=False)
     last = folder / "last.ckpt"
     # Sums are made of heads when these have learned.
@@ -202,8 +254,8 @@ def _fit(parsed: LightningCLI) -> Result | None:
             old.unlink(missing_ok=True)  # another process of this run may have been faster
     elif last.exists() and _started_with(folder) != digest:
         raise ConfigError(
-            f"--resume: the run in {folder} was started with other values of seed_everything, model or data; "
-            "use those, or start anew without --resume."
+            f"resume: the run in {folder} was started with other values of seed_everything, model or data; "
+            "use those, or start anew with resume: false."
         )
     if trainer.is_global_zero:
         folder.mkdir(parents=True, exist_ok=True)
@@ -213,33 +265,26 @@ def _fit(parsed: LightningCLI) -> Result | None:
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
     trainer.loggers = loggers
+    resumed = config.resume and last.exists()
+    if resumed:
+        _read_checkpoint(last)  # in one sentence if it is damaged, and before anything else
     try:
-        trainer.fit(
-            module,
-            data,
-            ckpt_path=str(last) if config.resume and last.exists() else None,
-            weights_only=False,
-        )
-    except SystemExit:
+        with _kept_interrupts():
+            trainer.fit(module, data, ckpt_path=str(last) if resumed else None, weights_only=True)
+    except SystemExit as error:
         # How Lightning ends after Ctrl-C; who called decides what is said and returned.
-        if trainer.interrupted:
+        if isinstance(error.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
-    except RuntimeError as error:
-        # Either the key is none of dev's, or the run was too short for an evaluation.
-        if not str(error).startswith("Early stopping conditioned on metric"):
-            raise
-        if "dev/" in str(error).partition("use any of the following")[2]:
-            raise ConfigError(f"early_stopping.monitor: {error}") from None
-        raise ConfigError(_NOT_EVALUATED) from None
+    except MisconfigurationException as error:
+        raise ConfigError(f"trainer: {error}") from None
     if trainer.interrupted:
         raise KeyboardInterrupt
     if not trainer.is_global_zero:
         return None
     if not (folder / "best.ckpt").exists():
         raise ConfigError(_NOT_EVALUATED)
-    state = torch.load(folder / "best.ckpt", map_location="cpu", weights_only=False)
-    module.load_state_dict(state["state_dict"])
+    module.load_state_dict(_read_checkpoint(folder / "best.ckpt")["state_dict"])
     model = module.model.cpu().float().eval()
     weights = round_weights(model, config.bits)
     device = trainer.strategy.root_device
@@ -263,6 +308,36 @@ def _fit(parsed: LightningCLI) -> Result | None:
     return Result(package, results)
 
 
+def _read_checkpoint(path: Path) -> dict[str, Any]:
+    """Return what a run's checkpoint holds: tensors and plain values.
+
+    Raises:
+        ConfigError: it is damaged, or holds anything else, which might run code.
+    """
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+        if isinstance(state["state_dict"], dict):
+            return state
+        problem = "no weights"
+    except Exception as error:  # reading bytes of any kind raises errors of any kind
+        problem = type(error).__name__
+    raise ConfigError(
+        f"the checkpoint {path} is damaged, or holds more than tensors and plain values ({problem}); start "
+        "anew with resume: false."
+    )
+
+
+@contextmanager
+def _kept_interrupts() -> Iterator[None]:
+    """Give Ctrl-C its handler back: Lightning may leave it ignored after the first one."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
 def _started_with(folder: Path) -> str | None:
     """Return the digest of the settings that a run was started with."""
     file = folder / _SETTINGS
@@ -280,7 +355,7 @@ def _check_precision(trainer: lightning.Trainer) -> None:
     if on_cpu and str(trainer.precision).startswith("bf16") and not _has_bfloat16():
         warnings.warn(
             f"this processor has no instructions for bfloat16, so trainer.precision={trainer.precision} "
-            "is many times slower than 32-true here; pass --trainer.precision 32-true.",
+            "is many times slower than 32-true here; say trainer.precision: 32-true.",
             stacklevel=2,
         )
 
@@ -299,7 +374,7 @@ def _tensorboard(folder: Path) -> Any:
     from learnedgec.errors import MissingDependencyError
 
     if importlib.util.find_spec("tensorboard") is None:
-        raise MissingDependencyError("tensorboard", "tensorboard", "--tensorboard")
+        raise MissingDependencyError("tensorboard", "tensorboard", "tensorboard: true")
     return TensorBoardLogger(folder, name="tensorboard")
 
 

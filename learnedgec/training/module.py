@@ -21,7 +21,7 @@ from learnedgec.models.packages import check_package, find_evaluator, is_evaluat
 __all__ = ["EvaluatorModule", "HeadOptions"]
 
 
-Objective = Literal["regression", "sigmoid", "logistic", "difference", "detection"]
+TrainingObjective = Literal["regression", "sigmoid", "logistic", "difference", "detection"]
 
 
 @dataclass
@@ -39,7 +39,7 @@ class HeadOptions:
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"
-    objective: Objective = "regression"
+    objective: TrainingObjective = "regression"
     margin: float = 0.0
     weight: float = 1.0
 
@@ -300,6 +300,17 @@ class EvaluatorModule(lightning.LightningModule):
             rated = ~target.isnan()
             if rated.any():
                 figure.update(values[rated].float(), target[rated])
+
+    @property
+    def logged(self) -> list[str]:
+        """The names of what a run measures, those on the dev part first."""
+        heads = self.head_options.items()
+        return [
+            "dev/score",
+            *(f"dev/{name}/{'accuracy' if head.ranks else 'pearson'}" for name, head in heads),
+            "train/loss",
+            *(f"train/{name}/{term}" for name, _ in heads for term in ("loss", "consistency")),
+        ]
 
     def on_validation_epoch_end(self) -> None:
         """Log each head's correlation or accuracy on the dev part, and their mean."""

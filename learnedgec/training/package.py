@@ -14,12 +14,12 @@ import torch
 from safetensors.torch import save_file
 
 from learnedgec._version import __version__
-from learnedgec.catalog.files import DATASETS
 from learnedgec.errors import ConfigError
-from learnedgec.execution.writing import atomic_path, check_writable
+from learnedgec.execution.writing import atomic_folder, check_writable
 from learnedgec.models.evaluator import EvaluatorConfig
 from learnedgec.models.loading import quiet_transformers
-from learnedgec.models.packages import MANIFEST, is_package
+from learnedgec.models.packages import MANIFEST, is_package, manifest_datasets
+from learnedgec.training.licences import licence_lines, weights_licence
 
 __all__ = ["continuation", "package_path", "write_package"]
 
@@ -73,8 +73,7 @@ def write_package(
         continued: what the run went on from, if anything (`continuation`).
         averaged: name and SHA-256 of the evaluators whose mean this is (`averaging.average`).
     """
-    with atomic_path(path) as folder:
-        folder.mkdir()
+    with atomic_folder(path) as folder:
         config.save_pretrained(folder)
         save_file(dict(weights), folder / "model.safetensors", metadata={"format": "pt"})
         with quiet_transformers():
@@ -96,6 +95,7 @@ def write_package(
             "revision": _revision(),
             "results": results,
         }
+        manifest["license"] = weights_licence(manifest_datasets(manifest))
         (folder / "README.md").write_text(_card(manifest), encoding="utf-8")
         for file in folder.iterdir():
             # Some writers make files that only their owner may read; a package is for everybody.
@@ -110,12 +110,10 @@ def write_package(
 
 def continuation(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a package says of the evaluator with this manifest, from which its run went on."""
-    earlier = manifest.get("continued") or {"datasets": []}
-    datasets = [*earlier["datasets"], *manifest["data"]["datasets"]]
     return {
         "name": manifest["name"],
         "sha256": manifest["files"]["model.safetensors"],
-        "datasets": list(dict.fromkeys(datasets)),
+        "datasets": list(manifest_datasets(manifest)),
     }
 
 
@@ -147,15 +145,6 @@ def _revision() -> str | None:
 def _card(manifest: Mapping[str, Any]) -> str:
     """Return the model card."""
     data, heads = manifest["data"], manifest["heads"]
-    continued = manifest["continued"] or {"datasets": []}
-    datasets = [*continued["datasets"], *data["datasets"]]
-    names = dict.fromkeys(name.partition(":")[0] for name in datasets)
-    licences = [
-        f"- `{name}`: {DATASETS[name].licence}"
-        if name in DATASETS
-        else f"- `{name}`: your own data"
-        for name in names
-    ]
     inputs = "\n".join(
         f"- `{name}` reads the "
         + ("hypothesis alone" if head["input"] == "hypothesis" else "source and the hypothesis")
@@ -184,10 +173,6 @@ model.
 - Weights: {manifest["bits"]} bits each{_rounded(manifest["bits"])}
 - Everything else: `training.yaml`, `manifest.json`
 
-Licences of the data:
-
-{chr(10).join(licences)}
-
 ## Results
 
 {chr(10).join(_result_lines(manifest["results"]))}
@@ -199,6 +184,18 @@ The dev part selected the checkpoint.
 Compare corrections of English learner sentences, tokenised by spaces, and rank systems that produce
 them. It judges what its raters judged, or what its pairs rank, on text like theirs; it is no measure of a
 writer, and its scores should not be a training reward without a check against people.
+
+## Licence
+
+`{manifest["license"]}`
+
+These weights have learned from data that has licences. Whether those bind weights is not settled; to be safe,
+keep to all of them:
+
+{chr(10).join(licence_lines(manifest_datasets(manifest)))}
+- the encoder `{manifest["encoder"]}`, which the training started from, has a licence as well
+
+The licence of learnedgec's code, Apache-2.0, does not extend to these weights.
 """
 
 
@@ -266,7 +263,8 @@ def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
             settings = ", ".join(
                 f"{key} {_names(value) if isinstance(value, list) else value}"
                 for key, value in source.items()
-                if key not in ("source", "pairs", "impacts", "sha256") and value is not None
+                if key not in ("source", "pairs", "impacts", "sha256", "digests")
+                and value is not None
             )
             yield f"- {source['pairs']} ranked pairs for `{head}` ({source['source']}): {settings}"
             if "impacts" in source:

@@ -248,7 +248,7 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> None:
             f"{benchmark.name} has {len(found)} sentences of CoNLL-2014, on which metrics are tested; "
             "tune on gmeg:dev, tmu-gfm, jfleg:FOLDER, or gjg15:dev10 with a sentence objective"
         )
-    raise LeakageError(f"{reason}, or mark the result as tuned on test data (--tuned-on-test).")
+    raise LeakageError(f"{reason}, or mark the result as tuned on test data (tuned_on_test=True).")
 
 
 def _constant(values: Floats) -> bool:

@@ -277,7 +277,7 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
         if "weights" not in fields:
             raise ConfigError(
                 f"space: {metric.name} has no weights, so say what to tune, such as "
-                "--space.PARAMETER '{low: 0, high: 1}'; its parameters are "
+                "space.PARAMETER: {low: 0, high: 1}; its parameters are "
                 f"{', '.join(fields) or 'none'}."
             )
         description = {"weights": "simplex"}

@@ -98,6 +98,7 @@ class SharedStudy:
         self._lock: Any = contextlib.nullcontext()
         if path is not None:
             check_writable(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(f"{path}.lock")
         with self._lock, _quiet():
             try:
@@ -122,7 +123,7 @@ class SharedStudy:
             changed = sorted(key for key in plain if known.get(key) != plain[key])
             raise ConfigError(
                 f"storage: {storage} holds a study {name} with another {' and '.join(changed)}; "
-                "give the same settings to continue it, or another --name or --storage."
+                "give the same settings to continue it, or another name or storage."
             )
 
     def __enter__(self) -> SharedStudy:

@@ -39,16 +39,17 @@ class SearchPlan:
     """How a search is done.
 
     Attributes:
-        trials: how many.
-        sampler: `tpe`, `cma-es`, `gp`, or `grid` for an even cover of the space.
+        trials: how many parameters to try.
+        sampler: what proposes them: `tpe`, `cma-es`, `gp`, or `grid` for an even cover of the space.
         seed: of the sampler, the folds and every resample.
         patience: stop when the best value has not moved for so many trials; 0: never.
         prune: try each trial on a quarter of the sentences first and drop it where it is among the
             worst quarter of trials there; worth it where trials take long.
-        validation: `k-fold`; `bootstrap`: tune on a resample and value on the sentences it left out; or
-            `none`.
-        folds: how many folds or resamples.
-        storage: path of the study, by its suffix SQLite or a journal; memory if absent.
+        validation: how the search is repeated on parts of the sentences and valued on the others: `k-fold`;
+            `bootstrap`: on resamples, valued on the sentences they left out; or `none`.
+        folds: how many folds, or bootstrap resamples.
+        storage: keep the study in this file, to continue it or to share it with other processes: `.db`,
+            `.sqlite` or `.sqlite3` for SQLite, any other name for a journal; memory if absent.
     """
 
     trials: int = 200

@@ -29,6 +29,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("gmeg:wiki", ""),
         ("tmu-gfm", "tmu-gfm"),
         ("robustgec:bea19", "robustgec:bea19"),
+        ("robustgec", "robustgec:bea19"),
+        ("pillars:test", "robustgec:bea19"),
+        ("jelv", "robustgec:bea19"),
+        ("gmeg", "gmeg:fce"),
         ("robustgec:conll14", ""),
         ("gjg15:13", ""),
         ("seeda-s:+fluency", ""),
@@ -57,5 +61,8 @@ def test_commands_say_it(package: Path, capsys: pytest.CaptureFixture[str]) -> N
     metric = f"preference(model='{package}')"
     assert main(["meta", "--benchmark", "sample", "--metric", metric, "--resamples", "10"]) == 0
     assert said in capsys.readouterr().err
-    assert main(["robust", "--case", "sample", "--metric", metric, "--resamples", "10"]) == 0
+    assert (
+        main(["robust", "metrics", "--case", "sample", "--metric", metric, "--resamples", "10"])
+        == 0
+    )
     assert said in capsys.readouterr().err

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,27 +12,6 @@ from learnedgec.catalog import DATASETS, files
 from learnedgec.errors import DataError, OutputError, UnknownNameError
 
 PutDataset = Callable[[str, dict[str, str]], None]
-
-
-def test_the_table_is_complete_and_sorted() -> None:
-    assert list(DATASETS) == sorted(DATASETS)
-    assert {"conll14", "gjg15", "seeda", "tmu-gfm"} <= set(DATASETS)
-    for name, found in DATASETS.items():
-        assert found.name == name
-        assert re.fullmatch(r"[0-9a-f]{40}", found.commit)
-        assert found.about
-        assert found.licence
-        assert list(found.files) == sorted(found.files)
-        for file in found.files.values():
-            assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
-            assert file.bytes > 0
-
-
-def test_url_is_pinned_and_quoted() -> None:
-    gmeg = DATASETS["gmeg"]
-    assert gmeg.url("data/dev/fce/source+error") == (
-        f"https://raw.githubusercontent.com/grammarly/GMEG/{gmeg.commit}/data/dev/fce/source%2Berror"
-    )
 
 
 def test_a_mirror_is_read_and_verified(put_dataset: PutDataset) -> None:
@@ -73,7 +51,7 @@ def test_the_argument_comes_before_the_variable(put_dataset: PutDataset, tmp_pat
 
 def test_unknown_names_suggest() -> None:
     with pytest.raises(UnknownNameError, match=r"did you mean 'tmu-gfm'\?"):
-        files.dataset("tmu-gmf")
+        files.verify("tmu-gmf")
     with pytest.raises(UnknownNameError, match=r"did you mean 'data/source'\?"):
         files.dataset_file("conll14", "data/sources")
 
@@ -147,8 +125,8 @@ def test_a_cache_that_cannot_be_written(upstream: Callable[[Any], Path], tmp_pat
 
 @pytest.mark.realdata
 @pytest.mark.usefixtures("mirror")
-@pytest.mark.parametrize("name", DATASETS)
+@pytest.mark.parametrize("name", [name for name in DATASETS.own if name != "sample"])
 def test_the_mirror_holds_the_catalog(name: str) -> None:
     assert {status.state for status in files.verify(name)} == {"ok"}
-    for file, place in zip(DATASETS[name].files.values(), files.fetch(name), strict=True):
+    for file, place in zip(DATASETS.own[name].files.values(), files.fetch(name), strict=True):
         assert place.stat().st_size == file.bytes

@@ -5,11 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec.catalog import leakage, load_ratings
+from learnedgec.catalog import leakage, load_corrections, load_outputs, load_ratings
 from learnedgec.catalog.files import dataset_file
-from learnedgec.catalog.leakage import HASH_BYTES, check_leakage, fingerprint, overlapping
+from learnedgec.catalog.leakage import (
+    HASH_BYTES,
+    check_leakage,
+    check_reserved,
+    fingerprint,
+    overlapping,
+    share_text,
+)
 from learnedgec.errors import LeakageError
 from learnedgec.formats.text import read_lines
+from learnedgec.training.data import TrainingData
+from learnedgec.training.pairs import ImpactPairs
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,6 +58,43 @@ def test_short_sentences_are_exempt(text: str) -> None:
     assert fingerprint(text) is None
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        ("gmeg:fce", "gmeg:fce", True),
+        ("gmeg", "gmeg:fce", True),
+        ("gmeg:fce", "gmeg:wiki", False),
+        ("gmeg:fce", "jfleg:fce", False),
+        ("sts:2012", "sts:2012/MSRpar.train", True),
+        ("sts:2012", "sts:2013", False),
+        ("robustgec:bea19/train", "pillars:train", True),
+        ("robustgec:bea19/train", "pillars:test", False),
+        ("robustgec:bea19", "jelv:test", True),
+        ("robustgec:conll14", "pillars", False),
+        ("pillars:dev/single", "jelv:dev", True),
+        ("pillars:dev", "pillars:train", False),
+        ("attack:bea19-dev", "robustgec:bea19/dev", True),
+        ("robustgec", "robustgec:tem8", True),
+        ("robustgec", "pillars:test", True),
+    ],
+)
+def test_datasets_share_text(one: str, other: str, shared: bool) -> None:
+    assert share_text(one, other) == share_text(other, one) == shared
+
+
+@pytest.mark.parametrize(
+    "name", ["pillars", "pillars:test", "pillars:test/single", "jelv:test", "robustgec:bea19/test"]
+)
+def test_what_is_for_reports_alone_is_not_learned_from(name: str) -> None:
+    check_reserved(["jfleg:test", "pillars:train", "pillars:dev/single", "jelv:dev", "gug"])
+    with pytest.raises(LeakageError, match=f"^{name} has sentences that are for reports alone"):
+        check_reserved(["jfleg:test", name])
+    pairs = {"quality": [ImpactPairs([name], encoder="none", annotator="en-ewt-sm")]}
+    for data in (TrainingData(ratings=[name]), TrainingData(pairs=pairs)):  # type: ignore[arg-type]
+        with pytest.raises(LeakageError, match="learn from its parts"):
+            data.load()
+
+
 def test_shipped_hashes_are_sorted_and_distinct() -> None:
     content = (Path(leakage.__file__).parent / leakage.HASHES).read_bytes()
     hashes = [content[i : i + HASH_BYTES] for i in range(0, len(content), HASH_BYTES)]
@@ -81,9 +127,16 @@ def test_conll_is_refused_and_the_training_sets_are_not() -> None:
         check_leakage(sources, "conll14")
     short = [s for s in sources if fingerprint(s) is None]
     assert len(overlapping(sources)) == 1312 - len(short)
-    for name in ("tmu-gfm", "gug", "sts"):
+    for name in ("tmu-gfm", "gug", "sts", "lau", "cola"):
         ratings = load_ratings(name)
         check_leakage([r.source for r in ratings] + [r.hypothesis for r in ratings], name)
+    for name in ("jelv", "peet"):
+        corrections = load_corrections(name)
+        check_leakage(
+            [row.source for row in corrections] + [row.target for row in corrections], name
+        )
+    for system, outputs in load_outputs("pillars").items():
+        check_leakage(outputs, system)
     for domain in ("bea19", "tem8"):
         check_leakage(
             read_lines(dataset_file("robustgec", f"benchmark/{domain}/input.txt")), domain

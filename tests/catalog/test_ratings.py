@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from learnedgec.catalog import Rating, load_ratings, read_ratings
-from learnedgec.errors import FormatError, InputError, LearnedgecError, UnknownNameError
+from learnedgec.errors import FormatError, InputError
 
 
 def write(path: Path, text: str) -> Path:
@@ -52,6 +52,13 @@ def test_jsonl(tmp_path: Path) -> None:
         ("a.csv", "hypothesis,fluency\nA,\n", "a.csv:2: no rating"),
         ("a.jsonl", '{"fluency": 1}\n', "a.jsonl:1: the key 'hypothesis'"),
         ("a.jsonl", '{"hypothesis": 3, "fluency": 1}\n', "a.jsonl:1: 'hypothesis' must be a text"),
+        ("a.csv", 'hypothesis,fluency\n"A\nB",1\n', "a.csv:3: 'hypothesis' must be one line"),
+        (
+            "a.jsonl",
+            '{"hypothesis": "A", "source": "B\\nC", "fluency": 1}\n',
+            "a.jsonl:1: 'source' must be",
+        ),
+        ("a.jsonl", '{"hypothesis": "A", "fluency": ' + "9" * 400 + "}\n", "a.jsonl:1: the column"),
         ("a.jsonl", '{"hypothesis": "A", "fluency": [1]}\n', "a.jsonl:1: the column 'fluency'"),
     ],
 )
@@ -77,20 +84,6 @@ def test_folder_with_a_row_that_points_nowhere(tmp_path: Path, row: str) -> None
     write(tmp_path / "systems/x.txt", "A !\nB !\n")
     with pytest.raises(InputError):
         read_ratings(write(tmp_path / "ratings.csv", f"id,system,meaning\n{row}\n").parent)
-
-
-def test_unknown_name_suggests() -> None:
-    with pytest.raises(UnknownNameError, match=r"did you mean 'tmu-gfm'\?"):
-        load_ratings("tmu-gmf")
-
-
-def test_unknown_part_suggests() -> None:
-    with pytest.raises(UnknownNameError, match=r"did you mean 'train'\?"):
-        load_ratings("gug:tran")
-    with pytest.raises(UnknownNameError, match=r"did you mean '2012/MSRpar.train'\?"):
-        load_ratings("sts:2012/MSRpar.trian")
-    with pytest.raises(LearnedgecError, match="has no parts"):
-        load_ratings("tmu-gfm:train")
 
 
 def test_tmu_gfm_keeps_each_rater(put_dataset: Callable[[str, dict[str, str]], None]) -> None:
@@ -154,6 +147,34 @@ def test_sts_leaves_out_what_has_no_score(
     assert load_ratings("sts:2012") == load_ratings("sts:2012/A.test") == [first]
 
 
+def test_lau_has_a_group_of_the_same_sentence_in_each_context(
+    put_dataset: Callable[[str, dict[str, str]], None],
+) -> None:
+    head = "ID,translated,source-language,sentence,context,full-ratings,mean-ratings\n"
+    put_dataset(
+        "lau",
+        {
+            f"human-ratings/context-{part}-ratings.csv": f'{head}1,0,en,"a, b",x,"4,{rating}",{mean}\n'
+            for part, rating, mean in (("none", 2, 3.0), ("random", 4, 4.0), ("real", 1, 2.5))
+        },
+    )
+    none = Rating("", "a, b", {"fluency": 3.0}, "", "a, b", {"fluency": (4.0, 2.0)})
+    assert load_ratings("lau:none") == [none]
+    assert [rating.values["fluency"] for rating in load_ratings("lau")] == [3.0, 4.0, 2.5]
+    assert {rating.group for rating in load_ratings("lau")} == {"a, b"}
+
+
+def test_cola_has_no_quotes(put_dataset: Callable[[str, dict[str, str]], None]) -> None:
+    folder = "acceptability_corpus/cola_public/raw"
+    put_dataset(
+        "cola", {f"{folder}/in_domain_dev.tsv": 'b_82\t0\t*\t"He go.\nb_82\t1\t\tHe went.\n'}
+    )
+    assert load_ratings("cola:dev") == [
+        Rating("", text, {"fluency": value}, "", text)
+        for text, value in (('"He go.', 0.0), ("He went.", 1.0))
+    ]
+
+
 @pytest.mark.realdata
 @pytest.mark.usefixtures("mirror")
 @pytest.mark.parametrize(
@@ -171,6 +192,11 @@ def test_sts_leaves_out_what_has_no_score(
         ("gug", 3019, 3019, {"grammaticality": 3.031688}),
         ("sts:2012/MSRpar.train", 750, 750, {"meaning": 3.322064}),
         ("sts", 13278, 10799, {"meaning": 2.933725}),
+        ("lau:none", 250, 250, {"fluency": 2.775233}),
+        ("lau", 750, 250, {"fluency": 2.809701}),
+        ("cola:train", 8551, 8532, {"fluency": 0.704362}),
+        ("cola:dev", 527, 527, {"fluency": 0.692600}),
+        ("cola", 9594, 9553, {"fluency": 0.702731}),
     ],
 )
 def test_real_ratings(name: str, count: int, groups: int, means: dict[str, float]) -> None:

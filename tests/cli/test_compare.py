@@ -60,7 +60,10 @@ def test_json_holds_everything(
     ("extra", "message"),
     [
         (["--metric", "length"], "no baseline was given"),
-        (["--metric", "gleu", "--baseline", "{base}"], "gleu needs references"),
+        (
+            ["--metric", "gleu", "--baseline", "{base}"],
+            "gleu needs references: give reference files (--ref)",
+        ),
         (["--baseline", "{base}"], "no metric was given"),
         (["--baseline", "{base}.gone.txt", "--metric", "length"], "base.txt.gone.txt"),
     ],

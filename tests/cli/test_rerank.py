@@ -71,7 +71,7 @@ def test_an_nbest_file_with_weights(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         ([], "nothing says how to choose"),
         (["--by", "mbr(length)"], "needs no references"),
-        (["--by", "gleu"], "gleu needs references"),
+        (["--by", "gleu"], "gleu needs references: give reference files (--ref)"),
         (["--by", "gleuu"], "did you mean 'gleu'?"),
         (["--by", "length", "--minimum-gain", "1"], "no fallback"),
         (["--by", "vote", "--annotator", "en-ewt-sm", "--threshold", "1"], "share of votes"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,9 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec import References
 from learnedgec.catalog import Parallel, read_cases
-from learnedgec.cli import robust
 from learnedgec.cli.main import main
+from learnedgec.cli.robust import COMMANDS, attack
+from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.text import read_lines, write_lines
 
 Run = Callable[..., str]
@@ -25,8 +28,9 @@ SYSTEM = SAMPLE_FOLDER / "robust" / "system.txt"
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object, code: int = 0) -> str:
-        assert main(["robust", "--resamples", "20", *map(str, words)]) == code
+    def call(command: str, *words: object, code: int = 0) -> str:
+        few = [] if command == "perturb" else ["--resamples", "20"]
+        assert main(["robust", command, *few, *map(str, words)]) == code
         captured = capsys.readouterr()
         return captured.err if code else captured.out
 
@@ -41,7 +45,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def test_system_as_table(run: Run) -> None:
-    lines = run("--case", "sample", "--hyp", SYSTEM, "--metric", "m2").splitlines()
+    lines = run("systems", "--case", "sample", "--hyp", SYSTEM, "--metric", "m2").splitlines()
     head = (
         "cases n system metric original P original R original F upper P upper R upper F "
         "lower P lower R lower F Δ CRS official CRS edits P-CRS official P-CRS edits"
@@ -53,14 +57,14 @@ def test_system_as_table(run: Run) -> None:
 
 
 def test_do_nothing_and_perfect_systems_as_csv(run: Run, tmp_path: Path) -> None:
-    sources = run("--case", "sample", "--show", "sources")
+    sources = run("systems", "--case", "sample", "--show", "sources")
     (tmp_path / "nothing.txt").write_text(sources)
     pairs = [pair for case in read_cases(PARA) for pair in case.pairs]
     assert sources.splitlines() == [pair.source for pair in pairs]
     write_lines(tmp_path / "perfect.txt", [pair.target for pair in pairs])
     words = ["--case", PARA, "--hyp", tmp_path / "nothing.txt", tmp_path / "perfect.txt"]
     words += ["--metric", "errant(annotator='en-ewt-sm')", "--format", "csv"]
-    nothing, perfect = rows(run(*words))
+    nothing, perfect = rows(run("systems", *words))
     for row, f in ((nothing, "0.0"), (perfect, "1.0")):
         assert row["original F"] == row["upper F"] == row["lower F low"] == f
         for rule in ("official", "edits"):
@@ -71,12 +75,12 @@ def test_do_nothing_and_perfect_systems_as_csv(run: Run, tmp_path: Path) -> None
 
 def test_variants_by_kind(run: Run) -> None:
     words = ["--case", "sample", "--hyp", SYSTEM, "--metric", "m2", "--show", "variants"]
-    found = rows(run(*words, "--format", "csv"))
+    found = rows(run("systems", *words, "--format", "csv"))
     assert [row["n"] for row in found if row["by"] == "action"] == ["17", "7", "6"]
     substituted = found[0]
     assert float(substituted["P-CRS edits"]) == pytest.approx(13 / 17)
     assert float(substituted["original F"]) > float(substituted["F"])
-    common = rows(run(*words, "--format", "csv", "--frequencies", PARA))
+    common = rows(run("systems", *words, "--format", "csv", "--frequencies", PARA))
     assert [row["variants"] for row in common if row["by"] == "frequency"] == ["1001+"]
 
 
@@ -90,8 +94,8 @@ def test_several_sets_from_folders_and_from_one_file(run: Run, tmp_path: Path) -
     write_lines(folder / "one.txt", lines[:12])
     write_lines(folder / "two.txt", lines[12:])
     words = ["--case", tmp_path / "one.txt", tmp_path / "two.txt", "--metric", "m2"]
-    together = run(*words, "--hyp", SYSTEM, "--format", "json")
-    assert run(*words, "--hyp", folder, "--format", "json") == together
+    together = run("systems", *words, "--hyp", SYSTEM, "--format", "json")
+    assert run("systems", *words, "--hyp", folder, "--format", "json") == together
     results = json.loads(together)["results"]
     assert [result["cases"] for result in results] == ["one", "two", "total"]
     assert results[2]["crs"]["official"]["value"] == pytest.approx(0.5)
@@ -103,10 +107,10 @@ def test_several_sets_from_folders_and_from_one_file(run: Run, tmp_path: Path) -
 
 def test_preferences(run: Run) -> None:
     words = ["--case", "sample", "--metric", "gleu", "length", "--format", "csv"]
-    gleu, length = rows(run(*words))
+    gleu, length = rows(run("metrics", *words))
     assert (gleu["n"], gleu["left out"], gleu["accuracy"]) == ("5", "1", "1.0")
     assert (length["accuracy"], length["ties"], length["P-CRS"]) == ("0.2", "0.6", "1.0")
-    found = rows(run(*words, "--show", "variants"))
+    found = rows(run("metrics", *words, "--show", "variants"))
     assert {row["metric"] for row in found} == {"gleu", "length"}
     assert sum(int(row["n"]) for row in found if row["by"] == "action") == 50
 
@@ -118,10 +122,10 @@ def test_attack_from_files(run: Run, tmp_path: Path) -> None:
     systems = SAMPLE_FOLDER / "systems"
     words = ["--attack", systems / "weak.txt", "--src", SAMPLE_FOLDER / "source.txt"]
     words += ["--hyp", systems / "strong.txt", systems / "eager.txt", "--metric", "edit-count"]
-    (pooled,) = rows(run(*words, "--format", "csv"))
+    (pooled,) = rows(run("attack", *words, "--format", "csv"))
     found = [pooled[column] for column in ("attack", "honest", "n", "rank")]
     assert found == ["weak", "all", "144", "3"]
-    each = rows(run(*words, "--show", "systems", "--format", "csv", "--plot", tmp_path))
+    each = rows(run("attack", *words, "--show", "systems", "--format", "csv", "--plot", tmp_path))
     assert [row["honest"] for row in each] == ["all", "strong", "eager"]
     shares = [float(row["attack preferred"]) for row in each]
     assert shares[0] == pytest.approx((shares[1] + shares[2]) / 2)
@@ -131,20 +135,20 @@ def test_attack_from_files(run: Run, tmp_path: Path) -> None:
 def test_attacks_of_the_catalog(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = {"attack:conll14": {"some": ("a b", "a")}, "attack:bea19-dev": {"some": ("c", "d")}}
     data = Parallel(("a", "a"), References.from_texts(["a", "a"]))
-    monkeypatch.setattr(robust, "load_outputs", outputs.__getitem__)
-    monkeypatch.setattr(robust, "load_parallel", {"conll14": data}.__getitem__)
-    monkeypatch.setattr(robust, "honest_outputs", lambda: {"T5": ("a", "a")})
+    monkeypatch.setattr(attack, "load_outputs", outputs.__getitem__)
+    monkeypatch.setattr(attack, "load_parallel", {"conll14": data}.__getitem__)
+    monkeypatch.setattr(attack, "honest_outputs", lambda: {"T5": ("a", "a")})
     words = ["--metric", "length", "sentm2", "--format", "csv"]
-    length, sentm2 = rows(run("--attack", "conll14", *words))
+    length, sentm2 = rows(run("attack", "--attack", "conll14", *words))
     assert (length["attack"], length["attack preferred"], length["ties"]) == ("some", "0.5", "0.5")
     assert (sentm2["attack score"], sentm2["honest score"]) == ("0.5", "1.0")
     write_lines(tmp_path / "ours.txt", ["a b c", "a b"])
     hyp = ["--hyp", tmp_path / "ours.txt"]
-    found = rows(run("--attack", "attack:conll14", *hyp, "--show", "systems", *words))
+    found = rows(run("attack", "--attack", "attack:conll14", *hyp, "--show", "systems", *words))
     assert [row["honest"] for row in found] == ["all", "ours"] * 2
     assert found[0]["attack preferred"] == "0.0"
     source = ["--src", tmp_path / "ours.txt", "--ref", tmp_path / "ours.txt"]
-    (_, sentm2) = rows(run("--attack", "bea19-dev", *hyp, *source, *words))
+    (_, sentm2) = rows(run("attack", "--attack", "bea19-dev", *hyp, *source, *words))
     assert (sentm2["attack score"], sentm2["honest score"]) == ("0.0", "1.0")
 
 
@@ -155,18 +159,17 @@ def test_attacks_of_the_catalog(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
 def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
     place = tmp_path / name
     words = [
-        "--perturb",
         "--src",
         SAMPLE_FOLDER / "source.txt",
         "--ref",
         SAMPLE_FOLDER / "ref0.txt",
     ]
-    assert run(*words, "--out", place, "--variants", 3, "--seed", 4) == ""
+    assert run("perturb", *words, "--out", place, "--variants", 3, "--seed", 4) == ""
     cases = read_cases(place)
     sizes = {len(case.variants) for case in cases}
     assert sizes == {3} if name == "para.txt" else max(sizes) == 3
     assert len(cases) > 40
-    scored = rows(run("--case", place, "--metric", "length", "--format", "csv"))
+    scored = rows(run("metrics", "--case", place, "--metric", "length", "--format", "csv"))
     assert scored[0]["cases"] == place.stem
 
 
@@ -176,54 +179,114 @@ def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give one of --case, --attack and --perturb; none of them was given"),
-        (["--case", "sample", "--perturb"], "--case and --perturb was given"),
+        (["sistems"], "no command of robust is named 'sistems'; did you mean 'systems'?"),
+        (["systems"], "no system output was given; name at least one file with --hyp"),
+        (["systems", "--hyp", SYSTEM], "no case was given"),
         (
-            ["--case", "robustgec:tem"],
-            "no set of cases is named 'robustgec:tem'; did you mean 'robustgec:tem8'?",
+            ["systems", "--case", "sample", "--hyp", SYSTEM, "--metric", "gleu"],
+            "gleu does not compare edits",
         ),
-        (["--case", "sample", "sample", "--metric", "length"], "two sets of cases are named 'sample'"),
-        (["--case", "sample"], "no metric was given"),
-        (["--case", "sample", "--metric", "length", "--show", "systems"], "belongs to --attack"),
-        (["--case", "sample", "--hyp", SYSTEM, "--metric", "gleu"], "gleu does not compare edits"),
-        (["--case", "sample", "--hyp", PARA], "sample has 36 sentences but"),
-        (["--attack", "conll14", "--metric", "gleu", "--src", PARA], "brings its own sentences"),
-        (["--attack", "bea19-dev", "--metric", "length"], "no system output was given"),
-        (["--attack", PARA, "--metric", "gleu", "--show", "variants"], "belongs to --case"),
-        (["--perturb", "--src", PARA], "give --src and one --ref"),
-        (["--perturb", "--src", PARA, "--ref", PARA, "--metric", "gleu"], "leave out --hyp"),
+        (["systems", "--case", "sample", "--hyp", PARA], "sample has 36 sentences but"),
         (
-            ["--case", PARA, "--metric", "length", "--gold", "nofile.m2"],
-            "--gold is not read with --case",
-        ),
-        (
-            ["--case", PARA, "--show", "sources", "--metric", "length"],
+            ["systems", "--case", PARA, "--show", "sources", "--metric", "length"],
             "--show sources only writes what to correct",
         ),
-        (["--case", PARA, "--metric", "impara(quality='never-trained')"], "'never-trained'"),
+        (["systems", "--case", PARA, "--hyp", SYSTEM, "--gold", "nofile.m2"], "--gold"),
+        (
+            ["metrics", "--case", "robustgec:tem"],
+            "no set of cases is named 'robustgec:tem'; did you mean 'robustgec:tem8'?",
+        ),
+        (
+            ["metrics", "--case", "sample", "sample", "--metric", "length"],
+            "two sets of cases are named 'sample'",
+        ),
+        (["metrics", "--case", "sample"], "no metric was given"),
+        (["metrics", "--case", "sample", "--show", "systems"], "invalid choice: 'systems'"),
+        (
+            ["metrics", "--case", PARA, "--metric", "impara(quality='never-trained')"],
+            "'never-trained'",
+        ),
+        (["attack", "--metric", "gleu"], "no attack was given"),
+        (
+            ["attack", "--attack", "conll14", "--metric", "gleu", "--src", PARA],
+            "brings its own sentences",
+        ),
+        (["attack", "--attack", "bea19-dev", "--metric", "length"], "no system output was given"),
+        (["attack", "--attack", PARA, "--show", "variants"], "invalid choice: 'variants'"),
+        (["perturb", "--src", PARA], "give --src and one --ref"),
+        (["perturb", "--src", PARA, "--ref", PARA, "--metric", "gleu"], "--metric"),
     ],
-)  # fmt: skip
-def test_mistakes_are_one_sentence(run: Run, words: list[object], message: str) -> None:
-    err = run(*words, code=2)
+)
+def test_mistakes_are_one_sentence(
+    words: list[object], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["robust", *map(str, words)]) == 2
+    out, err = capsys.readouterr()
     assert message in err
-    assert err.count("\n") == 1
+    assert (out, err.count("\n")) == ("", 1)
 
 
 def test_names_of_sums_are_taken(run: Run, tmp_path: Path) -> None:
     total = tmp_path / "total.txt"
     total.write_text(PARA.read_text())
-    err = run("--case", total, "sample", "--metric", "length", code=2)
+    err = run("metrics", "--case", total, "sample", "--metric", "length", code=2)
     assert "has the name of the sum over sets; rename it." in err
     for name in ("attack.txt", "all.txt"):
         write_lines(tmp_path / name, ["He goes ."])
     source, everyone = tmp_path / "attack.txt", tmp_path / "all.txt"
     words = ["--src", source, "--hyp", everyone, "--metric", "length"]
-    assert "is named 'all'" in run("--attack", tmp_path / "attack.txt", *words, code=2)
+    assert "is named 'all'" in run("attack", "--attack", tmp_path / "attack.txt", *words, code=2)
 
 
 def test_nothing_to_perturb(run: Run, tmp_path: Path) -> None:
     write_lines(tmp_path / "short.txt", ["Yes ."])
     words = ["--src", tmp_path / "short.txt", "--ref", tmp_path / "short.txt"]
-    err = run("--perturb", *words, "--out", tmp_path / "cases.jsonl", code=2)
+    err = run("perturb", *words, "--out", tmp_path / "cases.jsonl", code=2)
     assert "no sentence of" in err
     assert not (tmp_path / "cases.jsonl").exists()
+
+
+# -- help ---------------------------------------------------------------------------------------
+
+
+def test_robust_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["robust", "--help"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "usage: learnedgec robust COMMAND [options]",
+        "",
+        "Evaluate robustness against changes of the context, and against attacks.",
+        "",
+        "commands:",
+        "  systems  does a system correct the same when only the context changes?",
+        "  metrics  does a metric prefer the correction whatever the context?",
+        "  attack   does a metric prefer texts that were made to fool one?",
+        "  perturb  write variants of a parallel corpus whose context alone differs",
+        "",
+        "options:",
+        "  -h, --help  this text; `learnedgec robust COMMAND --help` explains a command",
+    ]
+    assert main(["robust"]) == 2
+    assert capsys.readouterr().err == (
+        "learnedgec robust: say what to look at: systems, metrics, attack, perturb; "
+        "`learnedgec robust --help` explains them.\n"
+    )
+
+
+EVALUATED = {"metric", "resamples", "confidence", "seed", "plot", "format"}
+OWN = {
+    "systems": {"case", "frequencies", "show", "hyp", *EVALUATED},
+    "metrics": {"case", "frequencies", "show", *EVALUATED},
+    "attack": {"attack", "show", "src", "hyp", "ref", "gold", "jsonl", *EVALUATED},
+    "perturb": {"src", "ref", "variants", "actions", "language_model", "seed"},
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_lists_only_what_applies(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["robust", command, "--help"])
+    assert ended.value.code == 0
+    flags = set(re.findall(r"^  (?:-h, )?--([a-z_-]+)", capsys.readouterr().out, re.MULTILINE))
+    shared = {"help", "config", "print_config", "out", "quiet"}
+    runtime = {field.name for field in fields(Runtime)} - {"progress"}
+    assert {flag.replace("-", "_") for flag in flags} == shared | runtime | OWN[command]

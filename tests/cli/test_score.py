@@ -11,6 +11,7 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
 from learnedgec.formats.text import write_jsonl, write_lines
+from learnedgec.metrics.registry import METRICS
 
 
 @pytest.fixture
@@ -192,6 +193,24 @@ def test_metrics_lists_and_explains(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\nm2,F over the edits" in capsys.readouterr().out
     assert main(["metrics", "gleu"]) == 0
     assert "Napoles et al." in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore:the spaCy package")
+def test_every_metric_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["metrics", *METRICS]) == 0
+    # One that is nothing without parameters is explained under its bare name.
+    assert "\nensemble\n\nA weighted sum of metrics" in capsys.readouterr().out
+
+
+def test_messages_name_flags_for_arguments(
+    tmp_path: Path, files: Path, score: Callable[..., tuple[int, str, str]]
+) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "pytorch_model.bin").write_bytes(b"no weights")
+    metric = f"bertscore(encoder={str(tmp_path)!r}, layer=2)"
+    code, _, err = score("--hyp", str(files / "good.txt"), metric=metric)
+    assert code == 2
+    assert "need --allow-pickle" in err
 
 
 def test_evaluators_lists_and_explains(

@@ -1,15 +1,24 @@
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
-from learnedgec.cli.show import edit_rows, show_edits
+from learnedgec.arrays import Array, Floats
+from learnedgec.cli.show import show_edits
 from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import AnnotatedSentence, Edit
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Score
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.cleme import Cleme
+from learnedgec.metrics.gotoscorer import GotoScorer
+from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.scores import Score
 
 SOURCES = ["He go home now", "Fine .", "b"]
 HYPOTHESES = ["He goes home", "Fine .", "c"]
@@ -30,7 +39,7 @@ def scores() -> dict[str, Score]:
 
 
 def test_rows_name_every_edit(scores: dict[str, Score]) -> None:
-    rows = edit_rows(load_metric("m2"), scores["ours"].statistics)
+    rows = M2().edit_rows(scores["ours"].statistics)
     assert [tuple(row.values()) for row in rows] == [
         (1, 4, "matched", 1, 2, "go", "goes", "SVA"),
         (1, 4, "missed", 2, 2, "", "to||towards", "PREP"),
@@ -72,9 +81,59 @@ def test_colour_says_the_same(scores: dict[str, Score]) -> None:
 
 def test_other_metrics_are_refused() -> None:
     metric = load_metric("gleu")
-    score = metric.score(SOURCES, HYPOTHESES, REFERENCES)
-    with pytest.raises(InputError, match="does not compare edits"):
-        edit_rows(metric, score.statistics)
+    scores = metric.score_systems(SOURCES, {"ours": HYPOTHESES}, REFERENCES)
+    with pytest.raises(InputError, match="gleu does not compare edits; --show edits works for m2"):
+        show_edits(metric, scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
+
+
+def test_weights_stand_behind_their_edits() -> None:
+    systems = {"ours": HYPOTHESES, "theirs": ["He goes home now", "Fine .", "b"]}
+    scores = GotoScorer().score_systems(SOURCES, systems, REFERENCES)
+    lines = show_edits(GotoScorer(), scores, SOURCES, systems, colour=False).splitlines()
+    assert "  - 2:2     ∅ → to||towards  [PREP]  weight 1.0000" in lines
+
+
+@dataclass(frozen=True)
+class Chunks(Metric):
+    """A metric that cuts sentences into chunks, and shows them all."""
+
+    name: ClassVar[str] = "chunks"
+    counted: ClassVar[tuple[str, ...]] = ("chunks",)
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        return Statistics({"chunks": np.array([float(len(text.split())) for text in sources])})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        return statistics["chunks"]
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        return {"chunks": statistics["chunks"]}
+
+    def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
+        place = {"sentence": 1, "annotator": 0, "start": 0, "end": 1, "type": ""}
+        text = {"original": "a", "correction": "a"}
+        return [
+            {**place, "edit": "unchanged", **text, "class": "tn"},
+            {**place, "edit": "unmatched", **text, "class": "fp_ne", "weight": 0.5, "change": -1.0},
+        ]
+
+
+def test_a_metric_shows_what_it_has_by_one_method() -> None:
+    scores = Chunks().score_systems(["a b"], {"ours": ["a b"]}, References.from_texts(["a b"]))
+    text = show_edits(Chunks(), scores, ["a b"], {"ours": ["a b"]}, colour=False)
+    assert text.splitlines()[2:] == [
+        "ours 1  annotator 0  chunks 2",
+        "  source      a b",
+        "  hypothesis  a b",
+        "    0:1     a → a  class tn",
+        "  + 0:1     a → a  class fp_ne  weight 0.5000, harmful",
+    ]
 
 
 CHUNKS = References.from_annotated(
@@ -87,45 +146,37 @@ CHUNKS = References.from_annotated(
 
 
 def test_rows_name_every_chunk() -> None:
-    metric = load_metric("cleme(edits='aligned')")
-    score = metric.score(SOURCES, HYPOTHESES, CHUNKS)
-    rows = edit_rows(metric, score.statistics)
-    weight = pytest.approx(2 / (1 + math.exp(1 - 1)))
+    metric = Cleme(edits="aligned")
+    rows = metric.edit_rows(metric.score(SOURCES, HYPOTHESES, CHUNKS).statistics)
     assert [tuple(row.values()) for row in rows] == [
-        (1, 0, "tn", 0, 1, "He", "He", "He||He", 1.0),
-        (1, 0, "tp", 1, 2, "go", "goes", "goes||went", weight),
-        (1, 0, "tn", 2, 3, "home", "home", "home||home", 1.0),
-        (1, 0, "fp_un", 3, 4, "now", "", "now||now", weight),
-        (2, 0, "tn", 0, 2, "Fine .", "Fine .", "Fine .", 1.0),
-        (3, 0, "fp_ne", 0, 1, "b", "c", "d", weight),
+        (1, 0, "unchanged", 0, 1, "He", "He", "", 1.0, "tn", "He||He"),
+        (1, 0, "matched", 1, 2, "go", "goes", "", 1.0, "tp", "goes||went"),
+        (1, 0, "unchanged", 2, 3, "home", "home", "", 1.0, "tn", "home||home"),
+        (1, 0, "unmatched", 3, 4, "now", "", "", 1.0, "fp_un", "now||now"),
+        (3, 0, "unmatched", 0, 1, "b", "c", "", 1.0, "fp_ne", "d"),
     ]
-    bare = load_metric("cleme(edits='aligned', weights='none')")
-    assert "weight" not in edit_rows(bare, bare.score(SOURCES, HYPOTHESES, CHUNKS).statistics)[0]
+    missed = metric.edit_rows(metric.score(SOURCES, SOURCES, CHUNKS).statistics)[1]
+    assert (missed["edit"], missed["correction"], missed["counts"]) == ("missed", "goes", "fn")
+    bare = Cleme(edits="aligned", weights="none")
+    assert "weight" not in bare.edit_rows(bare.score(SOURCES, HYPOTHESES, CHUNKS).statistics)[0]
 
 
-@pytest.mark.parametrize("colour", [False, True])
-def test_tables_of_chunks(colour: bool) -> None:
-    from rich.text import Text
-
+def test_chunks_as_text() -> None:
     metric = load_metric("cleme2(edits='aligned', weights='none')")
     scores = metric.score_systems(SOURCES, {"ours": HYPOTHESES}, CHUNKS)
-    text = show_edits(metric, scores, SOURCES, {"ours": HYPOTHESES}, colour=colour)
-    plain = Text.from_ansi(text).plain if colour else text
-    lines = [line.rstrip() for line in plain.rstrip().splitlines()]
-    assert lines[1:] == [
+    text = show_edits(metric, scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
+    assert text.splitlines()[1:] == [
         "",
         "ours 1  annotator 0  tp 1  fp_ne 0  fp_un 1  fn 0  tn 2",
         "  source      He go home now",
         "  hypothesis  He goes home",
-        "              source  hypothesis  annotator 0  annotator 3",
-        "  tn     0:1  He      He          He           He",
-        "  tp     1:2  go      goes        goes         went",
-        "  tn     2:3  home    home        home         home",
-        "  fp_un  3:4  now     ∅           now          now",
+        "    0:1     He → He  counts tn  references He||He",
+        "  = 1:2     go → goes  counts tp  references goes||went",
+        "    2:3     home → home  counts tn  references home||home",
+        "  + 3:4     now → ∅  counts fp_un  references now||now",
         "",
         "ours 3  annotator 0  tp 0  fp_ne 1  fp_un 0  fn 0  tn 0",
         "  source      b",
         "  hypothesis  c",
-        "              source  hypothesis  annotator 0",
-        "  fp_ne  0:1  b       c           d",
+        "  + 0:1     b → c  counts fp_ne  references d",
     ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
+import tracemalloc
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,6 +145,80 @@ def test_truncated_entries_are_computed_again(tmp_path: Path, rows: list[str]) -
     entry.write_bytes(entry.read_bytes()[:-40])
     Counting().statistics(["a"], ["u"], runtime=runtime)
     assert len(rows) == 2
+
+
+def entry_of(folder: Path) -> Path:
+    """Write an entry with arrays of many kinds and return its file."""
+    arrays = {
+        "x": np.arange(12.0).reshape(3, 4).T,
+        "empty": np.zeros((0, 3), np.int8),
+        "text": np.array(["a", "ü"]),
+    }
+    cache.store(folder, "ab" * 32, arrays, [{"a": [1, "ü"]}, None])
+    (entry,) = folder.rglob("*.npz")
+    return entry
+
+
+def test_any_byte_may_be_damaged(tmp_path: Path) -> None:
+    entry = entry_of(tmp_path)
+    whole = cache.load(tmp_path, "ab" * 32)
+    assert whole is not None
+    content = entry.read_bytes()
+    absent = 0
+    for place in range(len(content)):
+        entry.write_bytes(content[:place] + bytes([content[place] ^ 0x15]) + content[place + 1 :])
+        found = cache.load(tmp_path, "ab" * 32)
+        absent += found is None
+        # What nothing depends on, such as a date, may differ.
+        if found is not None:
+            assert found[1] == whole[1]
+            assert found[0].keys() == whole[0].keys()
+            for name, array in found[0].items():
+                assert (array.dtype, array.shape) == (whole[0][name].dtype, whole[0][name].shape)
+                assert (array == whole[0][name]).all()
+    assert absent > len(content) / 2
+
+
+def rewrite(entry: Path, name: str, content: bytes) -> None:
+    """Replace a member of an entry, its checksum too."""
+    with zipfile.ZipFile(entry) as file:
+        members = {member: file.read(member) for member in file.namelist()}
+    assert name in members
+    with zipfile.ZipFile(entry, "w", zipfile.ZIP_DEFLATED) as file:
+        for member, old in members.items():
+            file.writestr(member, content if member == name else old)
+
+
+def test_a_shape_beyond_the_content_takes_no_memory(tmp_path: Path) -> None:
+    entry = entry_of(tmp_path)
+    header = io.BytesIO()
+    description = {"descr": "<f8", "fortran_order": False, "shape": (10**11,)}
+    np.lib.format.write_array_header_1_0(header, description)
+    rewrite(entry, "array_x.npy", header.getvalue() + bytes(8))
+    tracemalloc.start()
+    assert cache.load(tmp_path, "ab" * 32) is None
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()
+
+
+def test_an_entry_is_that_of_its_key_and_table(tmp_path: Path) -> None:
+    entry = entry_of(tmp_path)
+    other = io.BytesIO()
+    np.save(other, np.arange(11.0))
+    copy = tmp_path / "cd" / entry.name
+    copy.parent.mkdir()
+    copy.write_bytes(entry.read_bytes())
+    assert cache.load(tmp_path, "cd" + "ab" * 31) is None
+    rewrite(entry, "array_x.npy", other.getvalue())
+    assert cache.load(tmp_path, "ab" * 32) is None
+
+
+def test_objects_are_never_read(tmp_path: Path) -> None:
+    entry = entry_of(tmp_path)
+    pickled = io.BytesIO()
+    np.save(pickled, np.array([{}], dtype=object), allow_pickle=True)
+    rewrite(entry, "array_x.npy", pickled.getvalue())
+    assert cache.load(tmp_path, "ab" * 32) is None
 
 
 def test_a_place_that_cannot_be_written_says_so(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
 from learnedgec.execution.writing import atomic_path, check_writable
+from learnedgec.formats import text
 from learnedgec.formats.text import (
     check_lengths,
+    check_sentence,
     read_json,
     read_jsonl,
     read_lines,
@@ -90,6 +92,71 @@ def test_jsonl_round_trip_and_errors(tmp_path: Path) -> None:
         read_json(written(tmp_path, b"{\n"))
 
 
+@pytest.mark.parametrize("damage", [b"\xff" * 4, b"", b"\x00" * 40])
+@pytest.mark.parametrize("place", [12, 40, 90])
+def test_a_damaged_gzip_file_is_one_sentence(tmp_path: Path, damage: bytes, place: int) -> None:
+    content = gzip.compress(b"".join(b"He goes home %d .\n" % number for number in range(99)))
+    damaged = content[:place] + damage + content[place + 4 :]
+    with pytest.raises(FormatError, match=r"f\.gz:1: not a complete gzip file"):
+        read_lines(written(tmp_path, damaged, "f.gz"))
+
+
+def test_a_gzip_bomb_is_refused_before_it_swells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_SMALL", 1 << 16)
+    repeated = b"He goes home .\n" * 4000
+    assert len(read_lines(written(tmp_path, gzip.compress(repeated), "f.gz"))) == 4000
+    bomb = gzip.compress(b"a" * (1 << 20))
+    with pytest.raises(FormatError, match=rf"f\.gz:1: its {len(bomb)} bytes hold more than"):
+        read_lines(written(tmp_path, bomb, "f.gz"))
+    monkeypatch.setattr(text, "_LARGEST", 100)
+    with pytest.raises(InputError, match="is larger than"):
+        read_lines(written(tmp_path, b"a" * 101))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"a": ' + "[" * 101 + "]" * 101 + "}", "nested more than 100 deep"),
+        ('{"a": ' * 100_000, "nested more than 100 deep"),
+        ('{"a": ' + "9" * 5000 + "}", "an integer of more than 4300 digits"),
+        (r'{"a": "\ud800"}', "half a character"),
+        (r'{"\udfff": 1}', "half a character"),
+    ],
+)
+def test_json_beyond_the_limits_is_one_sentence(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(FormatError, match=rf"f\.txt:2: .*{message}"):
+        read_jsonl(written(tmp_path, f"{{}}\n{line}\n".encode()))
+    with pytest.raises(FormatError, match=rf"f\.txt:1: .*{message}"):
+        read_json(written(tmp_path, line.encode()))
+
+
+def test_json_within_the_limits_is_read(tmp_path: Path) -> None:
+    line = '{"a": ' + "[" * 99 + "]" * 99 + r', "b": "\ud83d\ude00", "c": [' + "[]," * 200 + "[]]}"
+    (record,) = read_jsonl(written(tmp_path, line.encode()))
+    assert (record["b"], len(record["c"])) == ("😀", 201)
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800b", "n" * 5000])
+def test_what_no_path_can_be_is_one_sentence(path: str) -> None:
+    with pytest.raises(InputError, match=r"no path can have|cannot be read: file name too long"):
+        read_lines(path)
+
+
+def test_half_a_character_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'\\ud800' is half a character"):
+        write_lines(tmp_path / "f", ["fine", "\ud800"])
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_sentence_is_one_line() -> None:
+    assert check_sentence("a \r b", "f:1") == "a \r b"
+    for value, message in (("a\nb", "f:1: 'x' must be one line"), (3, "f:1: 'x' must be a text")):
+        with pytest.raises(FormatError, match=message):
+            check_sentence(value, "f:1", "x")
+
+
 def test_lengths_name_both_and_the_first_extra_line() -> None:
     check_lengths(("a", ["x"]), ("b", ["y"]))
     with pytest.raises(LengthError, match=r"src has 2 .* hyp has 1.*only src has is line 2: 'two'"):
@@ -98,23 +165,6 @@ def test_lengths_name_both_and_the_first_extra_line() -> None:
         LengthError, match=r"src has 1 .* hyp has 2.*only hyp has is line 2: 'zwei'"
     ):
         check_lengths(("src", ["one"]), ("hyp", ["eins", "zwei"]))
-
-
-def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
-    path = written(tmp_path, b"old\n")
-    with pytest.raises(ZeroDivisionError), atomic_path(path) as temporary:
-        temporary.write_text(f"new {1 // 0}")
-    assert path.read_bytes() == b"old\n"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_folder_is_replaced_whole(tmp_path: Path) -> None:
-    for content in ("one", "two"):
-        with atomic_path(tmp_path / "package") as folder:
-            folder.mkdir()
-            (folder / content).touch()
-    assert [file.name for file in (tmp_path / "package").iterdir()] == ["two"]
-    assert [file.name for file in tmp_path.iterdir()] == ["package"]
 
 
 def test_unwritable_places_are_named(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from learnedgec.formats.m2 import AnnotatedSentence, Edit
 from learnedgec.formats.references import Reference, References
 from learnedgec.formats.text import read_lines
 from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
@@ -33,7 +34,7 @@ def statistics_of(rows: Rows) -> Statistics:
             for row in rows
         )
     )
-    return overlap_statistics(rows, references)
+    return overlap_statistics([[EditCounts(*each) for each in row] for row in rows], references)
 
 
 def f_score(tp: float, proposed: float, gold: float, beta: float) -> float:

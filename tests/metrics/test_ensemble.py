@@ -75,6 +75,9 @@ def test_two_spellings_are_one_metric() -> None:
 
 
 def test_needs_references_where_a_member_does() -> None:
+    # It follows from the members: nothing of it is written on the value.
+    assert "needs_references" not in vars(load_metric("ensemble(length=0.5, gleu=0.5)"))
+    assert load_metric("ensemble(length=0.5, gleu=0.5)").needs_references
     assert not load_metric("ensemble(length=0.5, random=0.5)").needs_references
     with pytest.raises(InputError, match="ensemble needs references"):
         load_metric("ensemble(length=0.5, gleu=0.5)").score(["a"], ["a"])

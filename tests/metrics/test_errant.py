@@ -13,14 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.error_types import TIERS
 from learnedgec.errors import InputError, ParameterError
 from learnedgec.formats.m2 import AnnotatedSentence, Edit, format_m2
 from learnedgec.formats.references import Reference, References
 from learnedgec.formats.text import read_lines
-from learnedgec.metrics.base import Score
-from learnedgec.metrics.edit_overlap import TIERS, overlap_statistics
+from learnedgec.metrics.edit_counts import EditCounts
+from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.scores import Score
 
 NAME = "en-ewt-sm"
 SOURCE = "a b c d e f"
@@ -222,7 +224,7 @@ def test_choice_is_by_rounded_f_then_counts(
         tuple(tuple(Reference("", (), annotator=n) for n, _ in enumerate(row)) for row in rows)
     )
     statistics = overlap_statistics(
-        [[(tp, tp + fp, tp + fn) for tp, fp, fn in row] for row in rows], references
+        [[EditCounts(tp, tp + fp, tp + fn) for tp, fp, fn in row] for row in rows], references
     )
     metric = Errant(beta=beta, annotator=NAME)
     np.testing.assert_array_equal(metric.chosen(statistics), expected)

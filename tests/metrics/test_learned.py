@@ -18,6 +18,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Statistics, score_metrics
 from learnedgec.metrics.impara import Impara
+from learnedgec.metrics.registry import load_metric
 from learnedgec.models.batching import TruncationWarning
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel, Head
 from learnedgec.models.loading import checkpoint_digest, load_tokenizer
@@ -222,6 +223,20 @@ def test_the_signature_names_both_models(
     # The paper's encoder beside a bare classifier; its weights are named where they are at hand.
     bare = Impara(quality=str(tiny_regressor)).signature()
     assert "|encoder:bert-base-cased|" in bare
+
+
+@pytest.mark.parametrize(
+    "name", ["some(model='{}')", "impara(quality='{}')", "preference(model='{}')"]
+)
+def test_a_signature_loads_no_model(
+    name: str, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> Evaluator:
+        raise AssertionError("a model was loaded")
+
+    digest = Evaluator.load(str(package)).digest
+    monkeypatch.setattr(Evaluator, "load", refuse)
+    assert f"|sha256:{digest}|" in load_metric(name.format(package)).signature()
 
 
 def test_thresholds_and_activations_share_the_models_work(

@@ -2,23 +2,26 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from chat_server import Call, ChatServer, body, fail, say
+from chat_server import DRIPS, Call, ChatServer, Step, body, fail, hang, say
 from embedded import Sample
 from tiny_causal import save_causal
 
-from learnedgec.errors import ModelError, ParameterError
+from learnedgec.errors import ConfigError, ModelError, ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.metrics.llm import sentences
 from learnedgec.metrics.llm.edits import LlmE
 from learnedgec.metrics.llm.sentences import LlmS
 from learnedgec.metrics.registry import load_metric
-from learnedgec.models.chat import Endpoint
+from learnedgec.models.chat import Answer, Endpoint
 
 SOURCES = ["He go to home .", "Fine ."]
 SYSTEMS = {
@@ -175,6 +178,9 @@ BROKEN = [
     '{"correction1": 3.5}',
     '{"correction1": 3, "correction2": 3}',
     '{"rating": 3}',
+    '{"correction1": 1e999}',
+    '{"correction1": ' + "4" * 5000 + "}",
+    '{"correction1": ' + "[" * 100_000 + "}",
     "[4]",
     "",
 ]
@@ -189,6 +195,53 @@ def test_answers_that_break_the_schema_are_asked_again(
     assert score.value == 4
     assert [call.body["seed"] for call in server.calls] == [0, 1, 2]
     assert score.details["prompt_tokens"] == 300
+
+
+def test_an_unusable_answer_on_disk_is_asked_for_again(
+    server: ChatServer, runtime: Runtime
+) -> None:
+    metric = LlmS("tiny", server.url)
+    (request,) = metric._requests(["a"], ["b"], runtime)
+    for text in BROKEN:
+        metric._store(runtime).put(request.prompt, Answer(text))
+        assert metric.plan(["a"], {"x": ["b"]}, runtime=runtime).kept == 0
+        assert metric.score(["a"], ["b"], runtime=runtime).value == judge('"b"')
+    assert len(server.calls) == len(BROKEN)
+
+
+def test_a_key_in_an_address_is_in_no_message() -> None:
+    for url in ("http://:secret@host/v1", "http://host/v1?key=secret"):
+        for rest in ("", ", group_size=0", ", criterion='nonsense'"):
+            with pytest.raises(ConfigError) as caught:
+                load_metric(f"llm-s(endpoint='{url}'{rest})")
+            assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("step", [hang, DRIPS["body"]])
+def test_an_interrupt_ends_the_program_while_an_endpoint_is_slow(
+    server: ChatServer, tmp_path: Path, step: Step
+) -> None:
+    came = threading.Event()
+
+    def slow(call: Call) -> None:
+        came.set()
+        step(call)
+
+    server.usual = slow
+    (tmp_path / "text").write_text("He go .\n")
+    text = str(tmp_path / "text")
+    metric = f"llm-s(endpoint='{server.url}')"
+    words = ["score", "--src", text, "--hyp", text, "--metric", metric, "--quiet"]
+    program = "import sys; from learnedgec.cli.main import main; sys.exit(main())"
+    running = subprocess.Popen(
+        [sys.executable, "-c", program, *words, "--cache-dir", str(tmp_path / "answers")],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert came.wait(60)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=5)
+    assert (running.returncode, said) == (130, "learnedgec score: interrupted.\n")
 
 
 def test_no_usable_answer_is_an_error_or_the_lowest(server: ChatServer, runtime: Runtime) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.cli.show import edit_rows
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
 from learnedgec.execution.runtime import Runtime
@@ -242,7 +241,7 @@ def test_records_say_what_each_edit_is_worth(tiny_encoder: Path) -> None:
     ]
     assert goes > 0
     assert json.loads(json.dumps(score.statistics.records)) == list(score.statistics.records)
-    rows = edit_rows(metric, score.statistics)
+    rows = metric.edit_rows(score.statistics)
     assert [(row["edit"], row["weight"], row["change"]) for row in rows] == [
         ("matched", record["edits"][0]["weight"], record["edits"][0]["change"]),
         ("missed", record["gold"][1]["weight"], record["gold"][1]["change"]),

@@ -13,7 +13,7 @@ import pytest
 from embedded import Sample
 
 from learnedgec.arrays import Array
-from learnedgec.cli.show import edit_rows, show_edits
+from learnedgec.cli.show import show_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, ParameterError
 from learnedgec.execution.runtime import Runtime
@@ -247,7 +247,7 @@ def test_edits_and_types(tiny_encoder: Path) -> None:
             "fn": details["gold"] - details["tp"],
         }
     )
-    rows = edit_rows(metric, statistics)
+    rows = metric.edit_rows(statistics)
     assert [(row["edit"], row["correction"]) for row in rows] == [
         ("matched", "goes"),
         ("unmatched", "with"),
@@ -255,7 +255,7 @@ def test_edits_and_types(tiny_encoder: Path) -> None:
     ]
     assert all(row["transported"] <= row["mass"] * 2 for row in rows)
     shown = show_edits(metric, scores, [SOURCE], {"ours": hypotheses}, colour=False)
-    assert f"mass {rows[0]['mass']:.4f}, {rows[0]['transported']:.4f} transported" in shown
+    assert f"mass {rows[0]['mass']:.4f}  transported {rows[0]['transported']:.4f}" in shown
     with pytest.raises(InputError, match=r"score with uot-errant\(types=True\)"):
         UotErrant(encoder=str(tiny_encoder), annotator=NAME).by_type(statistics)
 

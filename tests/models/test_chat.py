@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
 import pytest
-from chat_server import ChatServer, Step, body, cut_short, fail, hang, hang_up, say
+from chat_server import DRIPS, Call, ChatServer, Step, body, cut_short, fail, hang, hang_up, say
 
 from learnedgec.errors import ConfigError, ModelError
+from learnedgec.execution import cache
+from learnedgec.models import chat
 from learnedgec.models.chat import Answer, AnswerStore, Endpoint, ask_all, find_key
 
 KEY = "sk-secret-0123456789"
@@ -82,6 +85,10 @@ def test_other_endpoints_are_asked_otherwise(
         body(b"not json"),
         body(b"{}"),
         body(b'{"choices": [{"message": {"content": null}}]}'),
+        body(b'{"choices": [{"message": {"content": 4}}]}'),
+        body(b'{"choices": 1' + b"0" * 5000 + b"}"),
+        body(b"[" * 100_000),
+        body(b"\xff\xfe{}"),
     ],
 )
 def test_what_can_pass_is_tried_again(server: ChatServer, pauses: list[float], step: Step) -> None:
@@ -95,6 +102,64 @@ def test_a_time_out_is_tried_again(server: ChatServer, pauses: list[float]) -> N
     server.steps = [hang]
     assert endpoint(server, pauses, timeout=0.1).ask("Hello").text == "fine"
     assert pauses == [1.0]
+
+
+@pytest.mark.parametrize("kind", DRIPS)
+def test_a_drip_is_cut_at_the_deadline(server: ChatServer, pauses: list[float], kind: str) -> None:
+    server.usual = DRIPS[kind]
+    began = time.monotonic()
+    with pytest.raises(ModelError, match=r"in attempt 1, and the 0.3 s for a request are over"):
+        endpoint(server, pauses, deadline=0.3).ask("Hello")
+    # Each drop comes well within the time-out of 5 s.
+    assert time.monotonic() - began < 4
+    assert len(server.calls) == 1
+    assert pauses == []
+
+
+def test_the_deadline_is_for_all_attempts(server: ChatServer, pauses: list[float]) -> None:
+    server.usual = fail(500)
+    with pytest.raises(ModelError, match=r"answered 500: no in attempt 4, and the 8 s"):
+        endpoint(server, pauses, deadline=8).ask("Hello")
+    assert pauses == [1.0, 2.0, 4.0]
+
+
+def test_a_response_is_read_up_to_a_limit(
+    server: ChatServer, pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+
+    def flood(call: Call) -> None:
+        call.handler.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+        while not call.server.closing.is_set():
+            written.append(call.handler.wfile.write(b" " * 65536))
+
+    monkeypatch.setattr(chat, "_MOST_BYTES", 1 << 20)
+    server.usual = flood
+    with pytest.raises(ModelError, match="the response is longer than 1 MiB"):
+        endpoint(server, pauses, attempts=1).ask("Hello")
+    # What was written beyond lies in the buffers of the connection.
+    assert sum(written) < 20 << 20
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        '{"prompt_tokens": ' + "9" * 400 + "}",
+        '{"prompt_tokens": 1e999, "completion_tokens": -1}',
+        '{"prompt_tokens": NaN, "completion_tokens": true}',
+        '{"prompt_tokens": [1], "completion_tokens": "1"}',
+        "[1]",
+        "5",
+        "null",
+    ],
+)
+def test_senseless_counts_of_tokens_spoil_no_answer(
+    server: ChatServer, pauses: list[float], usage: str
+) -> None:
+    server.usual = body(
+        f'{{"choices": [{{"message": {{"content": "fine"}}}}], "usage": {usage}}}'.encode()
+    )
+    assert endpoint(server, pauses).ask("Hello") == Answer("fine", None, 0, 0)
 
 
 def test_pauses_grow_and_follow_retry_after(server: ChatServer, pauses: list[float]) -> None:
@@ -166,7 +231,26 @@ def test_refusals_are_answers(
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://host/v1", "file:///etc/passwd", "host/v1", "http://", f"https://me:{KEY}@host/v1"],
+    [
+        "ftp://host/v1",
+        "file:///etc/passwd",
+        "host/v1",
+        "http://",
+        "http://[::1/v1",
+        "http://host:99999/v1",
+        "http://host:port/v1",
+        "http://host/a b",
+        "http://host/\n",
+        "http://host/é",
+        f"https://me:{KEY}@host/v1",
+        f"https://:{KEY}@host/v1",
+        f"https://{KEY}@host/v1",
+        f"https://me:x?{KEY}@host/v1",
+        f"https://host/v1?api_key={KEY}",
+        f"https://host/v1;key={KEY}",
+        f"https://host/v1#{KEY}",
+        f"host/v1?api_key={KEY}",
+    ],
 )
 def test_bad_addresses_are_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="is not an endpoint") as caught:
@@ -251,6 +335,32 @@ def test_a_damaged_answer_counts_as_absent(tmp_path: Path) -> None:
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
     file.write_bytes(file.read_bytes()[:40])
     assert store.get("prompt") is None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"text": "fine", "prompt_tokens": 10**400},
+        {"text": "fine", "prompt_tokens": -1},
+        {"text": "fine", "completion_tokens": 1.5},
+        {"text": "fine", "completion_tokens": True},
+        {"text": "fine", "refusal": "no"},
+        {"text": None},
+        {"text": 5},
+        {"text": None, "refusal": ["no"]},
+        {"text": "fine", "more": 1},
+        {},
+        ["fine"],
+        None,
+    ],
+)
+def test_what_is_no_answer_on_disk_counts_as_absent(tmp_path: Path, record: object) -> None:
+    store = AnswerStore(tmp_path, "url")
+    for records in ([record], [record, record], []):
+        cache.store(tmp_path, store._key("prompt"), {}, records)
+        assert store.get("prompt") is None
+    store.put("prompt", Answer("fine"))
+    assert store.get("prompt") == Answer("fine")
 
 
 def test_the_key_is_in_no_file(server: ChatServer, pauses: list[float], tmp_path: Path) -> None:

@@ -23,7 +23,12 @@ from learnedgec.metrics.some import Some
 from learnedgec.models import evaluator as evaluator_module
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel
 from learnedgec.models.loading import load_tokenizer
-from learnedgec.models.packages import check_package, find_evaluator, list_evaluators
+from learnedgec.models.packages import (
+    check_package,
+    find_evaluator,
+    list_evaluators,
+    package_digest,
+)
 from learnedgec.models.quantization import unpack
 
 SOURCES = ["He go home .", "She have a dog ."]
@@ -106,11 +111,141 @@ def test_altered_truncated_and_missing_files_are_named(copy: Path) -> None:
         Evaluator.load(str(copy))
 
 
+def test_the_digest_covers_configuration_weights_and_tokenizer(copy: Path) -> None:
+    seen = {package_digest(str(copy))}
+    (copy / "README.md").write_text("another card")
+    tiny.sign(copy, "README.md", results={"dev": {}})
+    assert {package_digest(str(copy))} == seen
+    for name, before, after in (
+        ("config.json", '"scale": 0.5', '"scale": 0.6'),
+        ("tokenizer.json", '"lowercase": true', '"lowercase": false'),
+        ("tokenizer_config.json", '"model_max_length": 256', '"model_max_length": 255'),
+    ):
+        text = (copy / name).read_text()
+        assert before in text
+        (copy / name).write_text(text.replace(before, after))
+        with pytest.raises(PackageError, match=f"{name} was altered"):
+            package_digest(str(copy))
+        tiny.sign(copy, name)
+        seen.add(package_digest(str(copy)))
+    weights = (copy / "model.safetensors").read_bytes()
+    (copy / "model.safetensors").write_bytes(weights[:-1] + bytes([weights[-1] ^ 1]))
+    tiny.sign(copy, "model.safetensors")
+    seen.add(package_digest(str(copy)))
+    assert len(seen) == 5
+    assert all(len(digest) == 12 for digest in seen)
+
+
+def test_another_scale_is_another_signature_and_another_entry_of_the_cache(
+    copy: Path, tmp_path: Path
+) -> None:
+    metric, runtime = Some(model=str(copy)), Runtime(cache_dir=str(tmp_path / "cache"))
+    first = metric.score(SOURCES, HYPOTHESES, runtime=runtime)
+    config = json.loads((copy / "config.json").read_text())
+    config["heads"]["fluency"]["scale"] = 5.0
+    (copy / "config.json").write_text(json.dumps(config))
+    tiny.sign(copy, "config.json")
+    kept = metric.score(SOURCES, HYPOTHESES, runtime=runtime)
+    assert kept.value == pytest.approx(metric.score(SOURCES, HYPOTHESES).value)
+    assert kept.value != pytest.approx(first.value)
+    assert kept.signature != first.signature
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("name", [None, 1, ["a"]]),
+        ("encoder", [None, 1, ["a"]]),
+        ("seed", [None, 1.5, "1"]),
+        ("heads", [None, 1, "text", ["fluency"]]),
+        ("data", [None, 1, "text", ["gug"], {}]),
+        ("files", [None, 1, "text", ["config.json"]]),
+        ("sums", [1, "text", ["preference"]]),
+        ("license", [1, ["MIT"]]),
+        ("continued", [1, "text", {"name": "x"}]),
+    ],
+)
+def test_a_manifest_of_another_shape_is_refused(copy: Path, key: str, values: list[object]) -> None:
+    manifest = json.loads((copy / "manifest.json").read_text())
+    for value in values:
+        (copy / "manifest.json").write_text(json.dumps(manifest | {key: value}))
+        with pytest.raises(PackageError, match=r"manifest\.json is damaged.*another type"):
+            check_package(copy)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("continued", {"name": "x", "sha256": "y", "datasets": [1]}),
+        ("data", {"datasets": "gug", "train": {"sha256": ""}}),
+        ("data", {"datasets": []}),
+    ],
+)
+def test_parts_of_a_manifest_have_their_shapes_too(copy: Path, key: str, value: object) -> None:
+    tiny.sign(copy, **{key: value})
+    with pytest.raises(PackageError, match="of another type"):
+        check_package(copy)
+
+
+@pytest.mark.parametrize("text", ["5", "[]", "null", '"files"', "{}"])
+def test_what_is_no_manifest_is_refused(copy: Path, text: str) -> None:
+    (copy / "manifest.json").write_text(text)
+    with pytest.raises(PackageError, match=r"manifest\.json is damaged"):
+        check_package(copy)
+
+
+def test_a_package_of_a_later_format_asks_for_a_later_version(copy: Path) -> None:
+    tiny.sign(copy, format=2)
+    with pytest.raises(PackageError, match=r"of format 2.*update learnedgec"):
+        check_package(copy)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer_config.json"])
+def test_a_manifest_vouches_for_configuration_weights_and_tokenizer(copy: Path, name: str) -> None:
+    tiny.sign(copy, files={})
+    with pytest.raises(PackageError, match=r"'files' lacks config\.json"):
+        Evaluator.load(str(copy))
+    every = {path.name for path in copy.iterdir()} - {"manifest.json", name}
+    tiny.sign(copy, *every, files={})
+    with pytest.raises(PackageError, match=f"'files' lacks {name}"):
+        Evaluator.load(str(copy))
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "added_tokens.json", "modeling.py", "more"])
+def test_no_file_lies_in_a_package_unsigned(copy: Path, name: str) -> None:
+    (copy / name).touch()
+    (copy / ".gitattributes").touch()
+    files = {path.name for path in copy.iterdir()} - {"manifest.json", ".gitattributes", name}
+    tiny.sign(copy, *files, files={})
+    with pytest.raises(PackageError, match=f"holds {name}, which its manifest does not know"):
+        Evaluator.load(str(copy))
+    (copy / name).unlink()
+    check_package(copy)
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "/etc/hostname", "..", ".", "", "a/b", "a\\b", "a\0", "x" * 999, ".x"]
+)
+def test_a_manifest_names_no_file_outside_its_package(copy: Path, name: str) -> None:
+    (copy.parent / "outside").write_text("secret")
+    files = {path.name: file_digest(path) for path in copy.iterdir()}
+    del files["manifest.json"]
+    tiny.sign(copy, files=files | {name: "0" * 64})
+    with pytest.raises(PackageError, match="is not the name of a file of the package"):
+        check_package(copy)
+
+
+@pytest.mark.parametrize("digest", [None, 5, "", "0" * 63, "Z" * 64])
+def test_what_is_no_digest_is_refused(copy: Path, digest: object) -> None:
+    files = json.loads((copy / "manifest.json").read_text())["files"]
+    tiny.sign(copy, files=files | {"config.json": digest})
+    with pytest.raises(PackageError, match=r"has no SHA-256 of config\.json"):
+        check_package(copy)
+
+
 def test_weights_that_do_not_fit_are_refused_even_with_a_right_sum(copy: Path) -> None:
     os.truncate(copy / "model.safetensors", 1000)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["files"]["model.safetensors"] = file_digest(copy / "model.safetensors")
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    tiny.sign(copy, "model.safetensors")
     with pytest.raises(PackageError, match="cannot be loaded"):
         Evaluator.load(str(copy))
 
@@ -144,6 +279,35 @@ def test_no_input_is_encoded_twice(tiny_evaluator: Path, monkeypatch: pytest.Mon
     assert evaluator.predict([], [], ["fluency"])["fluency"].shape == (0,)
 
 
+def test_a_replaced_package_scores_as_in_a_new_process(copy: Path, tmp_path: Path) -> None:
+    first = Evaluator.load(str(copy)).predict(SOURCES, HYPOTHESES)["fluency"]
+    other = tiny.save_evaluator(tmp_path / "other", seed=1)
+    text = (other / "tokenizer.json").read_text()
+    (other / "tokenizer.json").write_text(text.replace('"lowercase": true', '"lowercase": false'))
+    tiny.sign(other, "tokenizer.json")
+    expected = Evaluator.load(str(other)).predict(SOURCES, HYPOTHESES)["fluency"]
+    shutil.rmtree(copy)
+    shutil.copytree(other, copy)
+    found = Evaluator.load(str(copy)).predict(SOURCES, HYPOTHESES)["fluency"]
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert np.abs(found - first).min() > 1e-3
+
+
+def test_a_package_that_is_replaced_while_it_is_loaded_is_refused(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replaced(path: Path, **options: Any) -> EvaluatorModel:
+        model = original(path, **options)
+        (copy / "tokenizer_config.json").write_text("{}")
+        tiny.sign(copy, "tokenizer_config.json")
+        return model
+
+    original = EvaluatorModel.from_pretrained
+    monkeypatch.setattr(EvaluatorModel, "from_pretrained", replaced)
+    with pytest.raises(PackageError, match="was replaced while it was loaded; run this again"):
+        Evaluator.load(str(copy))
+
+
 def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
     sums = {"preference": {"fluency": 2.0, "meaning": -0.5}}
     folder = tiny.save_evaluator(tmp_path / "summed", sums=sums)
@@ -162,9 +326,7 @@ def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
     # The same weights with another sum are another evaluator.
     config = folder / "config.json"
     config.write_text(config.read_text().replace('"fluency": 2.0', '"fluency": 3.0'))
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"]["config.json"] = file_digest(config)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    tiny.sign(folder, "config.json")
     other = Evaluator.load(str(folder)).predict(SOURCES, HYPOTHESES, ["preference"])
     assert other["preference"] == pytest.approx(expected + found["fluency"], abs=1e-6)
     card = (folder / "README.md").read_text()

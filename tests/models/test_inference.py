@@ -1,18 +1,26 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
 from learnedgec.errors import MissingDependencyError, ModelError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import TruncationWarning, batches
 from learnedgec.models.inference import mean_pool, run, sentence_vectors
-from learnedgec.models.loading import load_model, load_tokenizer, locate, torch_device
+from learnedgec.models.loading import (
+    checkpoint_digest,
+    load_model,
+    load_tokenizer,
+    locate,
+    torch_device,
+)
 
 TEXTS = ["the cat", "the cat sat on the mat and the dog did not", "", "a", "the cat", "who is it ?"]
 
@@ -143,9 +151,74 @@ def test_pickles_need_permission(tiny_encoder: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_encoder, tmp_path / "pickled")
     (tmp_path / "pickled" / "model.safetensors").unlink()
     torch.save(model.state_dict(), tmp_path / "pickled" / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="need --allow-pickle"):
+    with pytest.raises(ModelError, match="need allow_pickle=True"):
         load_model(str(tmp_path / "pickled"), Runtime(device="cpu"))
     assert load_model(str(tmp_path / "pickled"), Runtime(device="cpu", allow_pickle=True))
+
+
+def test_a_model_whose_files_change_is_loaded_again(tmp_path: Path) -> None:
+    folder = tiny.save_encoder(tmp_path / "encoder")
+    runtime = Runtime(device="cpu")
+    tokenizer, model = load_tokenizer(str(folder)), load_model(str(folder), runtime)
+    assert load_tokenizer(str(folder)) is tokenizer
+    assert load_model(str(folder), runtime) is model
+    assert tokenizer("CAT")["input_ids"] == tokenizer("cat")["input_ids"]
+    text = (folder / "tokenizer.json").read_text()
+    assert '"lowercase": true' in text
+    (folder / "tokenizer.json").write_text(text.replace('"lowercase": true', '"lowercase": false'))
+    changed = load_tokenizer(str(folder))
+    assert changed("CAT")["input_ids"] != changed("cat")["input_ids"]
+    before = sentence_vectors(str(folder), ["the cat"], runtime)
+    with torch.no_grad():
+        model.embeddings.word_embeddings.weight.normal_()
+    model.save_pretrained(folder)
+    assert load_model(str(folder), runtime) is not model
+    assert np.abs(sentence_vectors(str(folder), ["the cat"], runtime) - before).max() > 0.01
+
+
+def test_the_digest_of_a_directory_covers_what_is_loaded_from_it(tiny_encoder: Path) -> None:
+    digest = checkpoint_digest(str(tiny_encoder))
+    assert len(digest) == 12
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"):
+        file = tiny_encoder / name
+        content = file.read_bytes()
+        file.write_bytes(content + b" ")
+        assert checkpoint_digest(str(tiny_encoder)) != digest
+        file.write_bytes(content)
+        assert checkpoint_digest(str(tiny_encoder)) == digest
+    (tiny_encoder / "README.md").write_text("a card")
+    assert checkpoint_digest(str(tiny_encoder)) == digest
+
+
+def test_tokenizers_in_python_cut_and_count_like_others(tmp_path: Path) -> None:
+    tiny.save_encoder_of_bytes(tmp_path)
+    tokenizer = load_tokenizer(str(tmp_path))
+    assert not tokenizer.is_fast
+    model, runtime = load_model(str(tmp_path), Runtime()), Runtime(device="cpu")
+    expected = []
+    for text in TEXTS:
+        with torch.inference_mode():
+            encoded = tokenizer(text, return_tensors="pt", truncation=True, max_length=20)
+            states = model(encoded["input_ids"]).last_hidden_state
+        expected.append(states[0].mean(dim=0).numpy())
+    with pytest.warns(TruncationWarning, match="1 of 5 inputs were longer than 20 tokens"):
+        found = sentence_vectors(str(tmp_path), TEXTS, runtime, max_length=20)
+    assert found == pytest.approx(np.array(expected), abs=1e-5)
+
+
+def test_no_code_of_a_model_runs(tiny_encoder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_encoder, tmp_path / "foreign")
+    (folder / "code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    names = {"AutoConfig": "code.C", "AutoModel": "code.M", "AutoTokenizer": ["code.T", "code.T"]}
+    for file in ("config.json", "tokenizer_config.json"):
+        settings = json.loads((folder / file).read_text())
+        settings |= {"auto_map": names, "model_type": "foreign", "tokenizer_class": "T"}
+        (folder / file).write_text(json.dumps(settings))
+    with pytest.raises(ModelError, match="foreign cannot be loaded"):
+        load_model(str(folder), Runtime(device="cpu"))
+    with pytest.raises(ModelError, match="foreign cannot be loaded"):
+        load_tokenizer(str(folder))
+    assert not (tmp_path / "ran").exists()
 
 
 def test_unknown_device_is_named() -> None:

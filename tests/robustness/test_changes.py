@@ -6,7 +6,7 @@ import pytest
 
 from learnedgec.catalog import Case, Pair
 from learnedgec.robustness.changes import (
-    Change,
+    ContextChange,
     describe_changes,
     group_variants,
     word_frequencies,
@@ -16,18 +16,18 @@ from learnedgec.robustness.changes import (
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("He go to the new old school .", Change("insert", 2, ())),
-        ("He go to the school .", Change("delete", 2, ())),
-        ("He go to the tiny school .", Change("substitute", 2, ("tiny",))),
-        ("He go to the very tiny school .", Change("substitute", 2, ("very", "tiny"))),
-        ("Tom go to the old school .", Change("substitute", 0, ("Tom",))),
-        ("Tom go to the school .", Change("mixed", 0, ("Tom",))),
-        ("He go to the old school today !", Change("substitute", 4, ("today", "!"))),
-        ("He go to the old school .", Change("none", None, ())),
-        ("He  go to the old school .", Change("none", None, ())),
+        ("He go to the new old school .", ContextChange("insert", 2, ())),
+        ("He go to the school .", ContextChange("delete", 2, ())),
+        ("He go to the tiny school .", ContextChange("substitute", 2, ("tiny",))),
+        ("He go to the very tiny school .", ContextChange("substitute", 2, ("very", "tiny"))),
+        ("Tom go to the old school .", ContextChange("substitute", 0, ("Tom",))),
+        ("Tom go to the school .", ContextChange("mixed", 0, ("Tom",))),
+        ("He go to the old school today !", ContextChange("substitute", 4, ("today", "!"))),
+        ("He go to the old school .", ContextChange("none", None, ())),
+        ("He  go to the old school .", ContextChange("none", None, ())),
     ],
 )
-def test_action_distance_and_words(source: str, expected: Change) -> None:
+def test_action_distance_and_words(source: str, expected: ContextChange) -> None:
     original = Pair("He go to the old school .", "He goes to the old school .")
     (found,) = describe_changes(Case(original, (Pair(source, "any"),)))
     assert found == expected
@@ -36,7 +36,7 @@ def test_action_distance_and_words(source: str, expected: Change) -> None:
 def test_distance_counts_from_the_nearest_error_and_needs_one() -> None:
     right = Pair("He goes home now .", "He goes home now .")
     (change,) = describe_changes(Case(right, (Pair("He goes home late .", ""),)))
-    assert change == Change("substitute", None, ("late",))
+    assert change == ContextChange("substitute", None, ("late",))
     # Errors: `go` at 1, and a missing `the` before 5; `old` is the token before it.
     wrong = Pair("He go to his old school in city .", "He goes to his old school in the city .")
     (change,) = describe_changes(Case(wrong, (Pair("He go to his new school in city .", ""),)))
@@ -45,8 +45,8 @@ def test_distance_counts_from_the_nearest_error_and_needs_one() -> None:
 
 def test_groups() -> None:
     changes = [
-        (Change("substitute", 0, ("cat", "Rare")), Change("insert", 12, ())),
-        (Change("none", None, ()), Change("substitute", 3, ("Cat",))),
+        (ContextChange("substitute", 0, ("cat", "Rare")), ContextChange("insert", 12, ())),
+        (ContextChange("none", None, ()), ContextChange("substitute", 3, ("Cat",))),
     ]
     assert group_variants(changes, {"cat": 1000.0, "rare": 0.5}) == {
         ("action", "substitute"): [(0, 1), (1, 2)],

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tiny
 import torch
@@ -15,7 +17,7 @@ from torch.nn.functional import softplus
 
 from learnedgec.cli.main import main
 from learnedgec.errors import ConfigError, FormatError, LeakageError, ModelError
-from learnedgec.models.evaluator import Head
+from learnedgec.models.evaluator import Evaluator, Head
 from learnedgec.models.loading import load_pretrained
 from learnedgec.training import data as training_data_module
 from learnedgec.training.data import TrainingData
@@ -110,9 +112,67 @@ def test_training_that_never_evaluates_is_refused(words: list[str], limit: str) 
         train([*words, f"--trainer.{limit}"], progress=False)
 
 
-def test_an_unknown_figure_to_stop_by_is_named(words: list[str]) -> None:
-    with pytest.raises(ConfigError, match=r"early_stopping\.monitor: .*dev/flency"):
-        train([*words, "--early_stopping.monitor", "dev/flency/pearson"], progress=False)
+@pytest.mark.parametrize("group", ["early_stopping", "best", "last"])
+def test_an_unknown_figure_to_go_by_is_named(words: list[str], group: str) -> None:
+    known = "dev/score, dev/quality/accuracy, train/loss"
+    with pytest.raises(ConfigError, match=rf"{group}\.monitor: 'dev/qality' .* {known}"):
+        train([*words, f"--{group}.monitor", "dev/qality"], progress=False)
+
+
+def test_every_figure_that_is_named_is_measured(
+    words: list[str], tmp_path: Path, tiny_encoder: Path
+) -> None:
+    train([*words, "--trainer.log_every_n_steps", "1"], progress=False)
+    (log,) = (tmp_path / "runs").rglob("metrics.csv")
+    measured = log.read_text().partition("\n")[0].split(",")
+    heads = {"quality": HeadOptions(objective="logistic")}
+    logged = EvaluatorModule(heads, str(tiny_encoder)).logged
+    # There are no cases, so nothing is measured of consistency.
+    assert set(logged) - {"train/quality/consistency"} == set(measured) - {"epoch", "step"}
+
+
+def test_a_checkpoint_that_could_run_code_is_refused(words: list[str], tmp_path: Path) -> None:
+    class Code:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return open, (str(tmp_path / "ran"), "w")
+
+    words += ["--last.every_n_train_steps", "1"]
+    train(words, progress=False)
+    last = tmp_path / "runs" / "guarded" / "last.ckpt"
+    torch.save(torch.load(last, weights_only=True) | {"code": Code()}, last)
+    more = [*words, "--resume", "--trainer.max_epochs", "2"]
+    with pytest.raises(ConfigError, match=r"last\.ckpt is damaged, or holds more than tensors"):
+        train(more, progress=False)
+    assert not (tmp_path / "ran").exists()
+    for content in (b"", b"no checkpoint", last.read_bytes()[:5000]):
+        last.write_bytes(content)
+        with pytest.raises(ConfigError, match=r"last\.ckpt is damaged"):
+            train(more, progress=False)
+
+
+def test_an_interrupted_run_leaves_ctrl_c_as_it_was(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: TrainingData) -> None:
+        raise KeyboardInterrupt
+
+    # While pairs are made, which may take hours, before Lightning has seen to signals.
+    monkeypatch.setattr(TrainingData, "prepare_data", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        train(words, progress=False)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_tokenizer_in_python_serves_all_but_detection(words: list[str], tmp_path: Path) -> None:
+    encoder = str(tiny.save_encoder_of_bytes(tmp_path / "bytes"))
+    result = train([*words, "--model.encoder", encoder], progress=False)
+    assert result is not None
+    predicted = Evaluator.load(str(result.package)).predict(["a"], ["the dog"])["quality"]
+    assert np.isfinite(predicted).all()
+    heads = ["--model.heads", "{quality: {objective: detection}}"]
+    with pytest.raises(ConfigError, match="does not say where its tokens stand"):
+        train([*words, "--model.encoder", encoder, *heads], progress=False)
 
 
 def test_equal_sides_are_no_pair(tmp_path: Path) -> None:

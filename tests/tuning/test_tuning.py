@@ -356,7 +356,7 @@ def test_only_dev10_with_sentence_objectives_may_be_tuned_on(
 def test_tuned_on_test_is_marked(mirror: Path) -> None:
     seeda = load_benchmark("seeda-s")
     metric = load_metric("ensemble(length=0.5, random=0.5)")
-    with pytest.raises(LeakageError, match="--tuned-on-test"):
+    with pytest.raises(LeakageError, match="tuned_on_test=True"):
         tune(metric, seeda, Goal("sentence-accuracy"), FAST)
     tuning = tune(metric, seeda, Goal("sentence-accuracy"), FAST, tuned_on_test=True)
     assert tuning.tuned_on_test

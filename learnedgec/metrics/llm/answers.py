@@ -37,7 +37,10 @@ def parse_ratings(answer: Answer, size: int) -> list[int] | None:
     text = answer.text or ""
     try:
         found = json.loads(text[text.find("{") : text.rfind("}") + 1])
-    except json.JSONDecodeError:
+    except (
+        ValueError,
+        RecursionError,
+    ):  # not JSON, a number of thousands of digits, nested too deeply
         return None
     keys = [f"correction{number}" for number in range(1, size + 1)]
     if not isinstance(found, dict) or set(found) != set(keys):
@@ -46,6 +49,11 @@ def parse_ratings(answer: Answer, size: int) -> list[int] | None:
     if any(type(rating) is not int or not LOWEST <= rating <= HIGHEST for rating in ratings):
         return None
     return ratings
+
+
+def is_usable(answer: Answer, size: int) -> bool:
+    """Return whether an answer is a refusal, or follows the schema for `size` corrections."""
+    return answer.refusal is not None or parse_ratings(answer, size) is not None
 
 
 def ask_until_usable(
@@ -62,6 +70,6 @@ def ask_until_usable(
             seed=None if seed is None else seed + attempt,
         )
         tokens = [tokens[0] + answer.prompt_tokens, tokens[1] + answer.completion_tokens]
-        if answer.refusal is not None or parse_ratings(answer, len(request.rows)) is not None:
+        if is_usable(answer, len(request.rows)):
             break
     return Answer(answer.text, answer.refusal, *tokens)

@@ -17,8 +17,15 @@ from learnedgec.errors import ModelError, ParameterError
 from learnedgec.execution.progress import track
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
+from learnedgec.formats.sentences import Sentences, Systems
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.llm.answers import HIGHEST, LOWEST, ask_until_usable, parse_ratings
+from learnedgec.metrics.llm.answers import (
+    HIGHEST,
+    LOWEST,
+    ask_until_usable,
+    is_usable,
+    parse_ratings,
+)
 from learnedgec.metrics.llm.local import ask_local
 from learnedgec.metrics.llm.requests import Request, RequestPlan
 from learnedgec.models.chat import (
@@ -79,7 +86,7 @@ class LlmS(Metric):
 
     Attributes:
         model: the model's name at the endpoint, or a hub id or directory where `endpoint` is `None`.
-        endpoint: base address of an OpenAI-compatible service, or `None` for a local model.
+        endpoint: base address of an OpenAI-compatible service, without a key, or `None` for a local model.
         criterion: `overall` quality, `grammaticality`, `fluency` or `meaning` preservation alone.
         group_size: the most corrections that one request shows; 5 in the study.
         output: how the endpoint is told to write JSON: `json-schema`, `json-object` or `text` (by the
@@ -116,6 +123,9 @@ class LlmS(Metric):
     refused: Literal["error", "lowest"] = "error"
 
     def __post_init__(self) -> None:
+        # First, so that no other message shows an address with a key in it.
+        if self.endpoint is not None:
+            Endpoint(self.endpoint, self.model)
         if self.criterion not in self.criteria:
             raise ParameterError(
                 f"{self.name}(criterion={self.criterion!r}): one of "
@@ -123,24 +133,20 @@ class LlmS(Metric):
             )
         if not 1 <= self.group_size <= 20:
             raise ParameterError(f"{self}: group_size must be from 1 to 20; the paper's is 5.")
-        if self.endpoint is not None:
-            Endpoint(self.endpoint, self.model)
 
     # -- the contract ----------------------------------------------------------------------------
 
-    def statistics_of_systems(
+    def compute_systems(
         self,
         sources: Sequence[str],
         systems: Mapping[str, Sequence[str]],
-        references: References | None = None,
-        *,
-        runtime: Runtime = Runtime(),
+        references: References | None,
+        runtime: Runtime,
     ) -> dict[str, Statistics]:
-        """Return the statistics of several systems; see `Metric.statistics_of_systems`.
+        """Return the statistics of several systems; see `Metric.compute_systems`.
 
         Not systems but answers are kept on disk, for a group's corrections belong together.
         """
-        self._check(sources, systems, None)
         return self._distinct(sources, systems, None, runtime)
 
     def compute(
@@ -161,7 +167,9 @@ class LlmS(Metric):
             size = len(request.rows)
             ratings = parse_ratings(answer, size)
             if ratings is None:
-                reason = answer.refusal or f"not the JSON asked for: {(answer.text or '')[:60]!r}"
+                reason = (answer.refusal or "")[
+                    :200
+                ] or f"not the JSON asked for: {(answer.text or '')[:60]!r}"
                 reasons.append((hypotheses[request.rows[0][0]], reason))
             for number, rows in enumerate(request.rows):
                 index = list(rows)
@@ -219,8 +227,8 @@ class LlmS(Metric):
 
     def plan(
         self,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
+        sources: Sentences,
+        systems: Systems,
         *,
         runtime: Runtime = Runtime(),
     ) -> RequestPlan:
@@ -232,7 +240,7 @@ class LlmS(Metric):
             >>> plan.requests
             1
         """
-        self._check(sources, systems, None)
+        sources, systems, _ = self.as_inputs(sources, systems, None)
         pairs = dict.fromkeys(
             pair for lines in systems.values() for pair in zip(sources, lines, strict=True)
         )
@@ -240,7 +248,7 @@ class LlmS(Metric):
             [source for source, _ in pairs], [text for _, text in pairs], runtime
         )
         store = self._store(runtime)
-        missing = [request for request in requests if store.get(request.prompt) is None]
+        missing = [request for request in requests if _kept(store, request) is None]
         return RequestPlan(
             requests[0].prompt,
             len(requests),
@@ -296,7 +304,7 @@ class LlmS(Metric):
         found: dict[str, Answer] = {}
         missing = []
         for request in requests:
-            answer = store.get(request.prompt)
+            answer = _kept(store, request)
             if answer is None:
                 missing.append(request)
             else:
@@ -308,7 +316,7 @@ class LlmS(Metric):
         show = runtime.progress and bool(missing)
         for request, answer in track(fresh, self.name, total=len(missing), show=show):
             found[request.prompt] = answer
-            if answer.refusal is not None or parse_ratings(answer, len(request.rows)) is not None:
+            if is_usable(answer, len(request.rows)):
                 store.put(request.prompt, answer)
         return [found[request.prompt] for request in requests]
 
@@ -327,3 +335,9 @@ class LlmS(Metric):
     def _show(self, pairs: Sequence[tuple[str, str]], runtime: Runtime) -> list[str]:
         """Return each correction of a source as it stands in the prompt."""
         return [json.dumps(correction, ensure_ascii=False) for _, correction in pairs]
+
+
+def _kept(store: AnswerStore, request: Request) -> Answer | None:
+    """Return the answer on disk, if there is one that can be used."""
+    answer = store.get(request.prompt)
+    return answer if answer is not None and is_usable(answer, len(request.rows)) else None

@@ -1,12 +1,12 @@
 """Ranked pairs: two corrections of one source, of which one is known to be better.
 
-Whatever makes ranked pairs is a `PairSource`; a configuration names its class and its parameters, and a
-class of one's own is named by its import path:
+Whatever makes ranked pairs is a `PairSource`; a configuration names its class and its parameters. A class
+of one's own is named by its import path, or like those here if an installed package adds it (`registry`):
 
     data:
       pairs:
         quality:
-          - class_path: learnedgec.training.pairs.PairFile
+          - class_path: PairFile
             init_args: {path: pairs.jsonl}
 """
 
@@ -21,14 +21,18 @@ from learnedgec.training.pairs.distilled import DistilledPairs
 from learnedgec.training.pairs.file import PairFile
 from learnedgec.training.pairs.impact import ImpactPairs
 from learnedgec.training.pairs.rated import RatedPairs
+from learnedgec.training.pairs.referenced import ReferencedPairs
+from learnedgec.training.pairs.registry import PAIR_SOURCES
 
 __all__ = [
+    "PAIR_SOURCES",
     "CorruptedPairs",
     "ImpactPairs",
     "PairFile",
     "PairSource",
     "RankedPair",
     "RatedPairs",
+    "ReferencedPairs",
     "DistilledPairs",
     "read_ranked_pairs",
     "write_ranked_pairs",

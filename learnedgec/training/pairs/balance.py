@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from rapidfuzz.distance import Levenshtein
 
 from learnedgec.training.pairs.base import RankedPair
 
-__all__ = ["edit_balance"]
+__all__ = ["BALANCE", "Nearness", "edit_balance", "nearness"]
+
+Nearness: TypeAlias = Literal["nearer", "equal", "farther"]
+"""Where the better side of a pair is, seen from its source and compared with the worse one."""
+BALANCE: tuple[Nearness, ...] = get_args(Nearness)
+
+
+def _distances(pair: RankedPair) -> tuple[int, int]:
+    """Return how many words the better and the worse side are from the source."""
+    source = pair.source.split()
+    better, worse = (
+        Levenshtein.distance(source, text.split()) for text in (pair.better, pair.worse)
+    )
+    return better, worse
+
+
+def nearness(pair: RankedPair) -> Nearness:
+    """Return whether the better side is nearer to the source than the worse one, equally far or farther.
+
+    Example:
+        >>> nearness(RankedPair("She go .", "She goes .", "She go ."))
+        'farther'
+    """
+    better, worse = _distances(pair)
+    return "nearer" if better < worse else "equal" if better == worse else "farther"
 
 
 def edit_balance(pairs: Sequence[RankedPair]) -> dict[str, Any]:
@@ -28,10 +52,7 @@ def edit_balance(pairs: Sequence[RankedPair]) -> dict[str, Any]:
     farther = equal = 0
     total = [0, 0]
     for pair in pairs:
-        source = pair.source.split()
-        better, worse = (
-            Levenshtein.distance(source, text.split()) for text in (pair.better, pair.worse)
-        )
+        better, worse = _distances(pair)
         farther += better > worse
         equal += better == worse
         total[0] += better

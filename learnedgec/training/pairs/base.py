@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -12,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec._version import __version__
-from learnedgec.errors import ConfigError, FormatError
-from learnedgec.execution.digests import file_digest
+from learnedgec.catalog.registry import DATASETS
+from learnedgec.catalog.sample import sample_folder
+from learnedgec.errors import ConfigError, FormatError, InputError
+from learnedgec.execution.digests import file_digest, folder_digest, key_of
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import PathLike
-from learnedgec.formats.text import read_json, read_jsonl, write_json, write_jsonl
+from learnedgec.formats.text import check_sentence, read_json, read_jsonl, write_json, write_jsonl
 
 __all__ = ["PairSource", "RankedPair", "read_ranked_pairs", "write_ranked_pairs"]
 
@@ -58,11 +59,19 @@ class PairSource(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Return what the pairs depend on, for the manifest: plain JSON values."""
+        """Return the parameters, for the manifest: plain JSON values."""
 
     @abstractmethod
     def datasets(self) -> list[str]:
         """Return the names of the datasets and files that the pairs are made of."""
+
+    def digests(self) -> dict[str, str]:
+        """Return what the names among the parameters stand for now: name -> digest or description.
+
+        Pairs are made again when it changes: files are edited, and models trained again, under their names.
+        A source that uses a model or an annotator adds it.
+        """
+        return {name: _content_digest(name) for name in self.datasets()}
 
     def material(self) -> Iterator[str]:
         """Yield every text that the pairs are learnt from beyond their own, to be checked for leakage."""
@@ -73,9 +82,9 @@ class PairSource(ABC):
         return {"pairs": len(pairs)}
 
     def place(self, folder: Path) -> Path:
-        """Return the subfolder that belongs to this very source, with its files as they are now."""
-        files = {name: file_digest(Path(name)) for name in self.datasets() if Path(name).is_file()}
-        about = [type(self).__qualname__, self.describe(), files, __version__]
+        """Return the subfolder that belongs to this very source, with its `digests` as they are now."""
+        kind = f"{type(self).__module__}.{type(self).__qualname__}"
+        about = [kind, self.describe(), self.digests(), __version__]
         text = json.dumps(about, sort_keys=True)
         return folder / hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -83,9 +92,7 @@ class PairSource(ABC):
         """Return the pairs and their summary, read back if they were made in this folder before."""
         place = self.place(folder)
         pairs_file, summary_file = place / "pairs.jsonl", place / "summary.json"
-        # Pairs that were cut short since are made again.
-        whole = summary_file.exists() and pairs_file.exists()
-        if not whole or read_json(summary_file).get("sha256") != file_digest(pairs_file):
+        if not _whole(pairs_file, summary_file):
             place.mkdir(parents=True, exist_ok=True)
             pairs = self.make(place, runtime)
             if not pairs:
@@ -96,6 +103,36 @@ class PairSource(ABC):
             write_ranked_pairs(pairs_file, pairs)
             write_json(summary_file, self.summary(pairs) | {"sha256": file_digest(pairs_file)})
         return read_ranked_pairs(pairs_file), read_json(summary_file)
+
+
+def _content_digest(name: str) -> str:
+    """Return a digest of whatever a dataset's name may stand for: a file, a folder, a part of the catalog.
+
+    Raises:
+        ConfigError: it stands for standard input, which cannot be read again to see whether it is the same.
+    """
+    head, _, rest = name.partition(":")
+    if name == "-":
+        raise ConfigError("data.pairs: pairs cannot be made of standard input; name a file.")
+    pinned = DATASETS.find(head).files.values() if head in DATASETS else ()
+    found = [file.sha256 for file in pinned]
+    paths = [Path(name)]
+    if rest:  # a benchmark's folder, as in jfleg:FOLDER
+        paths.append(Path(rest))
+    if head == "sample":
+        paths.append(sample_folder())
+    found += [file_digest(path) for path in paths if path.is_file()]
+    found += [folder_digest(path) for path in paths if path.is_dir()]
+    return key_of(found)
+
+
+def _whole(pairs_file: Path, summary_file: Path) -> bool:
+    """Return whether the pairs are as they were made; damaged ones are made again."""
+    try:
+        summary = read_json(summary_file)
+        return bool(summary["sha256"] == file_digest(pairs_file))
+    except (InputError, OSError, KeyError, TypeError):
+        return False
 
 
 def positive(number: int | None, key: str) -> int | None:
@@ -125,12 +162,16 @@ def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
         texts = {key: record.get(key) for key in ("source", "better", "worse", *optional)}
         for key in optional:
             texts[key] = texts[key] or ""
-        for key, text in texts.items():
-            if not isinstance(text, str):
-                raise FormatError(f"{place}: {key!r} must be a text, not {text!r}.")
+        for key in ("source", "better", "worse", "correct"):
+            check_sentence(texts[key], place, key)
+        for key in ("group", "origin"):
+            if not isinstance(texts[key], str):
+                raise FormatError(f"{place}: {key!r} must be a text, not {str(texts[key])[:60]}.")
         margin = record.get("margin", 1.0)
-        if not isinstance(margin, int | float) or not math.isfinite(margin) or margin < 0:
-            raise FormatError(f"{place}: 'margin' must be a number of at least 0, not {margin!r}.")
+        if not isinstance(margin, int | float) or not 0 <= margin < 1e300:
+            raise FormatError(
+                f"{place}: 'margin' must be a number of at least 0, not {str(margin)[:60]}."
+            )
         if texts["better"] == texts["worse"]:
             raise FormatError(
                 f"{place}: 'better' and 'worse' are the same text; leave the pair out."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -13,11 +13,13 @@ from learnedgec.execution import cache
 from learnedgec.execution.digests import key_of
 from learnedgec.execution.progress import track
 from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.models.packages import check_package, find_evaluator, learned_from, was_checked
 from learnedgec.training.pairs.balance import edit_balance
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.training.pairs.referenced import pooled_references
 
 __all__ = ["DistilledPairs"]
 
@@ -28,26 +30,37 @@ _BLOCK = 2048
 class DistilledPairs(PairSource):
     """The pairs of other sources, in the order and with the margin that a metric gives them.
 
-    Knowledge distillation (Hinton, Vinyals and Dean 2015) of any metric that needs no reference: the margin
-    is the teacher's score of the better text minus that of the worse, whatever the source thought
-    of them. Pairs that the teacher scores alike are left out. For `model.heads` with the objective
+    Knowledge distillation (Hinton, Vinyals and Dean 2015): the margin is the teacher's score of the better
+    text minus that of the worse, whatever the source thought of them. A teacher that needs references
+    teaches what it knows from them to an evaluator that will have none; pairs without a reference are left
+    out. Pairs that the teacher scores alike are left out too. For `model.heads` with the objective
     `difference`, which learns margins; objectives that rank learn the order.
 
     Args:
         pairs: what makes the pairs.
         teacher: a metric's name, such as `impara(quality='large')` or an `ensemble`.
         number: how many of the pairs, the first ones of all sources in turn; all by default.
+        references: for a teacher that needs them, datasets with references for the pairs' sources.
     """
 
-    def __init__(self, pairs: list[PairSource], teacher: str, number: int | None = None) -> None:
+    def __init__(
+        self,
+        pairs: list[PairSource],
+        teacher: str,
+        number: int | None = None,
+        references: list[str] | None = None,
+    ) -> None:
         if not pairs:
             raise ConfigError("data.pairs: DistilledPairs has no pairs; name what makes them.")
         self.pairs = pairs
         self.metric: Metric = load_metric(teacher)
-        if self.metric.needs_references:
-            raise ConfigError(
-                f"data.pairs: {teacher} needs references, so it can teach nothing; name a metric without."
+        if self.metric.needs_references != bool(references):
+            needs = "needs references" if self.metric.needs_references else "needs no references"
+            what = (
+                "name datasets that have them" if self.metric.needs_references else "leave them out"
             )
+            raise ConfigError(f"data.pairs: the teacher {teacher} {needs}; {what} by references.")
+        self.references = list(references or [])
         self.number = positive(number, "number")
 
     def describe(self) -> dict[str, Any]:
@@ -57,13 +70,22 @@ class DistilledPairs(PairSource):
             "teacher": str(self.metric),
             **{f"teacher:{key}": value for key, value in self.metric.describe(Runtime()).items()},
             "number": self.number,
+            **({"references": self.references} if self.references else {}),
         }
 
     def datasets(self) -> list[str]:
         """Return the datasets of the pairs, and those that the teacher has learned from."""
         own = (name for source in self.pairs for name in source.datasets())
         taught = (name for each in self.metric.evaluators() for name in learned_from(each))
-        return list(dict.fromkeys([*own, *taught]))
+        return list(dict.fromkeys([*own, *taught, *self.references]))
+
+    def digests(self) -> dict[str, str]:
+        """Return those of the sources of the pairs; the teacher's are among the parameters."""
+        return {
+            f"{number}:{name}": digest
+            for number, source in enumerate(self.pairs)
+            for name, digest in source.digests().items()
+        }
 
     def material(self) -> Iterator[str]:
         """Yield what the sources learn from.
@@ -80,13 +102,18 @@ class DistilledPairs(PairSource):
                 )
         for source in self.pairs:
             yield from source.material()
+        for row in pooled_references(self.references).values():
+            yield from (reference.text for reference in row)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs; blocks of scores of an interrupted run are read back from the folder."""
         # Beside this source's own folder, where others that ask for the same pairs find them.
         found = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
+        references = pooled_references(self.references)
+        if self.references:
+            found = [pair for pair in found if " ".join(pair.source.split()) in references]
         found = found[: self.number]
-        scores = self._scores(found, folder, runtime)
+        scores = self._scores(found, references, folder, runtime)
         taught = []
         for pair in found:
             margin = scores[pair.source, pair.better] - scores[pair.source, pair.worse]
@@ -105,7 +132,11 @@ class DistilledPairs(PairSource):
         }
 
     def _scores(
-        self, pairs: Sequence[RankedPair], folder: Path, runtime: Runtime
+        self,
+        pairs: Sequence[RankedPair],
+        references: Mapping[str, tuple[Reference, ...]],
+        folder: Path,
+        runtime: Runtime,
     ) -> dict[tuple[str, str], float]:
         """Return the teacher's score of each distinct (source, text)."""
         rows = list(
@@ -117,11 +148,14 @@ class DistilledPairs(PairSource):
         starts = range(0, len(rows), _BLOCK)
         for start in track(starts, "teacher", show=runtime.progress):
             sources, texts = zip(*rows[start : start + _BLOCK], strict=True)
-            key = key_of("taught", sources, texts)
+            own = [references[" ".join(source.split())] for source in sources] if references else []
+            key = key_of("taught", sources, texts, *([r.text for r in row] for row in own))
             kept = cache.load(folder, key)
             if kept is None:
                 quiet = replace(runtime, progress=False)
-                statistics = self.metric.compute(sources, texts, None, quiet)
+                statistics = self.metric.compute(
+                    sources, texts, References(tuple(own)) if own else None, quiet
+                )
                 kept = {"scores": self.metric.sentence_scores(statistics)}, []
                 cache.store(folder, key, *kept)
             values += kept[0]["scores"].tolist()

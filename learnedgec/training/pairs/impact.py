@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,12 +14,13 @@ import numpy as np
 
 from learnedgec.catalog.corrections import Correction, load_corrections
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator
-from learnedgec.errors import ConfigError
+from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits
 from learnedgec.formats.text import read_jsonl, write_jsonl
 from learnedgec.models.inference import cosines, sentence_vectors
+from learnedgec.models.loading import checkpoint_digest
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 
 __all__ = ["ImpactCandidate", "ImpactPairs", "Procedure", "impacts", "sample_subsets"]
@@ -168,6 +170,11 @@ class ImpactPairs(PairSource):
         """Return the datasets with corrections."""
         return self.corrections
 
+    def digests(self) -> dict[str, str]:
+        """Return those of the datasets, of the encoder, and of the annotator if there is one."""
+        found = {**super().digests(), self.encoder: checkpoint_digest(self.encoder)}
+        return found | (describe_annotator(self.annotator) if self.annotator else {})
+
     def material(self) -> Iterator[str]:
         """Yield the sources and targets of all corrections."""
         for name in self.corrections:
@@ -249,10 +256,13 @@ class ImpactPairs(PairSource):
         runtime: Runtime,
     ) -> list[tuple[str, str, float, list[float]]]:
         """Rank a block, or read it back if a run before this one ranked it."""
-        kept = list(read_jsonl(path)) if path.exists() else []
+        keys = ("better", "worse", "margin", "impacts")
+        kept: list[dict[str, Any]] = []
+        # A damaged file is made again.
+        with suppress(InputError):
+            kept = read_jsonl(path, keys)
         if len(kept) != len(block):
             path.parent.mkdir(parents=True, exist_ok=True)
-            keys = ("better", "worse", "margin", "impacts")
             ranked = self._rank(rows, edits, block, runtime)
             write_jsonl(path, (dict(zip(keys, row, strict=True)) for row in ranked))
             kept = list(read_jsonl(path))

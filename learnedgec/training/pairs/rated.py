@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from learnedgec.benchmarks.registry import BENCHMARKS, load_benchmark
-from learnedgec.catalog.ratings import RATED, Rating, load_ratings
+from learnedgec.benchmarks.registry import REGISTRY, load_benchmark
+from learnedgec.catalog.ratings import RATINGS, Rating, load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.training.pairs.balance import edit_balance
@@ -141,8 +141,7 @@ class RatedPairs(PairSource):
 
 def _load(name: str) -> Iterator[Rating]:
     """Yield the ratings of a rated dataset, a file, or a benchmark."""
-    head = name.partition(":")[0]
-    if head in RATED or head not in BENCHMARKS:
+    if name in RATINGS or name.partition(":")[0] not in REGISTRY:
         yield from load_ratings(name)
         return
     benchmark = load_benchmark(name)

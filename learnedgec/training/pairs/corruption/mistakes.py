@@ -31,7 +31,7 @@ __all__ = [
     "spoilt",
 ]
 
-Choice = TypeVar("Choice")
+_Choice = TypeVar("_Choice")
 
 # How much less natural (in nats) a wrong edit makes a text: enough to be wrong, not enough to be nonsense.
 _LEAST, _MOST = 1.5, 8.0
@@ -308,6 +308,6 @@ def _take(candidates: list[Replacement], generator: random.Random) -> Replacemen
     return candidates.pop(generator.choices(range(len(weights)), weights)[0])
 
 
-def choose(shares: Mapping[Choice, float], generator: random.Random) -> Choice:
+def choose(shares: Mapping[_Choice, float], generator: random.Random) -> _Choice:
     """Return one of the keys."""
     return generator.choices(list(shares), list(shares.values()))[0]

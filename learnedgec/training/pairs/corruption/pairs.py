@@ -34,7 +34,7 @@ from learnedgec.catalog.corrections import load_corrections
 from learnedgec.catalog.outputs import OUTPUTS, load_outputs
 from learnedgec.catalog.parallel import PARALLEL, load_parallel
 from learnedgec.catalog.sentences import load_sentences
-from learnedgec.edits.parsing import default_annotator
+from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import apply_edits
@@ -143,7 +143,7 @@ class CorruptedPairs(PairSource):
         for name in self.outputs:
             if name not in OUTPUTS or name not in PARALLEL:
                 raise UnknownNameError(
-                    "set of outputs with references", name, OUTPUTS.keys() & PARALLEL.keys()
+                    "set of outputs with references", name, set(OUTPUTS) & set(PARALLEL)
                 )
         self.kinds = dict(SHARES if kinds is None else kinds)
         for kind, share in self.kinds.items():
@@ -176,6 +176,10 @@ class CorruptedPairs(PairSource):
     def datasets(self) -> list[str]:
         """Return the datasets with corrections, outputs and sentences."""
         return list(dict.fromkeys([*self.corrections, *self.outputs, *self.sentences]))
+
+    def digests(self) -> dict[str, str]:
+        """Return those of the datasets and of the annotator."""
+        return super().digests() | describe_annotator(self.annotator)
 
     def material(self) -> Iterator[str]:
         """Yield the corrections, outputs and sentences that mistakes are learnt from."""

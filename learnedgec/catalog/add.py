@@ -1,0 +1,105 @@
+"""A new row of a table of datasets: where the files come from, and how large and which they are.
+
+The files are read from a mirror, `DIR/<owner>/<repository>/<commit>/<path>`. Where the mirror has a
+`manifest.json` that knows the dataset, it says the repository, commit, licence and files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from learnedgec.catalog.registry import Dataset, File
+from learnedgec.errors import DataError, InputError
+from learnedgec.execution.digests import file_digest
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.text import read_json, write_text
+
+__all__ = ["MANIFEST", "describe_dataset", "write_datasets"]
+
+MANIFEST = "manifest.json"
+
+
+def describe_dataset(
+    name: str,
+    mirror: PathLike,
+    about: str,
+    *,
+    licence: str | None = None,
+    repository: str | None = None,
+    commit: str | None = None,
+    files: Sequence[str] = ("*",),
+) -> Dataset:
+    """Return a dataset with the size and SHA-256 of each of its files in a mirror.
+
+    Args:
+        name: what it will be called.
+        mirror: the mirror's root.
+        about: what it is, in one line.
+        licence: as its authors state it; the manifest's if absent.
+        repository: `owner/name` on GitHub; the manifest's if absent.
+        commit: the revision; the manifest's if absent.
+        files: patterns of paths in the repository, in which `*` stands for anything.
+
+    Raises:
+        InputError: the manifest does not know the dataset and something is not given; or no file matches.
+        DataError: a file is not the one that the manifest names.
+    """
+    root = Path(mirror)
+    known: Mapping[str, Any] = {}
+    if (root / MANIFEST).is_file():
+        known = read_json(root / MANIFEST).get(name, {})
+    given = {"licence": licence, "repository": repository, "commit": commit}
+    said = {key: value or known.get(key, "") for key, value in given.items()}
+    if missing := [key for key, value in said.items() if not value]:
+        raise InputError(
+            f"{root / MANIFEST} does not say the {' and '.join(missing)} of {name!r}; give "
+            f"{' and '.join(f'--{key}' for key in missing)}."
+        )
+    folder = root / said["repository"] / said["commit"]
+    digests = {file["path"]: file["sha256"] for file in known.get("files", ())}
+    paths = digests or [
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    ]
+    chosen = sorted(path for path in paths if any(fnmatch(path, pattern) for pattern in files))
+    if not chosen:
+        raise InputError(f"no file in {folder} matches {' or '.join(files)}; name other patterns.")
+    return Dataset(
+        name, about, files={path: _file(folder, path, digests) for path in chosen}, **said
+    )
+
+
+def write_datasets(path: PathLike, datasets: Mapping[str, Dataset]) -> None:
+    """Write a table of datasets by name, a line for each file; `read_datasets` reads it."""
+    rows = []
+    for name, found in sorted(datasets.items()):
+        keys = ("about", "licence", "repository", "commit")
+        head = [f"    {json.dumps(key)}: {_json(getattr(found, key))}," for key in keys]
+        files = [
+            f"      {_json(file.path)}: " + _json({"bytes": file.bytes, "sha256": file.sha256})
+            for _, file in sorted(found.files.items())
+        ]
+        body = [*head, '    "files": {', ",\n".join(files), "    }"]
+        rows.append("\n".join([f"  {_json(name)}: {{", *body, "  }"]))
+    write_text(path, "{\n" + ",\n".join(rows) + "\n}\n")
+
+
+def _file(folder: Path, path: str, digests: Mapping[str, str]) -> File:
+    """Return the size and digest of a file, which must be the one that the manifest names."""
+    place = folder / path
+    if not place.is_file():
+        raise DataError(f"{place} does not exist, though {MANIFEST} names it; copy it there.")
+    digest = file_digest(place)
+    if digests.get(path, digest) != digest:
+        raise DataError(
+            f"{place} is not the file that {MANIFEST} names (its sha256 is {digest[:12]}…, not "
+            f"{digests[path][:12]}…); copy it there again."
+        )
+    return File(path, place.stat().st_size, digest)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

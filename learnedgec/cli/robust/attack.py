@@ -1,0 +1,126 @@
+"""`learnedgec robust attack`: outputs made to fool a metric, against those of honest systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jsonargparse import ArgumentParser
+
+from learnedgec.catalog.outputs import load_outputs
+from learnedgec.catalog.parallel import load_parallel
+from learnedgec.cli.options import (
+    add_input_arguments,
+    add_metric_argument,
+    add_plot_argument,
+    add_resampling_arguments,
+    add_runtime_arguments,
+    make_parser,
+    read_inputs,
+    read_metrics,
+    read_runtime,
+    system_names,
+)
+from learnedgec.cli.output import add_output_arguments
+from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots
+from learnedgec.errors import InputError
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_lines
+from learnedgec.plotting.style import check_plotting
+from learnedgec.robustness.attacks import ALL, AttackResult, evaluate_attacks, honest_outputs
+
+_ATTACKS = ("conll14", "bea19-dev")
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec robust attack`."""
+    parser = make_parser(
+        "robust attack",
+        "Evaluate how often metrics prefer texts that were made to fool one to honest systems' outputs.",
+    )
+    group = parser.add_argument_group("attacks")
+    group.add_argument(
+        "--attack",
+        nargs="+",
+        type=str,
+        help="conll14 (of the catalog, with sentences, references and, without --hyp, honest systems); "
+        "bea19-dev (attacks alone) or files with one output each, beside --src, --hyp and references",
+    )
+    group.add_argument(
+        "--show",
+        choices=("summary", "systems"),
+        default="summary",
+        help="the table printed, summary: against all honest systems; systems: also against each. JSON holds "
+        "all",
+    )
+    add_metric_argument(parser)
+    add_input_arguments(parser)
+    add_resampling_arguments(parser)
+    add_plot_argument(parser)
+    add_runtime_arguments(parser)
+    add_output_arguments(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    if not options.attack:
+        raise InputError(
+            "no attack was given; name conll14, bea19-dev or files of outputs with --attack."
+        )
+    if options.plot:
+        check_plotting(options.plot)
+    metrics = read_metrics(options)
+    name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
+    honest: Mapping[str, Sequence[str]]
+    if name == "conll14":
+        if options.src or options.ref or options.gold or options.jsonl:
+            raise InputError(
+                "--attack conll14 brings its own sentences and references; leave out --src, --ref, --gold "
+                "and --jsonl, or name files of attacks."
+            )
+        data = load_parallel(name)
+        sources: Sequence[str] = data.sources
+        references: References | None = data.references
+        honest = _read_outputs(options.hyp) if options.hyp else honest_outputs()
+    else:
+        inputs = read_inputs(options, metrics)
+        sources, references, honest = inputs.sources, inputs.references, inputs.systems
+    known = name in _ATTACKS
+    attacks: Mapping[str, Sequence[str]] = (
+        load_outputs(f"attack:{name}") if known else _read_outputs(options.attack)
+    )
+    found = evaluate_attacks(
+        sources,
+        attacks,
+        honest,
+        metrics,
+        references,
+        **resampling(options),
+        runtime=read_runtime(options),
+    )
+    shown = [each for each in found if options.show == "systems" or each.honest == ALL]
+    emit_estimates(options, [_row(result) for result in shown], found)
+    if options.plot:
+        from learnedgec.plotting.robustness import plot_attacks
+
+        tell_plots(plot_attacks(found, options.plot))
+
+
+def _read_outputs(paths: Sequence[str]) -> dict[str, list[str]]:
+    return dict(zip(system_names(paths), map(read_lines, paths), strict=True))
+
+
+def _row(result: AttackResult) -> dict[str, Any]:
+    return {
+        "metric": result.metric,
+        "attack": result.attack,
+        "honest": result.honest,
+        "n": result.count,
+        "attack preferred": result.preferred,
+        "ties": result.ties,
+        "attack score": result.attack_score,
+        "honest score": result.honest_score,
+        "rank": result.rank,
+    }

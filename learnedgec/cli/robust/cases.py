@@ -1,0 +1,90 @@
+"""Sets of cases from the command line: sentences, each with variants whose context alone differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from jsonargparse import ArgumentParser, Namespace
+
+from learnedgec.catalog.cases import CASES, Case, Pair, load_cases
+from learnedgec.cli.options import system_names
+from learnedgec.errors import InputError
+from learnedgec.formats.text import read_lines
+from learnedgec.robustness.cases import TOTAL
+from learnedgec.robustness.changes import word_frequencies
+
+__all__ = [
+    "add_case_arguments",
+    "all_pairs",
+    "expanded",
+    "read_frequencies",
+    "read_parts",
+]
+
+
+def add_case_arguments(parser: ArgumentParser, show: Mapping[str, str]) -> None:
+    """Add `--case`, `--frequencies` and `--show`.
+
+    Args:
+        parser: a command's.
+        show: what the command can print, by name, and what that is; the first is the default.
+    """
+    group = parser.add_argument_group("cases")
+    group.add_argument(
+        "--case",
+        nargs="+",
+        type=str,
+        help="robustgec, one of its parts such as robustgec:bea19, sample, or a file of your own: "
+        "RobustGEC's para.txt, or .jsonl with source, target and variants",
+    )
+    group.add_argument(
+        "--frequencies",
+        type=str,
+        help="a text whose words tell how common substitutes are; the cases' originals if absent",
+    )
+    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in show.items())
+    group.add_argument(
+        "--show",
+        choices=tuple(show),
+        default=next(iter(show)),
+        help=f"the table printed, {meanings}. JSON holds all",
+    )
+
+
+def expanded(names: Sequence[str]) -> list[str]:
+    """Return the names, those of whole datasets as their parts."""
+    return list(chain.from_iterable(map(CASES.expand, names)))
+
+
+def read_parts(names: Sequence[str] | None) -> dict[str, list[Case]]:
+    """Return sets of cases by name.
+
+    Raises:
+        InputError: none is named, or two have one name.
+        UnknownNameError: a name is neither a set's nor a file's.
+    """
+    if not names:
+        raise InputError("no case was given; name sets of cases, such as --case robustgec sample.")
+    parts: dict[str, list[Case]] = {}
+    for name in expanded(names):
+        label = name.partition(":")[2] or name if name in CASES else system_names([name])[0]
+        cases = load_cases(name)
+        if label == TOTAL:
+            raise InputError(f"{name} has the name of the sum over sets; rename it.")
+        if label in parts:
+            raise InputError(
+                f"two sets of cases are named {label!r}; give each once, or rename it."
+            )
+        parts[label] = cases
+    return parts
+
+
+def all_pairs(parts: Mapping[str, Sequence[Case]]) -> list[Pair]:
+    """Return every sentence of all sets in turn, with its correction: originals, each before its variants."""
+    return [pair for cases in parts.values() for case in cases for pair in case.pairs]
+
+
+def read_frequencies(options: Namespace) -> dict[str, float] | None:
+    """Return how often words occur in the text that `--frequencies` names."""
+    return word_frequencies(read_lines(options.frequencies)) if options.frequencies else None

@@ -1,0 +1,107 @@
+"""`learnedgec robust metrics`: metrics in, how robust their preference for the correction is out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jsonargparse import ArgumentParser
+
+from learnedgec.benchmarks.contamination import contamination
+from learnedgec.cli.options import (
+    add_metric_argument,
+    add_plot_argument,
+    add_resampling_arguments,
+    add_runtime_arguments,
+    make_parser,
+    read_metrics,
+    read_runtime,
+)
+from learnedgec.cli.output import add_output_arguments, notice
+from learnedgec.cli.robust.cases import (
+    add_case_arguments,
+    expanded,
+    read_frequencies,
+    read_parts,
+)
+from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots
+from learnedgec.plotting.style import check_plotting
+from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
+
+_SHOW = {
+    "summary": "one row a metric",
+    "variants": "by action, distance and frequency of the change",
+}
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec robust metrics`."""
+    parser = make_parser(
+        "robust metrics",
+        "Evaluate how robust metrics' preference for the correction is against changes of the context.",
+    )
+    add_case_arguments(parser, _SHOW)
+    add_metric_argument(parser)
+    add_resampling_arguments(parser)
+    add_plot_argument(parser)
+    add_runtime_arguments(parser)
+    add_output_arguments(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    if options.plot:
+        check_plotting(options.plot)
+    parts = read_parts(options.case)
+    metrics = read_metrics(options)
+    if not options.quiet:
+        for name in expanded(options.case):
+            for message in (text for each in metrics for text in contamination(each, name)):
+                notice(f"{name}: {message}")
+    found = evaluate_preferences(
+        parts,
+        metrics,
+        frequencies=read_frequencies(options),
+        **resampling(options),
+        runtime=read_runtime(options),
+    )
+    rows = _variants(found) if options.show == "variants" else map(_summary, found)
+    emit_estimates(options, list(rows), found)
+    if options.plot:
+        from learnedgec.plotting.robustness import plot_preferences
+
+        tell_plots(plot_preferences(found, options.plot))
+
+
+def _summary(result: PreferenceRobustness) -> dict[str, Any]:
+    return {
+        "cases": result.cases,
+        "n": result.count,
+        "left out": result.left_out,
+        "metric": result.metric,
+        "accuracy": result.accuracy,
+        "ties": result.ties,
+        "always right": result.always,
+        "CRS": result.crs,
+        "P-CRS": result.p_crs,
+        "margin": result.margin,
+        "spread": result.spread,
+        "within": result.within,
+    }
+
+
+def _variants(results: Sequence[PreferenceRobustness]) -> Iterator[dict[str, Any]]:
+    """Yield one row for each kind of variant."""
+    for result in results:
+        for group in result.groups:
+            yield {
+                "cases": result.cases,
+                "metric": result.metric,
+                "by": group.dimension,
+                "variants": group.group,
+                "n": group.count,
+                "P-CRS": group.consistent,
+                "accuracy": group.accuracy,
+            }

@@ -1,0 +1,169 @@
+"""Tables that other installed packages add to: metrics, datasets, benchmarks, pair sources.
+
+A package adds to a table by an entry point, for example in its pyproject.toml:
+
+    [project.entry-points."learnedgec.metrics"]
+    my-metric = "my_package.metric:MyMetric"
+
+It is then listed, suggested and loaded by name like learnedgec's own. Its module is imported when the
+name is used or listed. A plug-in that cannot be loaded is one `PluginError`, and the others stay usable.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, distributions
+from typing import Any, Generic, TypeVar
+
+from learnedgec.errors import PluginError, UnknownNameError
+
+__all__ = ["Plugin", "Registry"]
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """What one entry point says.
+
+    Attributes:
+        what: what the table holds, such as `metric`.
+        point: the entry point: name, group and `module:attribute`.
+        packages: the installed package that it belongs to; several if they contradict each other.
+    """
+
+    what: str
+    point: EntryPoint
+    packages: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name in the table."""
+        return self.point.name
+
+    def load_value(self, kind: type[S]) -> S:
+        """Import the plug-in, which must be an instance of `kind`; raise `PluginError` otherwise."""
+        found = self._load()
+        if not isinstance(found, kind):
+            raise self.error(f"{self.point.value} is no {kind.__name__}")
+        return found
+
+    def load_class(self, base: type[S]) -> type[S]:
+        """Import the plug-in, which must be a subclass of `base`; raise `PluginError` otherwise."""
+        found = self._load()
+        if not (isinstance(found, type) and issubclass(found, base)):
+            raise self.error(f"{self.point.value} is no subclass of {base.__name__}")
+        return found
+
+    def summary(self, loaded: object) -> str:
+        """Return one line about the loaded plug-in: the first of its docstring, or where it is from."""
+        line = inspect.cleandoc(loaded.__doc__ or "").partition("\n")[0].rstrip(".")
+        return line or f"from {' and '.join(self.packages)}"
+
+    def error(self, reason: str) -> PluginError:
+        """Return the error that says why the plug-in cannot be used."""
+        return PluginError(
+            f"the {self.what} {self.name!r} of the installed package {' and '.join(self.packages)} cannot "
+            f"be used: {reason}; update or uninstall the package."
+        )
+
+    def _load(self) -> Any:
+        if len(self.packages) > 1:
+            raise self.error("each has one of its own under this name")
+        try:
+            return self.point.load()
+        except Exception as error:
+            # Whatever somebody else's module raises when it is imported.
+            lines = str(error).splitlines()
+            cause = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+            raise self.error(f"{self.point.value} cannot be imported ({cause})") from error
+
+
+class Registry(Generic[T]):
+    """A table of learnedgec's own entries, and of those that installed packages add.
+
+    An entry of learnedgec's own comes before a plug-in of the same name. Iteration yields all names,
+    its own first.
+
+    Example:
+        >>> registry = Registry("colour", "example.colours", {"red": 1}, lambda plugin: 0)
+        >>> registry.find("red"), "blue" in registry, list(registry)
+        (1, False, ['red'])
+    """
+
+    def __init__(
+        self,
+        what: str,
+        group: str,
+        own: Mapping[str, T],
+        adapt: Callable[[Plugin], T],
+        *,
+        hint: str = "",
+    ) -> None:
+        """Describe the table.
+
+        Args:
+            what: what it holds, for messages: `metric`.
+            group: the entry point group: `learnedgec.metrics`.
+            own: learnedgec's own entries.
+            adapt: loads a plug-in and returns its entry; raises `PluginError`.
+            hint: ends the message about an unknown name.
+        """
+        self.what, self.group, self.own, self.hint = what, group, own, hint
+        self._adapt = adapt
+
+    def find(self, name: str) -> T:
+        """Return the entry with a name.
+
+        Raises:
+            UnknownNameError: there is none; the message suggests the nearest.
+            PluginError: it is a plug-in that cannot be loaded.
+        """
+        if name in self.own:
+            return self.own[name]
+        plugins = self.plugins()
+        if name not in plugins:
+            raise UnknownNameError(self.what, name, [*self.own, *plugins], hint=self.hint)
+        return self._adapt(plugins[name])
+
+    def plugins(self) -> dict[str, Plugin]:
+        """Return what installed packages add, by name and without importing it."""
+        found: dict[str, Plugin] = {}
+        for package, point in _entry_points(self.group):
+            known = found.get(point.name)
+            if known is None:
+                found[point.name] = Plugin(self.what, point, (package,))
+            elif known.point.value != point.value:
+                found[point.name] = Plugin(self.what, point, (*known.packages, package))
+        return {name: found[name] for name in sorted(found) if name not in self.own}
+
+    def entries(self) -> Iterator[tuple[str, T | PluginError]]:
+        """Yield every name with its entry, or with the error of a plug-in that cannot be loaded."""
+        yield from self.own.items()
+        for name, plugin in self.plugins().items():
+            try:
+                yield name, self._adapt(plugin)
+            except PluginError as error:
+                yield name, error
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in self.plugins()
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own
+        yield from self.plugins()
+
+
+def _entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:
+    """Yield the entry points of a group, each with the name of its distribution."""
+    for distribution in distributions():
+        try:
+            points = [point for point in distribution.entry_points if point.group == group]
+        except Exception:
+            # A damaged installation of something else; pip says so, and it is none of our business.
+            continue
+        for point in points:
+            yield distribution.metadata["Name"], point

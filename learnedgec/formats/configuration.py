@@ -1,0 +1,107 @@
+"""YAML within limits: what a few lines can blow up without end is refused before it is loaded.
+
+Aliases let a text of a kilobyte stand for 10⁸ values, or for one that contains itself. A configuration has at
+most 1 MiB, 100,000 values once its aliases are written out, 100 levels and numbers of 30 digits; its texts
+hold no NUL character. Whatever else is wrong with it, its loader says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from learnedgec.errors import ConfigError
+
+if TYPE_CHECKING:
+    import yaml
+
+__all__ = ["check_yaml", "parser_mode"]
+
+_MODE = "yaml-within-limits"
+
+_LARGEST, _VALUES, _DEEPEST, _DIGITS = 1 << 20, 100_000, 100, 30
+
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
+
+def check_yaml(text: str) -> None:
+    r"""Raise `ConfigError` where a YAML text is beyond a limit; what is no YAML passes.
+
+    Example:
+        >>> check_yaml("a: &some [1, 2]\nb: *some")
+        >>> check_yaml("a: &some [*some]")
+        Traceback (most recent call last):
+            ...
+        learnedgec.errors.ConfigError: configuration line 1: *some stands within itself; write it out.
+    """
+    import yaml
+
+    if len(text) > _LARGEST:
+        raise ConfigError(
+            f"a configuration has {len(text)} characters; at most {_LARGEST} are read."
+        )
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    sizes: dict[str, int] = {}  # anchor -> values, once it is complete
+    # Of each open list or mapping: its anchor, and its values so far.
+    within: list[tuple[str | None, int]] = []
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            size = 1
+            if isinstance(event, yaml.CollectionStartEvent):
+                within.append((event.anchor, 1))
+                if len(within) > _DEEPEST:
+                    raise ConfigError(
+                        f"configuration line {line}: values nested more than {_DEEPEST} deep."
+                    )
+                continue
+            if isinstance(event, yaml.AliasEvent):
+                if any(anchor == event.anchor for anchor, _ in within):
+                    raise ConfigError(
+                        f"configuration line {line}: *{event.anchor} stands within itself; write "
+                        "it out."
+                    )
+                size = sizes.get(str(event.anchor), 1)
+            elif isinstance(event, yaml.ScalarEvent):
+                _check_scalar(event, line)
+                if event.anchor:
+                    sizes[event.anchor] = 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                name, size = within.pop()
+                if name:
+                    sizes[name] = size
+            if within:
+                name, before = within[-1]
+                within[-1] = name, before + size
+                if before + size > _VALUES:
+                    raise ConfigError(
+                        f"configuration line {line}: more than {_VALUES} values once aliases are written out."
+                    )
+    except yaml.YAMLError:
+        return
+
+
+def _check_scalar(event: yaml.ScalarEvent, line: int) -> None:
+    """Raise `ConfigError` for a text that no path or name can be, or an endless number."""
+    import yaml
+
+    if "\0" in event.value:
+        raise ConfigError(f"configuration line {line}: {event.value[:60]!r} holds a NUL character.")
+    resolver: Any = yaml.resolver.Resolver()
+    tag = event.tag or resolver.resolve(yaml.ScalarNode, event.value, event.implicit)
+    if tag in _NUMBERS and len(event.value) > _DIGITS:
+        raise ConfigError(f"configuration line {line}: a number of more than {_DIGITS} digits.")
+
+
+def parser_mode() -> str:
+    """Return the name under which argument parsers (jsonargparse's `parser_mode`) load YAML within limits."""
+    import yaml
+    from jsonargparse import get_loader, set_loader
+
+    load = get_loader("yaml")
+
+    def load_within_limits(text: str) -> object:
+        check_yaml(text)
+        return load(text)
+
+    set_loader(_MODE, load_within_limits, (yaml.YAMLError,))
+    return _MODE

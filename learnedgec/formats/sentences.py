@@ -1,0 +1,154 @@
+"""Sentences out of what a caller keeps them in: a list, a tuple, an array, a column of a table.
+
+Everything that scores passes its sentences through here once, at the public boundary; behind it they
+are lists of `str`, and no metric checks again.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Set, Sized
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from learnedgec.errors import InputError
+
+__all__ = [
+    "Items",
+    "Sentences",
+    "Systems",
+    "as_items",
+    "as_optional_sentences",
+    "as_sentences",
+    "as_systems",
+]
+
+
+Element = TypeVar("Element", covariant=True)
+
+
+class Items(Protocol[Element]):
+    """Items in order: a list, a tuple, a NumPy array, a pandas Series, a column of `datasets`, …."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Element]: ...
+
+
+Sentences: TypeAlias = Items[str]
+"""N texts, one sentence each."""
+
+Systems: TypeAlias = Mapping[str, Sentences]
+"""Each system's N hypotheses, by the system's name."""
+
+
+def as_sentences(given: Sentences, argument: str) -> list[str]:
+    """Return the sentences of any sequence of texts.
+
+    Args:
+        given: texts in order, one sentence each.
+        argument: what the caller calls them, for the message.
+
+    Raises:
+        InputError: it is no sequence, or an item is no text; the message names the argument and the index.
+
+    Example:
+        >>> import numpy as np
+        >>> as_sentences(np.array(["He go .", "She goes ."]), "sources")
+        ['He go .', 'She goes .']
+        >>> as_sentences(["He go .", None], "sources")
+        Traceback (most recent call last):
+        learnedgec.errors.InputError: sources[1] is None; a text was expected.
+    """
+    items = as_items(given, argument, "a sequence of texts")
+    if set(map(type, items)) <= {str}:
+        return items
+    return [_as_text(item, argument, index) for index, item in enumerate(items)]
+
+
+def as_optional_sentences(given: Items[str | None], argument: str) -> list[str | None]:
+    """Return the sentences of a sequence in which some are absent: `None`, or NaN in a table.
+
+    Raises:
+        InputError: see `as_sentences`.
+    """
+    items = as_items(given, argument, "a sequence of texts")
+    return [
+        None if item is None or _is_nan(item) else _as_text(item, argument, index)
+        for index, item in enumerate(items)
+    ]
+
+
+def as_systems(given: Systems, argument: str = "systems") -> dict[str, list[str]]:
+    """Return every system's sentences by name; see `as_sentences`.
+
+    Raises:
+        InputError: it is no mapping from names to sequences of texts, or it is empty.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"{argument} is {_kind(given)}; a mapping from each system's name to its hypotheses was "
+            "expected."
+        )
+    if not given:
+        raise InputError(f"{argument} is empty; give at least one system.")
+    for name in given:
+        if not isinstance(name, str):
+            raise InputError(f"{argument} has the key {name!r}; a system's name is a text.")
+    return {name: as_sentences(each, f"{argument}[{name!r}]") for name, each in given.items()}
+
+
+def as_items(given: Any, argument: str, expected: str) -> list[Any]:
+    """Return the items of a sequence, whatever they are.
+
+    Args:
+        given: a collection in which order means something.
+        argument: what the caller calls it.
+        expected: what it should have been, in words.
+
+    Raises:
+        InputError: it is no sequence, or one that can be read only once.
+    """
+    if type(given) is list:
+        return given
+    if isinstance(given, str):
+        raise InputError(
+            f"{argument} is the text {_shown(given)}; {expected} was expected: put it into a list."
+        )
+    if isinstance(given, Iterator):
+        raise InputError(
+            f"{argument} is {_kind(given)}, which can be read only once; make it a list."
+        )
+    # A table has columns, not items, and only what has one dimension is a sequence of its items.
+    tabular = hasattr(given, "ndim") and not (given.ndim and hasattr(given, "tolist"))
+    unordered = isinstance(given, bytes | bytearray | Mapping | Set)
+    sequence = isinstance(given, Sized) and isinstance(given, Iterable)
+    if tabular or unordered or not sequence:
+        raise InputError(f"{argument} is {_kind(given)}; {expected} was expected.")
+    items: list[Any] = given.tolist() if hasattr(given, "tolist") else list(given)
+    return items
+
+
+def _as_text(item: object, argument: str, index: int) -> str:
+    """Return an item as plain `str`, or raise naming its place."""
+    if isinstance(item, str):
+        return str(item)
+    raise InputError(f"{argument}[{index}] is {_shown(item)}; a text was expected.")
+
+
+def _is_nan(item: object) -> bool:
+    """Return whether it is what tables hold in place of an absent text."""
+    # pandas need not be there to know its constant.
+    return (isinstance(item, float) and math.isnan(item)) or type(item).__name__ == "NAType"
+
+
+def _shown(item: object) -> str:
+    """Return an item as a message shows it."""
+    return "NaN" if _is_nan(item) else reprlib.repr(item)
+
+
+def _kind(given: object) -> str:
+    """Return what was given in place of a sequence, in words."""
+    if given is None or isinstance(given, int | float | complex):
+        return _shown(given)
+    return f"of type {type(given).__name__}"

@@ -1,0 +1,97 @@
+"""What some metrics can do besides scoring: a metric has an ability if it has the methods.
+
+The command line asks for abilities and never for classes, so a new metric gets a flag by writing a method:
+
+    ShowsEdits      `score --show edits`
+    CountsByType    `score --by TIER`
+    PlansRequests   `score --dry-run`
+    LearnsWeights   `score --save-weights FILE` and `--weights FILE`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from learnedgec.edits.error_types import Tier
+from learnedgec.execution.runtime import Runtime
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.llm.requests import RequestPlan
+
+__all__ = ["CountsByType", "LearnsWeights", "PlansRequests", "SavedWeights", "ShowsEdits"]
+
+
+@runtime_checkable
+class ShowsEdits(Protocol):
+    """A metric that knows which edits it counted.
+
+    Attributes:
+        counted: the names of those `sentence_details` that count edits, in the order in which they are read.
+    """
+
+    counted: ClassVar[tuple[str, ...]]
+
+    def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
+        """Return one row per edit, or per chunk of the source, sentence by sentence from left to right.
+
+        Args:
+            statistics: with records.
+
+        Returns:
+            Rows of `sentence` (from 1), `annotator`, `edit` (`matched`, `unmatched`: the system's alone,
+            `missed`: the annotator's alone, or `unchanged`), `start`, `end`, `original`, `correction` and
+            `type`, empty where it is not known; of a metric that weighs edits also `weight`, and `change`
+            where an edit can help or harm (above or below 0). Columns of a metric's own come last.
+        """
+
+
+@runtime_checkable
+class CountsByType(Protocol):
+    """A metric that can tell error types apart."""
+
+    def typed(self) -> Metric:
+        """Return the metric with everything that `by_type` needs to know."""
+
+    def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
+        """Return numbers by name for each error type, the most frequent first."""
+
+
+@runtime_checkable
+class PlansRequests(Protocol):
+    """A metric that asks a language model, which takes time or money."""
+
+    def plan(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> RequestPlan:
+        """Return what scoring these systems would ask, without asking it."""
+
+
+class SavedWeights(Protocol):
+    """Weights that can be written to a file."""
+
+    def save(self, path: PathLike) -> None:
+        """Write the weights, at once or not at all."""
+
+
+@runtime_checkable
+class LearnsWeights(Protocol):
+    """A metric whose weights come from some systems, and can be kept in a file to score others by."""
+
+    def learn(
+        self,
+        sources: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
+        references: References,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> SavedWeights:
+        """Return the weights that these systems give."""
+
+    def with_weights(self, path: str) -> Metric:
+        """Return the metric with the weights of a file."""

@@ -1,0 +1,137 @@
+"""Scores: what a metric says of a system, for programs, data frames and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.formats.rows import Row, as_frame, as_html, plain
+
+if TYPE_CHECKING:
+    import pandas
+
+    from learnedgec.metrics.base import Statistics
+
+__all__ = ["Score", "Scores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The result of one metric on one system.
+
+    Attributes:
+        metric: the metric's printed name; parses back to the metric.
+        value: the corpus score.
+        sentences: float64 (N,), the score of each sentence by itself.
+        details: further corpus numbers, such as `precision`.
+        sentence_details: further numbers per sentence, each of length N.
+        signature: the metric, everything else the score depends on, and versions, on one line.
+        statistics: what the score was aggregated from; bootstrap and tuning start here.
+
+    Example:
+        >>> import learnedgec
+        >>> learnedgec.score("length", ["He go ."], ["He goes home ."])
+        Score(metric='length', value=4, sentences=1)
+    """
+
+    metric: str
+    value: float
+    sentences: Floats
+    details: Mapping[str, float]
+    sentence_details: Mapping[str, Array]
+    signature: str
+    statistics: Statistics
+
+    def __repr__(self) -> str:
+        return f"Score(metric={self.metric!r}, value={self.value:.6g}, sentences={len(self.sentences)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold: metric, score, details, signature, and each sentence's numbers.
+
+        The keys are those of `learnedgec score --level sentence --format json`; NaN becomes `None`.
+        """
+        found: dict[str, Any] = plain(
+            {
+                "metric": self.metric,
+                "score": self.value,
+                "details": self.details,
+                "signature": self.signature,
+                "sentences": self._sentence_rows(),
+            }
+        )
+        return found
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a data frame with a row for each sentence: its score and details.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        return as_frame(self._sentence_rows())
+
+    def _sentence_rows(self) -> list[Row]:
+        return [
+            {"score": score, **{name: column[i] for name, column in self.sentence_details.items()}}
+            for i, score in enumerate(self.sentences)
+        ]
+
+    def _repr_html_(self) -> str:
+        row = {"score": self.value, **self.details, "sentences": len(self.sentences)}
+        return as_html([row], note=self.signature or self.metric)
+
+
+Entry = TypeVar("Entry", bound="Score | Scores[Any]")
+
+
+class Scores(dict[str, Entry]):
+    """Scores by name: of systems, by metrics, or by metrics the scores of systems; a table in notebooks.
+
+    Attributes:
+        names: whether the keys are systems or metrics.
+
+    Example:
+        >>> import learnedgec
+        >>> systems = {"ours": ["He goes home ."], "theirs": ["He go ."]}
+        >>> scores = learnedgec.score("length", ["He go ."], systems)
+        >>> {system: score.value for system, score in scores.items()}
+        {'ours': 4.0, 'theirs': 3.0}
+    """
+
+    def __init__(
+        self, scores: Mapping[str, Entry], names: Literal["system", "metric"] = "system"
+    ) -> None:
+        super().__init__(scores)
+        self.names = names
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold: each entry's `to_dict` under its name."""
+        return {name: entry.to_dict() for name, entry in self.items()}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a data frame of corpus scores.
+
+        It has a row for each system or metric with its score and details; where there are several of
+        both, a row for each system and a column for each metric.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        return as_frame(self._rows())
+
+    def _rows(self) -> list[Row]:
+        tables = {name: entry for name, entry in self.items() if isinstance(entry, Scores)}
+        if not tables:
+            return [
+                {self.names: name, "score": entry.value, **entry.details}
+                for name, entry in self.items()
+                if isinstance(entry, Score)
+            ]
+        return [
+            {"system": system, **{metric: of[system].value for metric, of in tables.items()}}
+            for system in next(iter(tables.values()))
+        ]
+
+    def _repr_html_(self) -> str:
+        return as_html(self._rows())

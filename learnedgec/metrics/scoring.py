@@ -1,0 +1,146 @@
+"""Score systems with metrics, each by name or as a value, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import ReferenceRows
+from learnedgec.formats.sentences import Sentences, Systems, as_items, as_sentences
+from learnedgec.metrics.base import Metric, score_metrics
+from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.scores import Score, Scores
+
+__all__ = ["as_metric", "score"]
+
+
+_EXPECTED = "a metric's name such as 'gleu', a metric, or a list of them"
+
+
+def as_metric(given: object, argument: str = "metric") -> Metric:
+    """Return the metric that a name or a metric stands for.
+
+    Args:
+        given: a metric's name such as `gleu` or `m2(beta=1.0)`, or a `Metric`.
+        argument: what the caller calls it, for the message.
+
+    Raises:
+        InputError: it is neither.
+        BadNameError: the name is no metric's.
+    """
+    if isinstance(given, Metric):
+        return given
+    if isinstance(given, str):
+        return load_metric(given)
+    if isinstance(given, type):
+        raise InputError(
+            f"{argument} is the class {given.__name__}; give a value of it: {given.__name__}()."
+        )
+    raise InputError(f"{argument} is {given!r}; {_EXPECTED} was expected.")
+
+
+# A text is a sequence of texts and a mapping is one of its keys: the first signature that fits counts.
+@overload
+def score(  # type: ignore[overload-overlap]
+    metric: str | Metric,
+    sources: Sentences,
+    hypotheses: Systems,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Scores[Score]: ...
+
+
+@overload
+def score(  # type: ignore[overload-overlap]
+    metric: str | Metric,
+    sources: Sentences,
+    hypotheses: Sentences,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Score: ...
+
+
+@overload
+def score(  # type: ignore[overload-overlap]
+    metric: Sequence[str | Metric],
+    sources: Sentences,
+    hypotheses: Systems,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Scores[Scores[Score]]: ...
+
+
+@overload
+def score(
+    metric: Sequence[str | Metric],
+    sources: Sentences,
+    hypotheses: Sentences,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Scores[Score]: ...
+
+
+def score(
+    metric: str | Metric | Sequence[str | Metric],
+    sources: Sentences,
+    hypotheses: Sentences | Systems,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Any:
+    """Score one system or several, with one metric or several.
+
+    Args:
+        metric: a metric's name such as `gleu` or `m2(beta=1.0)`, a `Metric`, or a list of them.
+        sources: N texts, one sentence each, tokens separated by spaces: any sequence of `str`.
+        hypotheses: one system's N texts, or several systems' by name.
+        references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
+            hold gold edits; `None` for metrics that need none.
+        runtime: how to run.
+
+    Returns:
+        A `Score`; for several systems, their `Scores` by name; for several metrics, what each gives, by
+        the name it was given under (a `Metric`'s is its label).
+
+    Raises:
+        BadNameError: no metric has such a name, or not such parameters.
+        LengthError: sources, hypotheses and references differ in length.
+        InputError: something is no text, or a metric needs references and there are none; the message names
+            the argument and the index.
+
+    Example:
+        >>> sources, references = ["He go home ."], [["He goes home ."]]
+        >>> score("gleu", sources, ["He goes home ."], references).value
+        1.0
+        >>> systems = {"ours": ["He goes home ."], "theirs": ["He go home ."]}
+        >>> scores = score(["gleu", "length"], sources, systems, references)
+        >>> scores["gleu"]["ours"].value, scores["length"]["theirs"].value
+        (1.0, 4.0)
+    """
+    several = isinstance(hypotheses, Mapping)
+    systems: Systems = (
+        hypotheses
+        if isinstance(hypotheses, Mapping)
+        else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+    )
+    if isinstance(metric, str | Metric | type):
+        found = as_metric(metric).score_systems(sources, systems, references, runtime=runtime)
+        return found if several else found["hypotheses"]
+    names = as_items(metric, "metric", _EXPECTED)
+    if not names:
+        raise InputError("metric is an empty list; give at least one metric.")
+    metrics = [as_metric(each, f"metric[{index}]") for index, each in enumerate(names)]
+    scores = score_metrics(metrics, sources, systems, references, runtime=runtime)
+    by_name = {
+        name if isinstance(name, str) else each.label: scores[each]
+        for name, each in zip(names, metrics, strict=True)
+    }
+    if several:
+        return Scores(by_name, "metric")
+    return Scores({name: of["hypotheses"] for name, of in by_name.items()}, "metric")

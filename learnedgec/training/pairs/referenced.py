@@ -1,0 +1,230 @@
+"""Ranked pairs of real outputs, in the order that metrics with references give them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from learnedgec.arrays import Floats
+from learnedgec.catalog.outputs import load_outputs
+from learnedgec.catalog.parallel import load_parallel
+from learnedgec.errors import ConfigError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import Reference, References
+from learnedgec.metrics.registry import load_metric
+from learnedgec.training.pairs.balance import BALANCE, Nearness, edit_balance, nearness
+from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+
+__all__ = ["ReferencedPairs", "pooled_references"]
+
+
+class ReferencedPairs(PairSource):
+    """Pairs of outputs for one source on whose order metrics with references agree.
+
+    Outputs of strong systems differ where corrupted text does not: in which of several good corrections they
+    choose. References tell which is better, the more the surer, and metrics that look at different things
+    make fewer mistakes together: a pair is kept where every metric prefers the same side by its margin.
+
+    All references that the datasets have for a source are pooled. An output that several systems made counts
+    once. The margin of a pair is the mean of the metrics' differences, for `objective: difference`.
+
+    Args:
+        outputs: datasets with outputs of systems, such as `pillars:train`.
+        references: datasets with references for the same sources, such as `pillars:train` and `jelv:train`.
+        metrics: names of metrics that need references and must agree.
+        margin: by how much each must prefer the better side: one number for all, or one for each.
+        balance: the shares of pairs whose better side is `nearer` to the source than the worse one, `equal`
+            or `farther`, by edited words; the scarcest kind decides how many there are. As they come if
+            absent.
+        with_source: whether the unchanged source is one of the outputs.
+        number: how many pairs, drawn at random; all by default.
+        seed: of the draw.
+    """
+
+    def __init__(
+        self,
+        outputs: list[str],
+        references: list[str],
+        metrics: list[str] | None = None,
+        margin: float | list[float] = 0.02,
+        balance: dict[str, float] | None = None,
+        with_source: bool = False,
+        number: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        for key, names in (("outputs", outputs), ("references", references)):
+            if not names:
+                raise ConfigError(f"data.pairs: {key} is empty; name a dataset.")
+        self.outputs = outputs
+        self.references = references
+        self.metrics = [load_metric(name) for name in metrics or ("gleu", "green")]
+        for metric in self.metrics:
+            if not metric.needs_references:
+                raise ConfigError(
+                    f"data.pairs: {metric.label} needs no references; let it teach by DistilledPairs."
+                )
+        margins = margin if isinstance(margin, list) else [margin] * len(self.metrics)
+        if len(margins) != len(self.metrics) or not all(each > 0 for each in margins):
+            raise ConfigError(
+                f"data.pairs: margin is {margin}; a number above 0, or one for each of the "
+                f"{len(self.metrics)} metrics, was expected."
+            )
+        self.margins = margins
+        self.balance = _shares(balance)
+        self.with_source = with_source
+        self.number = positive(number, "number")
+        self.seed = seed
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters."""
+        return {
+            "outputs": self.outputs,
+            "references": self.references,
+            "metrics": [str(metric) for metric in self.metrics],
+            "margin": self.margins,
+            "balance": None if self.balance is None else dict(self.balance),
+            "with_source": self.with_source,
+            "number": self.number,
+            "seed": self.seed,
+        }
+
+    def datasets(self) -> list[str]:
+        """Return the datasets of outputs and of references."""
+        return list(dict.fromkeys([*self.outputs, *self.references]))
+
+    def digests(self) -> dict[str, str]:
+        """Return those of the datasets, and what the metrics' scores depend on."""
+        return super().digests() | {str(each): each.signature() for each in self.metrics}
+
+    def material(self) -> Iterator[str]:
+        """Yield the references that decide which side is better."""
+        for row in pooled_references(self.references).values():
+            yield from (reference.text for reference in row)
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs in the order of the data, or those drawn."""
+        references = pooled_references(self.references)
+        rows: list[tuple[str, str, str]] = []
+        for name in self.outputs:
+            rows += self._rows(name, references)
+        if not rows:
+            return []
+        sources, texts = [row[1] for row in rows], [row[2] for row in rows]
+        given = References(tuple(references[source] for source in sources))
+        scores = np.stack(
+            [
+                metric.sentence_scores(metric.statistics(sources, texts, given, runtime=runtime))
+                for metric in self.metrics
+            ]
+        )
+        return self._drawn(list(self._ranked(rows, scores)))
+
+    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
+        """Return the number of pairs and of sources, the mean margin, and `edit_balance`."""
+        return {
+            "pairs": len(pairs),
+            "sources": len({pair.source for pair in pairs}),
+            "margin": fmean(pair.margin for pair in pairs) if pairs else 0.0,
+            **edit_balance(pairs),
+        }
+
+    def _rows(
+        self, name: str, references: Mapping[str, tuple[Reference, ...]]
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yield the dataset, the source and each distinct output of sources that have references."""
+        sources = load_parallel(name).sources
+        systems = load_outputs(name)
+        seen: dict[str, dict[str, None]] = {}
+        for source, *texts in zip(sources, *systems.values(), strict=True):
+            key = " ".join(source.split())
+            if key in references:
+                own = [source, *texts] if self.with_source else texts
+                seen.setdefault(key, {}).update(dict.fromkeys(" ".join(t.split()) for t in own))
+        for source, outputs in seen.items():
+            yield from ((name, source, text) for text in outputs)
+
+    def _ranked(self, rows: Sequence[tuple[str, str, str]], scores: Floats) -> Iterator[RankedPair]:
+        """Yield each pair of outputs on whose order all metrics agree."""
+        places: dict[tuple[str, str], list[int]] = {}
+        for place, (name, source, _) in enumerate(rows):
+            places.setdefault((name, source), []).append(place)
+        margins = np.array(self.margins) - 1e-9
+        for (name, source), own in places.items():
+            for first, second in combinations(own, 2):
+                differences = scores[:, first] - scores[:, second]
+                if (differences <= -margins).all():
+                    first, second, differences = second, first, -differences
+                if (differences >= margins).all():
+                    yield RankedPair(
+                        source,
+                        rows[first][2],
+                        rows[second][2],
+                        float(differences.mean()),
+                        group=source,
+                        origin=name,
+                    )
+
+    def _drawn(self, pairs: list[RankedPair]) -> list[RankedPair]:
+        """Return as many pairs as are asked for, of each kind its share."""
+        generator = random.Random(self.seed)
+        if self.balance is None:
+            if self.number is None or self.number >= len(pairs):
+                return pairs
+            return generator.sample(pairs, self.number)
+        kinds: dict[Nearness, list[RankedPair]] = {kind: [] for kind in BALANCE}
+        for pair in pairs:
+            kinds[nearness(pair)].append(pair)
+        most = min(len(kinds[kind]) / share for kind, share in self.balance.items() if share)
+        if self.number is not None:
+            most = min(most, self.number)
+        drawn = [
+            pair
+            for kind, share in self.balance.items()
+            for pair in generator.sample(kinds[kind], int(most * share + 1e-9))
+        ]
+        generator.shuffle(drawn)
+        return drawn
+
+
+def pooled_references(names: Sequence[str]) -> dict[str, tuple[Reference, ...]]:
+    """Return the references that datasets have for each source, its words joined by single spaces.
+
+    References that are equal as texts count once; of these, one with gold edits stays.
+    """
+    found: dict[str, dict[str, Reference]] = {}
+    for name in names:
+        data = load_parallel(name)
+        for source, row in zip(data.sources, data.references, strict=True):
+            own = found.setdefault(" ".join(source.split()), {})
+            for reference in row:
+                text = " ".join(reference.text.split())
+                if text not in own or own[text].edits is None:
+                    own[text] = Reference(text, reference.edits)
+    return {
+        source: tuple(
+            Reference(reference.text, reference.edits, number)
+            for number, reference in enumerate(row.values())
+        )
+        for source, row in found.items()
+        if row
+    }
+
+
+def _shares(balance: Mapping[str, float] | None) -> dict[Nearness, float] | None:
+    """Return the share of each kind, or raise `ConfigError`."""
+    if balance is None:
+        return None
+    if not set(balance) <= set(BALANCE) or min(balance.values(), default=0) < 0:
+        raise ConfigError(
+            f"data.pairs: balance is {balance}; shares of 0 or more for {', '.join(BALANCE)} were expected."
+        )
+    total = sum(balance.values())
+    if not total > 0:
+        raise ConfigError("data.pairs: balance has no share above 0; leave it out, or give one.")
+    return {kind: balance.get(kind, 0.0) / total for kind in BALANCE}

@@ -1,0 +1,94 @@
+"""What any metric takes from Python: the same scores from any sequence, one sentence for anything else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from embedded import Sample
+from holders import HOLDERS
+
+import learnedgec
+from learnedgec.errors import InputError, LengthError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import load_metric
+
+METRICS: dict[str, Callable[[pytest.FixtureRequest], Metric]] = {
+    "gleu": lambda request: load_metric("gleu", iterations=20),
+    "m2": lambda request: load_metric("m2"),
+    "some": lambda request: load_metric(
+        "some", model=str(request.getfixturevalue("tiny_evaluator"))
+    ),
+    "ensemble": lambda request: load_metric("ensemble(gleu=0.5, length=0.5)"),
+    "gotoscorer": lambda request: load_metric("gotoscorer"),
+}
+
+
+@pytest.fixture(params=METRICS)
+def metric(request: pytest.FixtureRequest) -> Metric:
+    return METRICS[request.param](request)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_scores_do_not_depend_on_what_holds_the_texts(
+    metric: Metric, holder: str, sample: Sample
+) -> None:
+    hold = HOLDERS[holder]
+    sources, hypotheses = sample.sources[:12], sample.systems["eager"][:12]
+    rows = sample.references.select(range(12))
+    # Texts alone on both sides: gold edits would make other references.
+    expected = metric.score(sources, hypotheses, learnedgec.References.from_rows(rows.texts()))
+    held = [hold(row) for row in rows.texts()]
+    found = metric.score(hold(sources), hold(hypotheses), held)
+    assert found.value == expected.value
+    assert found.sentences.tolist() == expected.sentences.tolist()
+    assert found.signature == expected.signature
+    together = metric.score_systems(hold(sources), {"ours": hold(hypotheses)}, held)
+    assert together["ours"].value == expected.value
+    statistics = metric.statistics(hold(sources), hold(hypotheses), held)
+    assert metric.aggregate(statistics) == expected.value
+
+
+LIST = "a sequence of texts was expected: put it into a list."
+ONCE = "which can be read only once; make it a list."
+BAD: list[tuple[Any, Any, Any, str]] = [
+    (["a"], ["a", None], [["a"]], "hypotheses[1] is None; a text was expected."),
+    (["a", float("nan")], ["a", "b"], [["a"], ["b"]], "sources[1] is NaN; a text was expected."),
+    ("a", ["a"], [["a"]], f"sources is the text 'a'; {LIST}"),
+    (["a"], "a", [["a"]], f"hypotheses is the text 'a'; {LIST}"),
+    (["a"], None, [["a"]], "hypotheses is None; a sequence of texts was expected."),
+    (["a"], 3, [["a"]], "hypotheses is 3; a sequence of texts was expected."),
+    (["a"], [b"a"], [["a"]], "hypotheses[0] is b'a'; a text was expected."),
+    (["a"], ["a"], ["a"], f"references[0] is the text 'a'; {LIST}"),
+    (["a"], ["a"], [["a", 2]], "references[0][1] is 2; a text was expected."),
+    (iter(["a"]), ["a"], [["a"]], f"sources is of type list_iterator, {ONCE}"),
+    (np.array([["a"]]), ["a"], [["a"]], "sources[0] is ['a']; a text was expected."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sources", "hypotheses", "references", "message"), BAD)
+def test_anything_else_is_one_sentence_that_names_the_place(
+    metric: Metric, sources: Any, hypotheses: Any, references: Any, message: str
+) -> None:
+    for score in (metric.score, metric.statistics, lambda *given: learnedgec.score(metric, *given)):
+        # Each reads anew what can be read only once.
+        given = iter(["a"]) if "list_iterator" in message else sources
+        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+            score(given, hypotheses, references)
+
+
+def test_systems_are_named_in_messages(metric: Metric) -> None:
+    with pytest.raises(
+        InputError, match=r"^systems\['ours'\]\[1\] is None; a text was expected\.$"
+    ):
+        metric.score_systems(["a", "b"], {"ours": ["a", None]}, [["a"], ["b"]])  # type: ignore[list-item]
+    with pytest.raises(LengthError, match="sources has 1 sentences but ours has 2"):
+        metric.score_systems(["a"], {"ours": ["a", "b"]}, [["a"]])
+
+
+def test_references_of_annotators_are_told_from_those_of_sentences(metric: Metric) -> None:
+    with pytest.raises(LengthError, match=r"pass References\.from_texts\(\*references\)"):
+        metric.score(["a", "b", "c"], ["a", "b", "c"], [["a", "b", "c"], ["a", "b", "d"]])

@@ -1,0 +1,197 @@
+"""Tables that installed packages add to, with a distribution that is really found on the path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from learnedgec import load_benchmark, load_metric
+from learnedgec.benchmarks.registry import BenchmarkEntry
+from learnedgec.cli.main import main
+from learnedgec.errors import PluginError, UnknownNameError
+from learnedgec.execution.plugins import Registry
+
+InstallPackage = Callable[..., Path]
+
+NUMBERS = "ONE = 1\nTEXT = 'one'\n\nclass Whole(int):\n    pass\n\n@property\ndef broken(): ...\n"
+
+
+def registry() -> Registry[int]:
+    return Registry(
+        "number",
+        "example.numbers",
+        {"two": 2},
+        lambda plugin: plugin.load_value(int),
+        hint="Count.",
+    )
+
+
+def test_own_entries_come_first(install_package: InstallPackage) -> None:
+    points = {"two": "numbers_:ONE", "one": "numbers_:ONE", "another": "numbers_:ONE"}
+    install_package("numbers", {"example.numbers": points}, {"numbers_.py": NUMBERS})
+    found = registry()
+    assert list(found) == ["two", "another", "one"]
+    assert (found.find("two"), found.find("one")) == (2, 1)
+    assert "one" in found
+    assert "three" not in found
+
+
+def test_plugins_are_suggested(install_package: InstallPackage) -> None:
+    install_package("numbers", {"example.numbers": {"eleven": "nowhere:X"}}, {})
+    with pytest.raises(UnknownNameError) as caught:
+        registry().find("eleventh")
+    assert str(caught.value) == "no number is named 'eleventh'; did you mean 'eleven'? Count."
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        (
+            "nowhere:X",
+            "nowhere:X cannot be imported (ModuleNotFoundError: No module named 'nowhere')",
+        ),
+        ("numbers_:THREE", "(AttributeError: module 'numbers_' has no attribute 'THREE')"),
+        ("numbers_:TEXT", "numbers_:TEXT is no int"),
+        ("raising:X", "raising:X cannot be imported (RuntimeError: first line)"),
+        ("empty:X", "empty:X cannot be imported (ValueError)"),
+        ("not a target", "cannot be imported"),
+    ],
+)
+def test_a_broken_plugin_is_one_sentence_and_breaks_nothing_else(
+    install_package: InstallPackage, target: str, reason: str
+) -> None:
+    modules = {
+        "numbers_.py": NUMBERS,
+        "raising.py": "raise RuntimeError('first line\\nsecond line')",
+        "empty.py": "raise ValueError",
+    }
+    points = {"bad": target, "good": "numbers_:ONE"}
+    install_package("numbers", {"example.numbers": points}, modules)
+    with pytest.raises(PluginError) as caught:
+        registry().find("bad")
+    message = str(caught.value)
+    assert message.startswith("the number 'bad' of the installed package numbers cannot be used: ")
+    assert message.endswith("; update or uninstall the package.")
+    assert reason in message
+    assert "\n" not in message
+    found = dict(registry().entries())
+    assert list(found) == ["two", "bad", "good"]
+    assert (found["two"], found["good"]) == (2, 1)
+    assert str(found["bad"]) == message
+
+
+def test_two_packages_may_not_contradict_each_other(install_package: InstallPackage) -> None:
+    install_package("first", {"example.numbers": {"one": "numbers_:ONE"}}, {"numbers_.py": NUMBERS})
+    install_package("second", {"example.numbers": {"one": "numbers_:Whole"}}, {})
+    with pytest.raises(
+        PluginError, match=r"(first and second|second and first) cannot be used: each"
+    ):
+        registry().find("one")
+
+
+def test_a_damaged_installation_of_something_else_is_none_of_our_business(
+    install_package: InstallPackage,
+) -> None:
+    points = {"example.numbers": {"one": "numbers_:ONE"}}
+    site = install_package("numbers", points, {"numbers_.py": NUMBERS})
+    damaged = site / "damaged-1.0.dist-info"
+    damaged.mkdir()
+    (damaged / "METADATA").write_text("Metadata-Version: 2.1\nName: damaged\nVersion: 1.0\n")
+    (damaged / "entry_points.txt").write_text("[example.numbers]\nno value\n")
+    assert registry().find("one") == 1
+
+
+# -- metrics and benchmarks -------------------------------------------------------------------
+
+METRIC = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+from learnedgec.metrics.sentinels import Length
+
+
+@dataclass(frozen=True)
+class Tokens(Length):
+    """Number of tokens, as another package counts them.
+
+    Nothing more.
+    """
+
+    name: ClassVar[str] = "tokens"
+
+
+class Misnamed(Tokens):
+    name: ClassVar[str] = "words"
+'''
+
+BENCHMARK = """
+from typing import Literal
+
+from learnedgec.benchmarks import Benchmark, BenchmarkEntry, load_benchmark
+
+
+def load(half: Literal["first", "second"] = "first") -> Benchmark:
+    whole = load_benchmark("sample")
+    return whole.select(sentences=list(range(36) if half == "first" else range(36, 72)))
+
+
+ENTRY = BenchmarkEntry("half of the sample", load, {"half": ("first", "second")})
+"""
+
+
+@pytest.fixture
+def plugged(install_package: InstallPackage) -> None:
+    install_package(
+        "halves",
+        {
+            "learnedgec.metrics": {"tokens": "counting:Tokens", "misnamed": "counting:Misnamed"},
+            "learnedgec.benchmarks": {"halves": "halved:ENTRY", "bad-halves": "halved:load"},
+        },
+        {"counting.py": METRIC, "halved.py": BENCHMARK},
+    )
+
+
+@pytest.mark.usefixtures("plugged")
+def test_a_metric_of_another_package_is_like_any_other() -> None:
+    metric = load_metric("tokens")
+    assert load_metric(str(metric)) == metric
+    assert metric.score(["a b ."], ["a b c ."]).value == 4
+    assert str(load_metric("ensemble(tokens=1.0, gleu=1.0)")).startswith(
+        "ensemble(members=('tokens'"
+    )
+    with pytest.raises(UnknownNameError, match="did you mean 'tokens'"):
+        load_metric("token")
+    with pytest.raises(PluginError, match=r"'misnamed' .*Misnamed calls itself 'words'"):
+        load_metric("misnamed")
+
+
+@pytest.mark.usefixtures("plugged")
+def test_metrics_of_other_packages_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["metrics", "--format", "json"]) == 0
+    captured = capsys.readouterr()
+    rows = {row["metric"]: row["measures"] for row in json.loads(captured.out)}
+    assert rows["tokens"] == "Number of tokens, as another package counts them"
+    assert "gleu" in rows
+    assert "misnamed" not in rows
+    assert captured.err.startswith(
+        "the metric 'misnamed' of the installed package halves cannot be"
+    )
+    assert len(captured.err.splitlines()) == 1
+    assert main(["metrics", "tokens"]) == 0
+    assert "Nothing more." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("plugged")
+def test_a_benchmark_of_another_package_is_like_any_other() -> None:
+    sources = load_benchmark("sample").sources
+    assert load_benchmark("halves").sources == sources[:36]
+    assert load_benchmark("halves:second").sources == sources[36:]
+    with pytest.raises(UnknownNameError, match="did you mean 'second'"):
+        load_benchmark("halves:secnd")
+    with pytest.raises(UnknownNameError, match="did you mean 'halves'"):
+        load_benchmark("halvs")
+    with pytest.raises(PluginError, match=f"halved:load is no {BenchmarkEntry.__name__}"):
+        load_benchmark("bad-halves")

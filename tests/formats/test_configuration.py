@@ -1,0 +1,83 @@
+"""YAML that swells, turns in circles or holds what nothing can use is refused before it is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from learnedgec.cli.main import main
+from learnedgec.errors import ConfigError
+from learnedgec.formats.configuration import check_yaml
+
+
+def bomb(levels: int) -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    for level in range(1, levels):
+        lines.append(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (bomb(8), "line 5: more than 100000 values"),
+        ("metric: &a [*a]", r"line 1: \*a stands within itself"),
+        ("a: &a {b: {c: *a}}", r"\*a stands within itself"),
+        ('src: "a\\0b"', "holds a NUL character"),
+        ("jobs: " + "9" * 5000, "a number of more than 30 digits"),
+        ("jobs: !!int " + "9" * 31, "a number of more than 30 digits"),
+        ("confidence: 0." + "9" * 31, "a number of more than 30 digits"),
+        ("metric: " + "[" * 20_000, "nested more than 100 deep"),
+        ("a: " + "x" * (1 << 20), "at most 1048576 are read"),
+    ],
+)
+@pytest.mark.parametrize("command", ["score", "tune"])
+def test_beyond_a_limit(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    text: str,
+    message: str,
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_yaml(text)
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    assert main([command, "--config", str(file)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        bomb(4),
+        "a: &x {k: 1}\nb: *x\nc: &x [1]\nd: *x",
+        "a: &x {k: 1}\nb: {<<: *x}",
+        "a: " + "[" * 99 + "]" * 99,
+        "sha: " + "a1" * 32,
+        "text: '" + "9" * 40 + "'",
+        "not: [yaml",
+        "*unknown",
+        "",
+    ],
+)
+def test_within_the_limits(text: str) -> None:
+    check_yaml(text)
+
+
+def test_a_value_on_the_command_line_is_under_the_same_limits(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["tune", "--metric", "gleu", "--space", "&a {x: *a}"]) == 2
+    assert "*a stands within itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"src: \xe9\n", b"\xff\xfe"])
+def test_a_configuration_that_is_no_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_bytes(content)
+    assert main(["score", "--config", str(file)]) == 2
+    assert "an option cannot be read" in capsys.readouterr().err

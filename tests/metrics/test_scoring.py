@@ -1,0 +1,224 @@
+"""`learnedgec.score` and `learnedgec.rank`: shapes, values, and what scores become outside."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pytest
+from embedded import SAMPLE_FOLDER, Sample
+
+import learnedgec
+from learnedgec import Metric, References, Runtime, Score, Scores, Statistics
+from learnedgec.arrays import Floats
+from learnedgec.cli.main import main
+from learnedgec.errors import InputError, MissingDependencyError, UnknownNameError
+from learnedgec.metrics import Gleu, Length
+
+
+@dataclass(frozen=True)
+class Vowels(Metric):
+    """Vowels per sentence: a metric of the user's own, in no table."""
+
+    name: ClassVar[str] = "vowels"
+    needs_references: ClassVar[bool] = False
+    letters: Literal["aeiou", "aeiouy"] = "aeiou"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        counts = [sum(text.count(letter) for letter in self.letters) for text in hypotheses]
+        return Statistics({"count": np.array(counts, dtype=float)})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        found: Floats = statistics["count"]
+        return found
+
+
+def test_one_metric_and_one_system_are_a_score(sample: Sample) -> None:
+    texts = (sample.sources, sample.systems["eager"], sample.references)
+    by_name = learnedgec.score("gleu(iterations=5)", *texts)
+    by_value = learnedgec.score(Gleu(iterations=5), *texts)
+    expected = learnedgec.load_metric("gleu", iterations=5).score(*texts)
+    assert isinstance(by_name, Score)
+    assert by_name.value == by_value.value == expected.value
+    assert by_name.signature == by_value.signature == expected.signature
+
+
+def test_several_systems_or_metrics_are_scores_by_name(sample: Sample) -> None:
+    one = learnedgec.score("length", sample.sources, sample.systems)
+    assert isinstance(one, Scores)
+    assert list(one) == list(sample.systems)
+    expected = learnedgec.load_metric("length").score_systems(sample.sources, sample.systems)
+    assert {name: score.value for name, score in one.items()} == {
+        name: score.value for name, score in expected.items()
+    }
+    names: list[str | Metric] = ["sentm2", Length(), "gleu(iterations=5)"]
+    gold, weak = sample.references, sample.systems["weak"]
+    of_one = learnedgec.score(names, sample.sources, weak, gold)
+    # A name stays the name that was given, whatever it stands for.
+    assert list(of_one) == ["sentm2", "length", "gleu(iterations=5)"]
+    of_all = learnedgec.score(tuple(names), sample.sources, sample.systems, gold)
+    assert list(of_all) == list(of_one)
+    for name, scores in of_all.items():
+        assert list(scores) == list(sample.systems)
+        assert scores["weak"].value == of_one[name].value
+
+
+def test_a_metric_of_the_users_own_needs_no_registration() -> None:
+    systems = {"ours": ["He goes home .", "Yes !"], "theirs": ["He go .", "Yes !"]}
+    scores = learnedgec.score([Vowels(letters="aeiouy"), "length"], ["a", "b"], systems)
+    assert scores["vowels(letters='aeiouy')"]["ours"].sentences.tolist() == [5, 1]
+    ranking = learnedgec.rank(Vowels(), ["a", "b"], systems, resamples=20)
+    assert ranking.systems[ranking.order[0]] == "ours"
+    assert ranking.signature.startswith("vowels(letters='aeiou')|learnedgec:")
+
+
+@pytest.mark.parametrize(
+    ("metric", "error", "message"),
+    [
+        ("glue", UnknownNameError, "did you mean 'gleu'?"),
+        (None, InputError, "metric is None; a metric's name such as 'gleu', a metric, or a list"),
+        (3, InputError, "metric is 3; a metric's name"),
+        (["gleu", 3], InputError, r"metric\[1\] is 3; a metric's name"),
+        ([], InputError, "metric is an empty list; give at least one"),
+        (Gleu, InputError, r"metric is the class Gleu; give a value of it: Gleu\(\)"),
+        ({"gleu"}, InputError, "metric is of type set; a metric's name"),
+    ],
+)
+def test_what_is_no_metric_is_one_sentence(
+    metric: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        learnedgec.score(metric, ["a"], ["a"], [["a"]])
+    if not isinstance(metric, list | set):
+        with pytest.raises(error, match=message.partition(";")[0].partition(" did")[0]):
+            learnedgec.rank(metric, ["a"], {"x": ["a"], "y": ["b"]}, [["a"]])
+
+
+def test_missing_references_speak_python() -> None:
+    with pytest.raises(InputError, match=r"gleu needs references, .* give references=") as caught:
+        learnedgec.score("gleu", ["a"], ["a"])
+    assert "--" not in str(caught.value)
+
+
+def test_a_ranking_in_one_call_is_that_of_its_statistics(sample: Sample) -> None:
+    metric = Gleu(iterations=5)
+    ranking = learnedgec.rank(
+        metric, sample.sources, sample.systems, sample.references, by="trueskill", resamples=10
+    )
+    expected = learnedgec.rank_systems(
+        metric,
+        metric.statistics_of_systems(sample.sources, sample.systems, sample.references),
+        by="trueskill",
+        resamples=10,
+        signature=metric.signature(sample.references),
+    )
+    assert ranking.to_dict() == expected.to_dict()
+    texts: Any = sample.systems
+    with pytest.raises(InputError, match=r"learnedgec\.rank takes texts"):
+        learnedgec.rank_systems(metric, texts)
+    test: Any = "bootstrap"
+    with pytest.raises(InputError, match="significance is 'bootstrap'; choose one of paired-"):
+        learnedgec.rank(Length(), sample.sources, sample.systems, significance=test)
+
+
+# -- what scores become ----------------------------------------------------------------------------
+
+
+def test_a_score_is_what_the_command_line_prints(
+    sample: Sample, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--src", SAMPLE_FOLDER / "source.txt", "--hyp", SAMPLE_FOLDER / "systems" / "weak.txt"]
+    words += ["--gold", SAMPLE_FOLDER / "gold.m2", "--metric", "m2", "--level", "sentence"]
+    assert main(["score", *map(str, words), "--format", "json"]) == 0
+    (printed,) = json.loads(capsys.readouterr().out)["scores"]
+    references = References.from_m2(SAMPLE_FOLDER / "gold.m2")
+    score = learnedgec.score("m2", sample.sources, sample.systems["weak"], references)
+    found = json.loads(json.dumps(score.to_dict()))
+    assert found.pop("metric") == score.metric
+    assert printed.pop("system") == "weak"
+    assert printed.pop("metric") == "m2"
+    assert found == printed
+
+
+def test_scores_as_frames(sample: Sample) -> None:
+    systems = {name: sample.systems[name] for name in ("strong", "weak")}
+    scores = learnedgec.score(["m2", "length"], sample.sources, systems, sample.references)
+    weak = scores["m2"]["weak"]
+    frame = weak.to_frame()
+    assert list(frame) == ["score", *weak.sentence_details]
+    assert frame["score"].tolist() == weak.sentences.tolist()
+    of_systems = scores["m2"].to_frame()
+    assert list(of_systems) == ["system", "score", *weak.details]
+    assert of_systems["system"].tolist() == ["strong", "weak"]
+    assert of_systems["score"][1] == weak.value
+    wide = scores.to_frame()
+    assert list(wide) == ["system", "m2", "length"]
+    assert wide["length"].tolist() == [score.value for score in scores["length"].values()]
+    of_metrics = learnedgec.score(
+        ["m2", "length"], sample.sources, systems["weak"], sample.references
+    )
+    assert of_metrics.to_frame()["metric"].tolist() == ["m2", "length"]
+    assert np.isnan(of_metrics.to_frame()["precision"][1])
+    assert list(scores.to_dict()["m2"]) == ["strong", "weak"]
+
+
+def test_notebooks_show_tables(sample: Sample) -> None:
+    systems = {"<ours>": sample.systems["weak"], "theirs": sample.systems["strong"]}
+    score = learnedgec.score("length", sample.sources, systems["theirs"])
+    rows, note = _shown(score)
+    assert rows == [["score", "sentences"], [f"{score.value:.4f}", "72"]]
+    assert note == score.signature
+    scores = learnedgec.score(["length", "constant"], sample.sources, systems)
+    rows, _ = _shown(scores)
+    assert rows[0] == ["system", "length", "constant"]
+    assert [row[0] for row in rows[1:]] == ["<ours>", "theirs"]
+    ranking = learnedgec.rank("length", sample.sources, systems, resamples=10)
+    rows, note = _shown(ranking)
+    assert rows[0] == list(ranking.to_frame())
+    assert [row[0] for row in rows[1:]] == [ranking.systems[number] for number in ranking.order]
+    assert note == ranking.signature
+
+
+def _shown(value: Any) -> tuple[list[list[str | None]], str | None]:
+    """Return the cells of the table that a notebook shows, and the note below."""
+    root = ElementTree.fromstring(f"<div>{value._repr_html_()}</div>")
+    rows = [[cell.text for cell in row] for row in root.iter("tr")]
+    return rows, root.findtext("small")
+
+
+def test_names_are_short(sample: Sample) -> None:
+    score = learnedgec.score("gleu", ["a b"], ["a b"], [["a b"]])
+    assert repr(score) == (
+        "Score(metric=\"gleu(n=4, unit='word', iterations=500, form='official')\", "
+        f"value={score.value:.6g}, sentences=1)"
+    )
+    ranking = learnedgec.rank("length", sample.sources, sample.systems, resamples=10)
+    assert len(repr(ranking)) < 120
+
+
+def test_scores_survive_pickling(sample: Sample) -> None:
+    scores = learnedgec.score(["length", "constant"], sample.sources, sample.systems)
+    again = pickle.loads(pickle.dumps(scores))
+    assert again.to_dict() == scores.to_dict()
+    assert again.names == "metric"
+
+
+def test_without_pandas_frames_say_what_to_install(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    score = learnedgec.score("length", ["a"], ["a"])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'learnedgec\[pandas\]'"):
+        score.to_frame()

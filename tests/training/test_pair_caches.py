@@ -1,0 +1,125 @@
+"""Pairs that were made before are read back only while everything they were made of is as it was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tiny
+from embedded import SAMPLE_FOLDER
+
+from learnedgec.edits.parsing import describe_annotator
+from learnedgec.errors import ConfigError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.training.pairs import (
+    CorruptedPairs,
+    DistilledPairs,
+    ImpactPairs,
+    PairFile,
+    PairSource,
+    RankedPair,
+    RatedPairs,
+    impact,
+    write_ranked_pairs,
+)
+from learnedgec.training.pairs.corruption import pairs as corruption
+
+
+@pytest.fixture
+def rated(tmp_path: Path) -> Path:
+    """Return a folder in the layout of a benchmark."""
+    return Path(shutil.copytree(SAMPLE_FOLDER, tmp_path / "rated"))
+
+
+def made(source: PairSource, folder: Path) -> list[RankedPair]:
+    return source.made(folder, Runtime())[0]
+
+
+def rate(folder: Path) -> RatedPairs:
+    return RatedPairs([str(folder)], difference=2, dimension="fluency")
+
+
+def shorten(file: Path) -> None:
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(lines[: len(lines) // 2]) + "\n")
+
+
+def test_an_edited_folder_makes_other_pairs(rated: Path, tmp_path: Path) -> None:
+    first = made(rate(rated), tmp_path / "kept")
+    shorten(rated / "ratings.csv")
+    second = made(rate(rated), tmp_path / "kept")
+    assert second == rate(rated).make(tmp_path, Runtime())
+    assert len(second) < len(first)
+    place = rate(rated).place(tmp_path)
+    shorten(rated / "systems" / "weak.txt")
+    assert rate(rated).place(tmp_path) != place
+
+
+def test_an_encoder_trained_again_in_its_place_makes_other_pairs(tmp_path: Path) -> None:
+    from transformers import BertModel
+
+    encoder = tiny.save_encoder(tmp_path / "encoder")
+    source = ImpactPairs(["sample"], number=50, encoder=str(encoder), edits="m2")
+    first = made(source, tmp_path / "kept")
+    assert made(source, tmp_path / "kept") == first
+    BertModel(tiny.configuration(len(tiny.tokenizer()))).save_pretrained(encoder)
+    second = made(source, tmp_path / "kept")
+    assert [pair.margin for pair in second] != [pair.margin for pair in first]
+    # Another tokenizer makes other vectors as well.
+    place = source.place(tmp_path)
+    tokenizer = encoder / "tokenizer_config.json"
+    tokenizer.write_text(tokenizer.read_text().replace("256", "255"))
+    assert source.place(tmp_path) != place
+
+
+def test_an_annotator_is_part_of_the_key(
+    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [
+        CorruptedPairs(["sample"], 20, annotator="en-ewt-sm"),
+        ImpactPairs(["sample"], encoder=str(tiny_encoder), annotator="en-ewt-sm"),
+    ]
+    places = [source.place(tmp_path) for source in sources]
+    for source in sources:
+        assert describe_annotator("en-ewt-sm").items() <= source.digests().items()
+    for module in (corruption, impact):
+        monkeypatch.setattr(module, "describe_annotator", lambda name: {"annotator-version": "2"})
+    assert not set(places) & {source.place(tmp_path) for source in sources}
+
+
+def test_a_teacher_and_what_is_below_it_are_part_of_the_key(
+    tiny_evaluator: Path, rated: Path, tmp_path: Path
+) -> None:
+    teacher = Path(shutil.copytree(tiny_evaluator, tmp_path / "teacher"))
+    source = DistilledPairs([rate(rated)], f"some(model='{teacher}')")
+    places = {source.place(tmp_path)}
+    config = json.loads((teacher / "config.json").read_text())
+    config["heads"]["fluency"]["scale"] = 5.0
+    (teacher / "config.json").write_text(json.dumps(config))
+    tiny.sign(teacher, "config.json")
+    places.add(source.place(tmp_path))
+    shorten(rated / "ratings.csv")
+    places.add(source.place(tmp_path))
+    assert len(places) == 3
+
+
+def test_a_file_and_a_dataset_of_the_catalog_are_part_of_the_key(
+    put_dataset: Callable[[str, dict[str, str]], None], tmp_path: Path
+) -> None:
+    file = tmp_path / "pairs.jsonl"
+    write_ranked_pairs(file, [RankedPair("a", "b", "c")])
+    sources = [PairFile(str(file)), CorruptedPairs(["jfleg:dev"], 5, annotator="en-ewt-sm")]
+    put_dataset("jfleg", {"dev/dev.src": "A b .\n"})
+    first = [source.place(tmp_path) for source in sources]
+    assert [source.place(tmp_path) for source in sources] == first
+    write_ranked_pairs(file, [RankedPair("a", "b", "d")])
+    put_dataset("jfleg", {"dev/dev.src": "A c .\n"})
+    assert not set(first) & {source.place(tmp_path) for source in sources}
+
+
+def test_standard_input_cannot_be_kept(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be made of standard input"):
+        made(RatedPairs(["-"], 1.0, "fluency"), tmp_path)

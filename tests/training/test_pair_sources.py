@@ -1,0 +1,105 @@
+"""Pair sources by name in a training configuration: learnedgec's own, and those of other packages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learnedgec.cli.main import main
+from learnedgec.errors import PluginError, UnknownNameError
+from learnedgec.training.fit import training_data
+from learnedgec.training.pairs import PAIR_SOURCES, PairFile
+from learnedgec.training.pairs.base import PairSource
+from learnedgec.training.pairs.registry import REGISTRY
+
+InstallPackage = Callable[..., Path]
+
+PLUGIN = """
+from learnedgec.training.pairs import PairFile, PairSource, RankedPair
+
+
+class ShoutedPairs(PairSource):
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+
+    def make(self, folder, runtime):
+        return [RankedPair(word, word, word.upper()) for word in self.words]
+
+    def describe(self):
+        return {"words": self.words}
+
+    def datasets(self):
+        return []
+"""
+
+
+@pytest.fixture
+def shouted(install_package: InstallPackage) -> None:
+    points = {"ShoutedPairs": "shouting:ShoutedPairs", "Renamed": "shouting:ShoutedPairs"}
+    install_package("shouting", {"learnedgec.pairs": points}, {"shouting.py": PLUGIN})
+
+
+@pytest.fixture
+def words(tiny_encoder: Path) -> Callable[[list[dict[str, Any]]], list[str]]:
+    """Return a function that returns the arguments of a run with pair sources."""
+
+    def build(sources: list[dict[str, Any]]) -> list[str]:
+        model = ["--model.encoder", str(tiny_encoder), "--model.heads", "{quality: {}}"]
+        return ["--name", "x", *model, "--data.pairs", json.dumps({"quality": sources})]
+
+    return build
+
+
+def test_every_source_is_in_the_table() -> None:
+    own = {
+        each for each in PairSource.__subclasses__() if each.__module__.startswith("learnedgec.")
+    }
+    assert set(PAIR_SOURCES.values()) == own
+    assert all(kind.__name__ == name for name, kind in PAIR_SOURCES.items())
+
+
+def test_own_sources_have_short_names(words: Callable[..., list[str]]) -> None:
+    source = {"class_path": "PairFile", "init_args": {"path": "pairs.jsonl"}}
+    (found,) = training_data(words([source])).pairs["quality"]
+    assert isinstance(found, PairFile)
+    assert found.path == "pairs.jsonl"
+
+
+@pytest.mark.usefixtures("shouted")
+def test_sources_of_other_packages_have_short_names(words: Callable[..., list[str]]) -> None:
+    source = {"class_path": "ShoutedPairs", "init_args": {"words": ["a b"]}}
+    nested = {"class_path": "DistilledPairs", "init_args": {"pairs": [source], "teacher": "length"}}
+    with pytest.warns(UserWarning, match="the pair source 'Renamed' .* is named 'ShoutedPairs'"):
+        found, distilled = training_data(words([source, nested])).pairs["quality"]
+    assert type(found) is REGISTRY.find("ShoutedPairs")
+    assert found.describe() == {"words": ["a b"]}
+    assert distilled.describe()["pairs"] == [{"source": "ShoutedPairs", "words": ["a b"]}]
+    with pytest.raises(PluginError, match="update or uninstall"):
+        REGISTRY.find("Renamed")
+
+
+@pytest.mark.usefixtures("shouted")
+@pytest.mark.filterwarnings("ignore:the pair source 'Renamed'")
+@pytest.mark.parametrize(
+    ("name", "near"), [("PairFiles", "PairFile"), ("ShoutingPairs", "ShoutedPairs")]
+)
+def test_unknown_names_are_suggested(
+    words: Callable[..., list[str]], name: str, near: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = words([{"class_path": name, "init_args": {}}])
+    with pytest.raises(
+        UnknownNameError, match=f"no pair source is named {name!r}; did you mean {near!r}"
+    ):
+        training_data(arguments)
+    assert main(["train", *arguments]) == 2
+    assert f"did you mean {near!r}? The import path of a class" in capsys.readouterr().err
+
+
+def test_other_mistakes_are_still_the_parsers(words: Callable[..., list[str]]) -> None:
+    source = {"class_path": "PairFile", "init_args": {"pth": "pairs.jsonl"}}
+    with pytest.raises(Exception, match="pth"):
+        training_data(words([source]))

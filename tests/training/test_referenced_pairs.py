@@ -1,0 +1,166 @@
+"""Pairs in the order of metrics with references: a literal loop, the balance, a teacher with references."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from embedded import Sample
+
+from learnedgec import References, load_metric
+from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import Reference
+from learnedgec.training.pairs import DistilledPairs, RankedPair, ReferencedPairs
+from learnedgec.training.pairs.balance import edit_balance, nearness
+from learnedgec.training.pairs.referenced import pooled_references
+
+
+def made(**options: object) -> list[RankedPair]:
+    source = ReferencedPairs(["sample"], ["sample"], **options)  # type: ignore[arg-type]
+    return source.make(Path(), Runtime())
+
+
+def test_all_metrics_prefer_the_better_side_by_the_margin(sample: Sample) -> None:
+    metrics = [load_metric("gleu"), load_metric("green")]
+    expected = {}
+    for number, source in enumerate(sample.sources):
+        texts = list(dict.fromkeys(outputs[number] for outputs in sample.systems.values()))
+        own = References((sample.references[number],))
+        scores = {
+            text: [metric.score([source], [text], own).sentences[0] for metric in metrics]
+            for text in texts
+        }
+        for first, second in combinations(texts, 2):
+            differences = [a - b for a, b in zip(scores[first], scores[second], strict=True)]
+            if min(differences) >= 0.05 - 1e-9:
+                expected[source, first, second] = sum(differences) / 2
+            elif max(differences) <= -0.05 + 1e-9:
+                expected[source, second, first] = -sum(differences) / 2
+    found = {(pair.source, pair.better, pair.worse): pair.margin for pair in made(margin=0.05)}
+    assert found == pytest.approx(expected)
+    assert len(found) > 100
+
+
+def test_every_metric_has_its_own_margin() -> None:
+    both = made(margin=[0.3, 0.01])
+    assert 0 < len(both) < len(made(margin=0.01))
+    gleu = load_metric("gleu")
+    for pair in both[:10]:
+        own = References((pooled_references(["sample"])[pair.source],))
+        better, worse = (
+            gleu.score([pair.source], [text], own).sentences[0]
+            for text in (pair.better, pair.worse)
+        )
+        assert better - worse >= 0.3 - 1e-9
+
+
+def test_balance_takes_each_kind_its_share() -> None:
+    everything = made()
+    counts = {kind: [nearness(p) for p in everything].count(kind) for kind in ("nearer", "farther")}
+    assert counts["farther"] > counts["nearer"] > 0
+    even = made(balance={"nearer": 1, "farther": 1})
+    shares = edit_balance(even)
+    assert shares["better_nearer"] == shares["better_farther"] == pytest.approx(0.5)
+    assert len(even) == 2 * counts["nearer"]
+    assert set(even) <= set(everything)
+    few = made(balance={"nearer": 1, "farther": 3}, number=8)
+    assert [nearness(pair) for pair in few].count("farther") == 6
+    assert len(few) == 8
+
+
+def test_a_number_is_drawn_by_the_seed() -> None:
+    first, again, other = made(number=20), made(number=20), made(number=20, seed=1)
+    assert first == again != other
+    assert len(first) == len(other) == 20
+
+
+def test_the_source_can_be_one_of_the_outputs(sample: Sample) -> None:
+    without, with_source = made(), made(with_source=True)
+    new = set(with_source) - set(without)
+    assert new
+    assert all(pair.source in (pair.better, pair.worse) for pair in new)
+
+
+def test_references_of_several_datasets_are_pooled(sample: Sample) -> None:
+    found = pooled_references(["sample", "sample"])
+    for source, own in zip(sample.sources, sample.references, strict=True):
+        texts = {" ".join(reference.text.split()) for reference in own}
+        row = found[" ".join(source.split())]
+        assert {reference.text for reference in row} == texts
+        assert [reference.annotator for reference in row] == list(range(len(texts)))
+        assert all(
+            isinstance(reference, Reference) and reference.edits is not None for reference in row
+        )
+
+
+def test_what_is_learned_from_is_said() -> None:
+    source = ReferencedPairs(["sample"], ["sample"])
+    assert source.datasets() == ["sample"]
+    assert len(list(source.material())) > 72
+    described = source.describe()
+    assert described["margin"] == [0.02, 0.02]
+    assert described["metrics"][0].startswith("gleu(n=4")
+    pairs, summary = made(), source.summary(made())
+    assert summary["pairs"] == len(pairs)
+    assert summary["better_nearer"] + summary["equally_far"] + summary[
+        "better_farther"
+    ] == pytest.approx(1)
+
+
+def test_a_teacher_with_references_teaches(tmp_path: Path) -> None:
+    pairs = ReferencedPairs(["sample"], ["sample"], number=30)
+    source = DistilledPairs([pairs], "gleu", references=["sample"])
+    found, summary = source.made(tmp_path, Runtime())
+    gleu = load_metric("gleu")
+    known = pooled_references(["sample"])
+    assert summary["pairs"] == len(found) > 20
+    for pair in found:
+        own = References((known[pair.source],))
+        better, worse = (
+            gleu.score([pair.source], [text], own).sentences[0]
+            for text in (pair.better, pair.worse)
+        )
+        assert pair.margin == pytest.approx(better - worse)
+    assert source.datasets() == ["sample"]
+    assert source.describe()["references"] == ["sample"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"metrics": ["length"]}, ConfigError, "length needs no references"),
+        ({"metrics": ["gleuu"]}, UnknownNameError, "gleu"),
+        ({"margin": 0.0}, ConfigError, "above 0"),
+        ({"margin": [0.1]}, ConfigError, "2 metrics"),
+        ({"balance": {"far": 1}}, ConfigError, "nearer, equal, farther"),
+        ({"balance": {"equal": 0}}, ConfigError, "above 0"),
+        ({"number": 0}, ConfigError, "number is 0"),
+    ],
+)
+def test_arguments_that_cannot_be_used(
+    options: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ReferencedPairs(["sample"], ["sample"], **options)  # type: ignore[arg-type]
+
+
+def test_empty_lists_and_needless_references() -> None:
+    with pytest.raises(ConfigError, match="outputs is empty"):
+        ReferencedPairs([], ["sample"])
+    pairs = ReferencedPairs(["sample"], ["sample"])
+    with pytest.raises(ConfigError, match="needs references; name datasets"):
+        DistilledPairs([pairs], "gleu")
+    with pytest.raises(ConfigError, match="needs no references; leave them out"):
+        DistilledPairs([pairs], "length", references=["sample"])
+
+
+@pytest.mark.realdata
+def test_pairs_of_strong_systems(mirror: Path) -> None:
+    source = ReferencedPairs(["pillars:dev"], ["pillars:dev", "jelv:dev"])
+    pairs = source.make(Path(), Runtime())
+    summary = source.summary(pairs)
+    assert summary["pairs"] > 1000
+    assert summary["better_nearer"] > 0.1
+    assert {pair.origin for pair in pairs} == {"pillars:dev"}
