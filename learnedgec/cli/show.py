@@ -31,7 +31,8 @@ def able_to_show(metric: Metric) -> ShowsEdits:
     """
     if not isinstance(metric, ShowsEdits):
         raise InputError(
-            f"{metric.label} does not compare edits; --show edits works for m2, errant and their kind."
+            f"{metric.label} does not compare edits; --show edits works for m2, errant, cleme and "
+            "their kind."
         )
     return metric
 

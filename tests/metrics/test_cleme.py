@@ -1,0 +1,423 @@
+"""CLEME and CLEME2.0 against their definition, and the cases that the definition leaves open."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chunk_oracle import kinds, length_weight, pieces, sentences
+from embedded import Sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from learnedgec.arrays import Array
+from learnedgec.errors import InputError, ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits
+from learnedgec.formats.references import Reference, References
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.bertscore import BertScore
+from learnedgec.metrics.cleme import CLASSES, ChunkOverlap, Cleme, Cleme2
+from learnedgec.metrics.registry import load_metric
+
+Targets = tuple[list[str], list[tuple[Edit, ...]]]
+Counts = dict[str, float]
+SCALES = {
+    ("corpus", "dependent"): [(2, 0.75, 1.25)] * 3,
+    ("corpus", "independent"): [(2, 0.75, 1.25)] * 3,
+    ("sentence", "dependent"): [(10, 1, 10), (10, 0.25, 1), (10, 1, 1)],
+    ("sentence", "independent"): [(10, 2.5, 10), (10, 0.25, 1), (10, 1, 1)],
+}
+FACTORS = {"corpus": (0.45, 0.35, 0.15, 0.05), "sentence": (0.35, 0.25, 0.2, 0.2)}
+
+
+def compare(metric: ChunkOverlap, corpus: Sequence[Targets], **options: Any) -> Statistics:
+    blocks = [
+        AnnotatedSentence(" ".join(tokens), dict(enumerate(targets[1:])))
+        for tokens, targets in corpus
+    ]
+    return metric.compare(
+        [block.source for block in blocks],
+        [targets[0] for _, targets in corpus],
+        References.from_annotated(blocks),
+        **options,
+    )
+
+
+# -- the definition ----------------------------------------------------------------------------
+
+
+def kept(tokens: Sequence[str], targets: Sequence[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:
+    """Return the hypothesis and the references that have a text, or the first."""
+    hypothesis, *others = targets
+    filled = [edits for edits in others if apply_edits(" ".join(tokens), edits)]
+    return [hypothesis, *(filled or others[:1])]
+
+
+def weighed(
+    corpus: Sequence[Targets], level: str, assumption: str, weights: str
+) -> list[list[Counts]]:
+    """Return the counts of each sentence with each reference."""
+    cut = [pieces(tokens, kept(tokens, targets)) for tokens, targets in corpus]
+    lengths = [
+        max(chunk.end - chunk.start, len(tokens))
+        for chunks in cut
+        for chunk in chunks
+        for tokens, changed in chunk.targets[1:]
+        if changed
+    ]
+    mean = sum(lengths) / len(lengths) if lengths else math.nan
+    scales = SCALES["corpus" if weights == "released" else level, assumption]
+    found = []
+    for (tokens, targets), chunks in zip(corpus, cut, strict=True):
+        rows = kinds(chunks, assumption) if chunks else [[]] * (len(kept(tokens, targets)) - 1)
+        found.append([])
+        for row in rows:
+            counts = dict.fromkeys(CLASSES, 0.0)
+            for kind, chunk in zip(row, chunks, strict=True):
+                length = max(chunk.end - chunk.start, len(chunk.targets[0][0]))
+                one = weights == "none"
+                counts[kind] += 1.0 if one else length_weight(kind, length, mean, scales)
+            found[-1].append(counts)
+    return found
+
+
+def prf(counts: Counts, beta: float) -> tuple[float, float, float, float]:
+    """Return F, P, R and accuracy, rounded."""
+    tp, fp, fn, tn = counts["tp"], counts["fp_ne"] + counts["fp_un"], counts["fn"], counts["tn"]
+    precision = tp / (tp + fp) if tp + fp else 1.0
+    recall = tp / (tp + fn) if tp + fn else 1.0
+    below = beta**2 * precision + recall
+    f = (1 + beta**2) * precision * recall / below if below else 0.0
+    accuracy = (tp + tn) / (tp + fp + fn + tn) if tp + fp + fn + tn else 0.0
+    return round(f, 4), round(precision, 4), round(recall, 4), round(accuracy, 4)
+
+
+def heuo(counts: Counts, factors: Sequence[float]) -> tuple[float, ...]:
+    """Return CLEME2.0's score, hit, wrong, under and over."""
+    tp, wrong, over, fn = (counts[kind] for kind in CLASSES[:4])
+    needed, made = tp + wrong + fn, tp + wrong + over
+    shares = [part / needed if needed else 0.0 for part in (tp, wrong, fn)]
+    shares.append(over / made if made else 0.0)
+    terms = [shares[0], *(1 - share for share in shares[1:])]
+    return sum(f * term for f, term in zip(factors, terms, strict=True)), *shares
+
+
+def add(one: Counts, other: Counts) -> Counts:
+    return {kind: one[kind] + other[kind] for kind in CLASSES}
+
+
+def own_keys(counts: Counts) -> tuple[float, ...]:
+    return counts["tp"], -counts["fp_ne"] - counts["fp_un"], -counts["fn"], counts["tn"]
+
+
+Keys = Callable[[Counts, Counts], tuple[float, ...]]
+
+
+def check_choices(
+    rows: Sequence[Sequence[Counts]], chosen: Array, keys: Keys, *, slack: float
+) -> Counts:
+    """Check that each sentence has its best reference, given those before it, and return the sums.
+
+    Whole numbers are summed to the same last digit, so the choice is the same; of weights that are
+    summed in another order, one that is nearly as good will do: `slack` says how nearly.
+    """
+    total: Counts = dict.fromkeys(CLASSES, 0.0)
+    for row, choice in zip(rows, chosen, strict=True):
+        options = [keys(total, own) for own in row]
+        if slack:
+            assert options[choice][0] >= max(options)[0] - slack
+        else:
+            assert choice == options.index(max(options))
+        total = add(total, row[choice])
+    return total
+
+
+corpora = st.lists(sentences(), min_size=1, max_size=6)
+
+
+@given(
+    corpora,
+    st.sampled_from(["corpus", "sentence"]),
+    st.sampled_from(["dependent", "independent"]),
+    st.sampled_from(["length", "released", "none"]),
+    st.sampled_from([0.5, 1.0]),
+)
+@settings(max_examples=300, deadline=None)
+def test_cleme_is_its_definition(
+    corpus: list[Targets], level: Any, assumption: Any, weights: Any, beta: float
+) -> None:
+    metric = Cleme(level=level, assumption=assumption, weights=weights, beta=beta, edits="aligned")
+    statistics = compare(metric, corpus)
+    score = metric.score_of(statistics)
+    rows = weighed(corpus, level, assumption, weights)
+
+    def keys(before: Counts, own: Counts) -> tuple[float, ...]:
+        if level == "sentence":
+            return prf(own, beta)
+        return prf(add(before, own), beta)[0], *own_keys(own)
+
+    chosen = metric.chosen(statistics)
+    # The fourth decimal may be rounded in another way.
+    total = check_choices(rows, chosen, keys, slack=0 if weights == "none" else 1.1e-4)
+    assert score.sentences == pytest.approx(
+        [max(prf(own, beta)[0] for own in row) for row in rows], abs=1.1e-4
+    )
+    sums = (total["tp"], total["fp_ne"] + total["fp_un"], total["fn"], total["tn"])
+    assert [score.details[name] for name in ("tp", "fp", "fn", "tn")] == pytest.approx(sums)
+    found = [score.value, *(score.details[name] for name in ("precision", "recall", "accuracy"))]
+    expected = prf(total, beta)
+    if level == "sentence":
+        each = [prf(row[choice], beta) for row, choice in zip(rows, chosen, strict=True)]
+        expected = tuple(np.mean(each, axis=0))
+    exact = level == "sentence" and weights == "none"
+    assert found == pytest.approx(expected, abs=1e-9 if exact else 1.1e-4)
+
+
+@given(
+    corpora,
+    st.sampled_from(["corpus", "sentence"]),
+    st.sampled_from(["dependent", "independent"]),
+    st.sampled_from(["length", "none"]),
+)
+@settings(max_examples=300, deadline=None)
+def test_cleme2_is_its_definition(
+    corpus: list[Targets], level: Any, assumption: Any, weights: Any
+) -> None:
+    metric = Cleme2(level=level, assumption=assumption, weights=weights, edits="aligned")
+    statistics = compare(metric, corpus)
+    score = metric.score_of(statistics)
+    rows = weighed(corpus, level, assumption, weights)
+    factors = FACTORS[level]
+
+    def keys(before: Counts, own: Counts) -> tuple[float, ...]:
+        if level == "sentence":
+            value, hit, *others = heuo(own, factors)
+            return value, hit, *(-part for part in others)
+        return heuo(add(before, own), factors)[0], *own_keys(own)
+
+    chosen = metric.chosen(statistics)
+    total = check_choices(rows, chosen, keys, slack=0 if weights == "none" else 1e-9)
+    assert score.sentences == pytest.approx(
+        [max(heuo(own, factors)[0] for own in row) for row in rows], abs=1e-9
+    )
+    found = [score.value, *(score.details[name] for name in ("hit", "wrong", "under", "over"))]
+    expected = heuo(total, factors)
+    if level == "sentence":
+        each = [heuo(row[choice], factors) for row, choice in zip(rows, chosen, strict=True)]
+        expected = tuple(np.mean(each, axis=0))
+    assert found == pytest.approx(expected, abs=1e-8)
+    assert [score.details[kind] for kind in CLASSES] == pytest.approx(list(total.values()))
+
+
+def test_resamples_weigh_with_their_own_mean_length(sample: Sample) -> None:
+    draws = np.random.default_rng(0).integers(0, len(sample.sources), (4, 50))
+    for level in ("corpus", "sentence"):
+        metric = Cleme(edits="aligned", level=level)  # type: ignore[arg-type]
+        statistics = metric.statistics(sample.sources, sample.systems["eager"], sample.references)
+        expected = [metric.aggregate(statistics.take(draw)) for draw in draws]
+        assert metric.aggregate_many(statistics, draws) == pytest.approx(expected, abs=1e-12)
+        # As many as do not fit into memory at a time.
+        many = np.tile(draws, (2000, 1))
+        assert metric.aggregate_many(statistics, many) == pytest.approx(expected * 2000, abs=1e-12)
+        fixed = dataclasses.replace(metric, mean_length=5.0)
+        assert abs(fixed.aggregate(statistics) - metric.aggregate(statistics)) > 1e-3
+        assert "mean_length" in fixed.details(statistics)
+        assert fixed.for_statistics == metric.for_statistics
+
+
+# -- similarity -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("assumption", ["dependent", "independent"])
+def test_weights_of_similarity(tiny_encoder: Path, sample: Sample, assumption: Any) -> None:
+    metric = Cleme2(edits="aligned", assumption=assumption, encoder=str(tiny_encoder), layer=2)
+    count = 12
+    sources, references = sample.sources[:count], sample.references.select(range(count))
+    statistics = metric.statistics(sources, sample.systems["eager"][:count], references)
+    near = BertScore(encoder=str(tiny_encoder), layer=2)
+    runtime = Runtime()
+
+    def similarity(text: str, reference: str) -> float:
+        return float(near.pair_scores([(text, reference)], runtime)[0])
+
+    seen = 0
+    for number, (source, record) in enumerate(zip(sources, statistics.records, strict=True)):
+        sums = np.zeros((len(references[number]), 4))
+        for chunk in record["chunks"]:
+            for column, kind in enumerate(chunk["counts"]):
+                expected = 1.0
+                if kind != "tn":
+                    text = chunk["references"][column] if kind == "fn" else chunk["correction"]
+                    made = apply_edits(source, [Edit(chunk["start"], chunk["end"], text)])
+                    reference = references[number][column].text
+                    expected = abs(similarity(made, reference) - similarity(source, reference))
+                    sums[column, CLASSES.index(kind)] += expected
+                    seen += expected > 1e-4
+                assert chunk["weights"][column] == pytest.approx(expected, abs=1e-5)
+        assert statistics["similarity"][number, : len(sums)] == pytest.approx(sums, abs=1e-4)
+    assert seen > 10
+
+
+def test_a_chunk_that_leaves_no_text_weighs_nothing(tiny_encoder: Path) -> None:
+    metric = Cleme2(edits="aligned", encoder=str(tiny_encoder), layer=2)
+    corpus = [(["a", "b"], [(Edit(0, 2, ""),), (Edit(0, 1, "c"),)])]
+    statistics = compare(metric, corpus)
+    (chunk,) = statistics.records[0]["chunks"]
+    assert (chunk["counts"], chunk["weights"]) == (["fp_ne"], [0.0])
+    # 0 remains 0, also in CLEME's F.
+    cleme = Cleme(edits="aligned", encoder=str(tiny_encoder), layer=2, weights="similarity")
+    assert cleme.score_of(compare(cleme, corpus)).details["fp"] == 0.0
+
+
+# -- cases -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", ["length", "none"])
+def test_sentences_without_edits(weights: Any) -> None:
+    none: tuple[Edit, ...] = ()
+    edit = (Edit(0, 1, "x"),)
+    cases = {
+        # hypothesis, reference: P, R, F
+        (none, none): (1.0, 1.0, 1.0),
+        (none, edit): (1.0, 0.0, 0.0),
+        (edit, none): (0.0, 1.0, 0.0),
+    }
+    for targets, expected in cases.items():
+        metric = Cleme(edits="aligned", weights=weights)
+        score = metric.score_of(compare(metric, [(["a", "b"], list(targets))]))
+        found = (score.details["precision"], score.details["recall"], score.value)
+        assert found == pytest.approx(expected)
+    metric2 = Cleme2(edits="aligned", weights=weights)
+    assert metric2.score_of(compare(metric2, [(["a"], [none, none])])).value == pytest.approx(0.55)
+    assert metric2.score_of(compare(metric2, [(["a"], [edit, none])])).value == pytest.approx(0.5)
+
+
+def test_one_reference_without_edits_excuses_what_is_left_only_if_independent() -> None:
+    corpus = [(["a", "b"], [(), (Edit(0, 1, "x"),), ()])]
+    for assumption, expected in (("dependent", [0, 1]), ("independent", [0, 0])):
+        metric = Cleme(edits="aligned", weights="none", assumption=assumption)  # type: ignore[arg-type]
+        statistics = compare(metric, corpus)
+        missed = statistics["lengths"].sum(axis=-1)[0, :, 3]
+        assert sorted(missed.tolist()) == expected
+
+
+def test_an_edit_that_cancels_itself() -> None:
+    cancelled = (Edit(0, 1, ""), Edit(1, 1, "a"))
+    counts = {}
+    for assumption in ("dependent", "independent"):
+        metric = Cleme(edits="aligned", assumption=assumption)  # type: ignore[arg-type]
+        for side, targets in (("reference", [(), cancelled]), ("hypothesis", [cancelled, ()])):
+            record = compare(metric, [(["a", "b"], targets)]).records[0]
+            counts[assumption, side] = record["chunks"][0]["counts"]
+    assert counts == {
+        ("dependent", "reference"): ["tn"],
+        ("independent", "reference"): ["fn"],
+        ("dependent", "hypothesis"): ["tp"],
+        ("independent", "hypothesis"): ["tp"],
+    }
+
+
+def test_references_without_text_are_left_out_if_there_are_others() -> None:
+    gone = (Edit(0, 1, ""),)
+    metric = Cleme(edits="aligned")
+    statistics = compare(
+        metric, [(["a"], [(), gone, (Edit(0, 1, "b"),)]), (["a"], [(), gone, gone])]
+    )
+    assert statistics["references"].tolist() == [1, 1]
+    assert statistics["annotator"].tolist() == [[1], [0]]
+
+
+def test_records_say_what_every_chunk_counts_as() -> None:
+    corpus = [(["a", "b"], [(Edit(0, 1, "x"),), (Edit(0, 1, "x"), Edit(2, 2, "c")), ()])]
+    metric = Cleme(edits="aligned")
+    assert compare(metric, corpus).records == (
+        {
+            "annotators": [0, 1],
+            "chunks": [
+                {
+                    "start": 0,
+                    "end": 1,
+                    "original": "a",
+                    "correction": "x",
+                    "references": ["x", "a"],
+                    "counts": ["tp", "fp_un"],
+                },
+                {
+                    "start": 1,
+                    "end": 2,
+                    "original": "b",
+                    "correction": "b",
+                    "references": ["b", "b"],
+                    "counts": ["tn", "tn"],
+                },
+                {
+                    "start": 2,
+                    "end": 2,
+                    "original": "",
+                    "correction": "",
+                    "references": ["c", ""],
+                    "counts": ["fn", "tn"],
+                },
+            ],
+        },
+    )
+
+
+def test_plain_references_and_the_signature(sample: Sample) -> None:
+    sources, hypothesis = ["He go to school ."], ["He went to school ."]
+    references = References.from_texts(["He goes to school ."], ["He went to the school ."])
+    scores = {}
+    for edits in ("errant", "aligned"):
+        metric = Cleme(edits=edits, annotator="en-ewt-sm")  # type: ignore[arg-type]
+        scores[edits] = metric.score(sources, hypothesis, references)
+        signature = metric.signature(references)
+        assert signature.endswith("|gold:aligned")
+        assert ("annotator-version:" in signature) == (edits == "errant")
+    assert scores["errant"].details == pytest.approx(scores["aligned"].details)
+    assert "gold:aligned" not in Cleme(edits="aligned").signature(sample.references)
+
+
+def test_only_edits_of_a_linguistic_aligner_need_an_annotator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("learnedgec.edits.parsing.USUAL", "no_such_package")
+    assert load_metric("cleme(edits='aligned')").label == "cleme(edits='aligned')"
+    with pytest.warns(UserWarning, match="edits are made by annotator='en-ewt-sm'"):
+        metric = load_metric("sentcleme2")
+    assert metric.label == "cleme2(level='sentence', annotator='en-ewt-sm')"
+
+
+def test_what_is_counted_once_is_shared() -> None:
+    def key(name: str) -> str:
+        return str(load_metric(name, edits="aligned").for_statistics)
+
+    shared = ["cleme", "sentcleme", "cleme(weights='none')", "cleme(weights='released', beta=1.0)"]
+    assert len({key(name) for name in shared}) == 1
+    apart = ["cleme", "cleme(weights='similarity')", "cleme(assumption='independent')", "cleme2"]
+    assert len({key(name) for name in apart}) == 4
+
+
+def test_a_factor_space_is_tuned_like_weights() -> None:
+    from learnedgec.tuning.space import read_space
+
+    metric = load_metric("cleme2(edits='aligned', factors=(0.45, 0.35, 0.15, 0.05))")
+    space = read_space(metric, {"factors": "simplex"})
+    assert space.given["factors"] == (0.45, 0.35, 0.15, 0.05)
+    assert "factors" in metric.aggregate_parameters
+
+
+def test_unusable_parameters_and_inputs() -> None:
+    with pytest.raises(ParameterError, match=r"factors sum to 1\.1"):
+        Cleme2(edits="aligned", factors=(0.5, 0.4, 0.1, 0.1))
+    with pytest.raises(ParameterError, match="mean_length must be"):
+        Cleme(edits="aligned", mean_length=-1.0)
+    with pytest.raises(ParameterError, match="beta must be"):
+        Cleme(edits="aligned", beta=-1.0)
+    with pytest.raises(InputError, match="reference without edits"):
+        Cleme(edits="aligned").compare(["a"], [()], References(((Reference("b"),),)))
