@@ -6,12 +6,12 @@ SAMPLE := data/sample
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test check clean
+.PHONY: demo test test-browser check clean
 
 # Installed once, and again whenever the dependencies change.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mini,plot,tensorboard,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mini,plot,report,tensorboard,dev,browser]'
 	@touch $@
 
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.
@@ -21,6 +21,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	VENV=$(VENV) scripts/test
+
+# The report in a real browser, which `make test` skips where there is none; scripts/install_browser gets one.
+test-browser: $(VENV)/.installed
+	LEARNEDGEC_BROWSER=insist VENV=$(VENV) scripts/test tests/report/test_browser.py
 
 check: $(VENV)/.installed
 	VENV=$(VENV) scripts/check
