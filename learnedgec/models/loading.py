@@ -87,7 +87,9 @@ def locate(name: str) -> str:
             )
         directory = Path(spec.submodule_search_locations[0]) / folder
         if not directory.is_dir():
-            raise ModelError(f"the package {module} has no folder {folder[:200]!r}; check the name.")
+            raise ModelError(
+                f"the package {module} has no folder {folder[:200]!r}; check the name."
+            )
         return str(directory)
     path = local_path(name)
     if path is not None and path.is_dir():
