@@ -28,7 +28,7 @@ from learnedgec.stats.transport import unbalanced_plans
 __all__ = ["UotErrant"]
 
 # A source and edits of it: what a vector of each edit is made from.
-Target: TypeAlias = tuple[str, tuple[Edit, ...]]
+EditedSource: TypeAlias = tuple[str, tuple[Edit, ...]]
 # Vectors of a hypothesis' edits and of a reference's.
 Problem: TypeAlias = tuple[Floats, Floats]
 
@@ -228,7 +228,9 @@ class UotErrant(EditOverlap):
 
     # -- vectors --------------------------------------------------------------------------------
 
-    def _edit_vectors(self, targets: Sequence[Target], runtime: Runtime) -> dict[Target, Floats]:
+    def _edit_vectors(
+        self, targets: Sequence[EditedSource], runtime: Runtime
+    ) -> dict[EditedSource, Floats]:
         """Return the vectors of each distinct target's edits, float (E, H), from one pass of the encoder."""
         from learnedgec.models.inference import sentence_vectors
 
@@ -341,7 +343,11 @@ def _corrected(edits: Sequence[Edit]) -> tuple[Edit, ...]:
 
 
 def _record(
-    reference: Reference, ours: Target, theirs: Target, masses: tuple[Floats, Floats], plan: Floats
+    reference: Reference,
+    ours: EditedSource,
+    theirs: EditedSource,
+    masses: tuple[Floats, Floats],
+    plan: Floats,
 ) -> dict[str, Any]:
     """Return what explains the transport between the edits of one sentence and those of one reference."""
     source, edits = ours
