@@ -43,7 +43,7 @@ from scipy.special import expit
 
 from learnedgec.arrays import Array, Floats, Indices
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.chunks import TargetChunk, ChunkSpan, cut, shared_spans
+from learnedgec.edits.chunks import ChunkSpan, TargetChunk, cut, shared_spans
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
