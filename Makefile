@@ -7,12 +7,12 @@ SAMPLE := data/sample
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test test-oldest check clean
+.PHONY: demo test test-browser test-oldest check clean
 
 # Installed once, and again whenever the dependencies change.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[mini,plot,tensorboard,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[mini,plot,report,tensorboard,dev,browser]'
 	@touch $@
 
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.
@@ -22,6 +22,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	VENV=$(VENV) scripts/test
+
+# The report in a real browser, which `make test` skips where there is none; scripts/install_browser gets one.
+test-browser: $(VENV)/.installed
+	LEARNEDGEC_BROWSER=insist VENV=$(VENV) scripts/test tests/report/test_browser.py
 
 # The tests on the oldest versions that pyproject.toml allows, whose own warnings about newer ones do not count.
 test-oldest:

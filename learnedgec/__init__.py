@@ -9,6 +9,7 @@ from learnedgec._version import __version__
 from learnedgec.errors import LearnedgecError
 
 if TYPE_CHECKING:
+    from learnedgec.attribution import attribute_edits
     from learnedgec.benchmarks import Benchmark, load_benchmark
     from learnedgec.catalog.ratings import Rating, load_ratings
     from learnedgec.execution.runtime import Runtime
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from learnedgec.metrics.scoring import score
     from learnedgec.models.evaluator import Evaluator
     from learnedgec.ranking import SystemRanking, rank, rank_systems
+    from learnedgec.report.data import build_benchmark_report, build_report
+    from learnedgec.report.page import write_report
 
 # Loaded on first use, so that `import learnedgec` stays light.
 _HOME = {
@@ -38,6 +41,9 @@ _HOME = {
     "Statistics": "metrics.base",
     "SystemRanking": "ranking",
     "apply_edits": "formats.m2",
+    "attribute_edits": "attribution",
+    "build_benchmark_report": "report.data",
+    "build_report": "report.data",
     "load_benchmark": "benchmarks",
     "load_metric": "metrics.registry",
     "load_ratings": "catalog.ratings",
@@ -50,6 +56,7 @@ _HOME = {
     "write_jsonl": "formats.text",
     "write_lines": "formats.text",
     "write_m2": "formats.m2",
+    "write_report": "report.page",
 }
 
 __all__ = [
@@ -69,6 +76,9 @@ __all__ = [
     "SystemRanking",
     "__version__",
     "apply_edits",
+    "attribute_edits",
+    "build_benchmark_report",
+    "build_report",
     "load_benchmark",
     "load_metric",
     "load_ratings",
@@ -81,6 +91,7 @@ __all__ = [
     "write_jsonl",
     "write_lines",
     "write_m2",
+    "write_report",
 ]
 
 

@@ -73,7 +73,7 @@ class UnknownNameError(BadNameError):
             f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}."
         )
         super().__init__(
-            f"no {kind} is named {name!r}; {suggestion}" + (f" {hint}" if hint else "")
+            f"no {kind} is named {name[:200]!r}; {suggestion}" + (f" {hint}" if hint else "")
         )
         self.kind, self.name, self.known = kind, name, tuple(known)
 

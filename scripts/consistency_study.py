@@ -21,7 +21,8 @@ from learnedgec import Runtime, load_metric
 from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.catalog.cases import Case, load_cases
 from learnedgec.cli.output import FORMATS, emit
-from learnedgec.meta.evaluation import Protocol, evaluate
+from learnedgec.meta.evaluation import evaluate
+from learnedgec.meta.protocol import Protocol
 from learnedgec.models.packages import is_package
 from learnedgec.robustness.preferences import evaluate_preferences
 from learnedgec.training.fit import train, training_data

@@ -21,7 +21,9 @@ from learnedgec import References, Runtime, load_metric
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.cli.output import FORMATS, emit
-from learnedgec.meta.evaluation import Measurement, Protocol, evaluate
+from learnedgec.meta.evaluation import evaluate
+from learnedgec.meta.measures import Measurement
+from learnedgec.meta.protocol import Protocol
 
 # (metric, benchmark) -> r and ρ by mean, r and ρ by TrueSkill.
 PUBLISHED: Mapping[tuple[str, str], tuple[float | None, ...]] = {

@@ -101,3 +101,11 @@ def test_no_two_public_types_have_one_name() -> None:
             homes[name].append(module.relative_to(package).as_posix())
     assert len(homes) > 100
     assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
+
+
+def test_long_modules_say_why_they_are_whole() -> None:
+    package = Path(learnedgec.__file__).parent
+    for module in sorted(package.rglob("*.py")):
+        text = module.read_text()
+        if text.count("\n") > 400:
+            assert "\nOne file, though long: " in (ast.get_docstring(ast.parse(text)) or ""), module

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.benchmarks.folder import read_benchmark
@@ -21,6 +20,7 @@ from learnedgec.benchmarks.tmu_gfm import tmu_gfm
 from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.execution.plugins import Plugin, Registry
+from learnedgec.execution.shelves import local_path
 
 __all__ = ["BENCHMARKS", "REGISTRY", "BenchmarkEntry", "expand_benchmarks", "load_benchmark"]
 
@@ -114,7 +114,8 @@ def load_benchmark(name: str) -> Benchmark:
                 "are not public)."
             )
         return jfleg(name.partition(":")[2])
-    if head not in REGISTRY and Path(name).is_dir():
+    path = local_path(name)
+    if head not in REGISTRY and path is not None and path.is_dir():
         return read_benchmark(name)
     entry = REGISTRY.find(head)
     chosen: dict[str, str] = {}

@@ -30,6 +30,7 @@ from urllib.parse import quote
 
 from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.execution.plugins import Plugin, Registry
+from learnedgec.execution.shelves import local_path
 from learnedgec.execution.writing import PathLike
 
 __all__ = ["DATASETS", "KINDS", "Dataset", "File", "Kind", "dataset", "read_datasets"]
@@ -336,7 +337,7 @@ class Kind(Generic[T]):
         return head in self.readers or any(kind._has(head) for kind, _ in self._derived)
 
     def _is_path(self, name: str) -> bool:
-        return self._read is not None and (name == "-" or Path(name).exists())
+        return self._read is not None and (name == "-" or local_path(name) is not None)
 
     def _unknown(self, name: str) -> UnknownNameError:
         """Return the error about a name, which suggests the nearest of this kind."""

@@ -28,6 +28,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rank": ("learnedgec.cli.rank", "rank systems, with intervals and significance"),
     "compare": ("learnedgec.cli.compare", "compare systems with a baseline, for a paper"),
     "meta": ("learnedgec.cli.meta", "compare metrics with people's judgements"),
+    "report": (
+        "learnedgec.cli.report",
+        "write an HTML report: scores, sentences, edits, error types",
+    ),
     "robust": ("learnedgec.cli.robust", "see what holds when only unrelated context changes"),
     "train": ("learnedgec.cli.train", "fine-tune an evaluator from a configuration"),
     "tune": ("learnedgec.cli.tune", "tune a metric's parameters on human judgements"),

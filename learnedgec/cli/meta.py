@@ -22,8 +22,10 @@ from learnedgec.cli.options import (
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.meta.agreement import Ties
-from learnedgec.meta.evaluation import Evaluation, Measurement, Protocol, evaluate
+from learnedgec.meta.evaluation import Evaluation, evaluate
 from learnedgec.meta.human_scores import default_human
+from learnedgec.meta.measures import Measurement
+from learnedgec.meta.protocol import Protocol
 from learnedgec.plotting.meta import plot_evaluation
 from learnedgec.plotting.style import check_plotting
 from learnedgec.ranking import Aggregation

@@ -20,6 +20,7 @@ from learnedgec.cli.options import (
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.cli.show import able_to_show, show_edits
+from learnedgec.cli.show_attribution import add_attribution_arguments, show_attribution
 from learnedgec.edits.error_types import TIERS, Tier
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
@@ -49,9 +50,11 @@ def build_parser() -> ArgumentParser:
     )
     parser.add_argument(
         "--show",
-        choices=("edits",),
-        help="instead, every edit beside the gold edits (m2, errant, …)",
+        choices=("edits", "attribution"),
+        help="instead, every edit beside the gold edits (m2, errant, …), or what each edit is worth to "
+        "the metric: alone, by what is lost without it, and its Shapley value",
     )
+    add_attribution_arguments(parser)
     group = parser.add_argument_group("metrics of their own kind")
     group.add_argument(
         "--dry-run",
@@ -83,6 +86,9 @@ def main(arguments: Sequence[str]) -> None:
     inputs = read_inputs(options, metrics)
     if options.dry_run:
         write_text(options.out, "".join(_plan(metric, inputs, runtime) for metric in metrics))
+        return
+    if options.show == "attribution":
+        show_attribution(metrics, inputs, options, runtime)
         return
     if options.save_weights:
         _save_weights(metrics, inputs, options.save_weights, runtime)

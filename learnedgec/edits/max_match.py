@@ -35,6 +35,8 @@ has as many gold arcs and as few edges as ever; but copies of arcs and the round
 the official ones, so that of paths that are equally good in both another may be chosen. (Of small lattices
 treated so, one in a hundred gets another number of edits, one in five hundred of matches.) The official
 scorer takes minutes to days for such a pair.
+
+One file, though long: lattice, arcs and search share how they number vertices and break ties.
 """
 
 from __future__ import annotations

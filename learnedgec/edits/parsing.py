@@ -21,7 +21,7 @@ from typing import Any
 
 from learnedgec.errors import FormatError, ModelError, UnknownNameError
 from learnedgec.execution.digests import file_digest
-from learnedgec.execution.shelves import shelves
+from learnedgec.execution.shelves import local_path, shelves
 from learnedgec.formats.text import read_json
 
 __all__ = [
@@ -63,9 +63,8 @@ def find_annotator(name: str) -> Path:
     Raises:
         UnknownNameError: there is none.
     """
-    path = Path(name).expanduser()
-    for place in (path, *(shelf / name for shelf in shelves())):
-        if _is_pipeline(place):
+    for place in (local_path(name), *(local_path(str(shelf / name)) for shelf in shelves())):
+        if place is not None and _is_pipeline(place):
             return place
     folder = _package_folder(name)
     if folder is None:

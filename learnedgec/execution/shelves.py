@@ -1,4 +1,4 @@
-"""Where trained evaluators, annotators and tuned metrics are looked up by name."""
+"""Where trained evaluators, annotators and tuned metrics are looked up, by name or by path."""
 
 from __future__ import annotations
 
@@ -6,8 +6,22 @@ import os
 from pathlib import Path
 
 __all__ = [
+    "local_path",
     "shelves",
 ]
+
+
+def local_path(name: str) -> Path | None:
+    """Return the file or folder that a name is the path of, `~` expanded, or `None` where there is none.
+
+    No path is longer than the system takes, or holds NUL or half a character; such a name is none.
+    """
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails at an unknown ~user
+    try:
+        path.stat()
+    except (OSError, ValueError):
+        return None
+    return path if name else None
 
 
 def shelves() -> list[Path]:

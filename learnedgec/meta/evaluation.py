@@ -1,135 +1,44 @@
 """Meta-evaluate metrics on a benchmark: every measure with its count and its intervals.
 
-Intervals are made in two ways that answer two questions. Over *sentences*: with other sentences, how
-would these systems have come out? Sentences are resampled with everything that hangs on them, the
-metric's scores and people's judgements. Over *systems*: with other systems of this kind, what would
-the correlation have been? Twelve systems leave that wide open.
+`measures` says what is measured and how intervals are made; here are the values that hold what was found, the
+windows of neighbouring systems, and tests between metrics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial as bound
+from dataclasses import dataclass
 from itertools import combinations
-from typing import get_args
 
 import numpy as np
 
 from learnedgec.arrays import Floats, Indices
-from learnedgec.benchmarks.base import Benchmark, Comparisons
+from learnedgec.benchmarks.base import Benchmark
 from learnedgec.benchmarks.contamination import contamination
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
-from learnedgec.meta.agreement import (
-    Agreement,
-    Ties,
-    agreement,
-    agreement_with_ties,
-    at_equal_counts,
-    decided,
-    human_wins,
-    preferences,
-    tie_threshold,
-)
-from learnedgec.meta.human_scores import default_human, human_scores, judged
-from learnedgec.meta.segments import (
-    Grouping,
-    Segments,
-    segment_correlation,
-    segment_correlations_of_resamples,
-)
+from learnedgec.meta.agreement import decided, preferences
+from learnedgec.meta.human_scores import default_human, judged
+from learnedgec.meta.measures import JudgedBenchmark, Measurement, measurements
+from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.base import Metric, Statistics
 from learnedgec.metrics.registry import load_metric
-from learnedgec.ranking import (
-    Aggregation,
-    sentence_scores,
-    system_scores,
-    system_scores_of_resamples,
-)
-from learnedgec.stats.correlation import (
-    Correlation,
-    correlate,
-    leave_one_out,
-    one_sided_p_values,
-    partial,
-    pearson,
-    soft_pairwise_accuracy,
-    windows,
-)
-from learnedgec.stats.resampling import interval, multiplicities, resample
+from learnedgec.ranking import sentence_scores, system_scores, system_scores_of_resamples
+from learnedgec.stats.correlation import Correlation, leave_one_out, pearson, windows
+from learnedgec.stats.resampling import interval
 from learnedgec.stats.significance import perm_both, williams
-from learnedgec.stats.trueskill import TrueSkillModel
 
 __all__ = [
     "SENTINELS",
-    "Measurement",
     "Evaluation",
     "MetricEvaluation",
     "MetricTest",
-    "Protocol",
     "benchmark_statistics",
     "evaluate",
 ]
 
 
 SENTINELS = ("edit-count", "length", "constant", "random")
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """How a meta-evaluation is done.
-
-    Attributes:
-        aggregation: how a metric's sentences become a system's score.
-        ties: what a metric's tie between two outputs of a sentence means.
-        window: systems in a window of neighbours; no window analysis where there are fewer systems.
-        resamples: bootstrap resamples of the sentences, and of the systems; permutations.
-        level: of the intervals.
-        seed: of the random generator.
-        model: TrueSkill's parameters, for `aggregation="trueskill"`.
-    """
-
-    aggregation: Aggregation = "mean"
-    ties: Ties = "symmetric"
-    window: int = 8
-    resamples: int = 1000
-    level: float = 0.95
-    seed: int = 0
-    model: TrueSkillModel = field(default_factory=TrueSkillModel)
-
-    def __post_init__(self) -> None:
-        if self.resamples < 1 or not 0 < self.level < 1 or self.window < 2:
-            raise InputError(
-                f"resamples {self.resamples}, level {self.level:g}, window {self.window}: give at least "
-                "one resample, a level between 0 and 1 and a window of two systems or more."
-            )
-
-    def __str__(self) -> str:
-        parts = [f"aggregation:{self.aggregation}"]
-        if self.aggregation == "trueskill":
-            parts.append(f"model:{self.model}|order:sentences, then pairs of systems as listed")
-        parts += [f"ties:{self.ties}", f"resamples:{self.resamples}"]
-        return "|".join([*parts, f"level:{self.level:g}", f"seed:{self.seed}"])
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One number about a metric, with what it rests on.
-
-    Attributes:
-        value: the estimate; NaN where it does not exist.
-        count: how many.
-        unit: of what: systems, comparisons, outputs or sources.
-        over_sentences: interval by bootstrap over sentences, NaN where there is none.
-        over_systems: interval by bootstrap over systems, NaN where there is none.
-    """
-
-    value: float
-    count: int
-    unit: str
-    over_sentences: tuple[float, float] = (float("nan"), float("nan"))
-    over_systems: tuple[float, float] = (float("nan"), float("nan"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +162,10 @@ def evaluate(
     everything = [*metrics, *(each for each in names if each not in metrics)]
     human = human or default_human(benchmark)[0]
     benchmark = judged(benchmark, human)
-    shared = _Field(benchmark, protocol, human, runtime)
-    found = [_evaluate_metric(shared, metric) for metric in everything]
+    counts = load_metric("edit-count")
+    edits = sentence_scores(counts, benchmark_statistics(counts, benchmark, runtime))
+    shared = JudgedBenchmark(benchmark, protocol, human, edits, runtime)
+    found = [_evaluate_metric(shared, metric, runtime) for metric in everything]
     tested = [each for each in found if not each[0].sentinel or each[0].metric == "edit-count"]
     return Evaluation(
         benchmark=benchmark.name,
@@ -274,48 +185,6 @@ def evaluate(
             ),
         ),
     )
-
-
-class _Field:
-    """A benchmark with its human scores and everything that its metrics share.
-
-    Attributes:
-        samples: int (B, N), resamples of the sentences.
-        drawn: (B, N), how often each resample has each sentence.
-        draws: int (B, S), resamples of the systems.
-        edits: (S, N), tokens edited.
-        human: people's scores.
-        comparisons: of the systems under evaluation, or `None` where there are no rankings.
-    """
-
-    def __init__(
-        self, benchmark: Benchmark, protocol: Protocol, human: str, runtime: Runtime
-    ) -> None:
-        self.benchmark, self.protocol, self.runtime = benchmark, protocol, runtime
-        size = len(benchmark.sources)
-        self.samples = resample(size, protocol.resamples, protocol.seed)
-        self.drawn = multiplicities(self.samples, size)
-        self.draws = resample(len(benchmark.systems), protocol.resamples, protocol.seed + 1)
-        self.human = human_scores(
-            benchmark,
-            human,
-            self.drawn,
-            seed=protocol.seed,
-            cache_dir=runtime.cache_dir,
-            progress=runtime.progress,
-        )
-        self.comparisons = benchmark.comparisons() if benchmark.rankings else None
-        metric = load_metric("edit-count")
-        self.edits = sentence_scores(metric, benchmark_statistics(metric, benchmark, runtime))
-
-    def win_shares(self) -> Floats:
-        """Return (S, S): the share of decided comparisons that the row's system won, NaN where none."""
-        shares = np.full((len(self.edits), len(self.edits)), np.nan)
-        if self.comparisons is not None:
-            wins = human_wins(self.comparisons, self.edits.shape[1])[0].sum(axis=0)
-            games = wins + wins.T
-            np.divide(wins, games, out=shares, where=games > 0)
-        return shares
 
 
 def benchmark_statistics(
@@ -339,22 +208,17 @@ def benchmark_statistics(
     return [found[system] for system in benchmark.systems]
 
 
-def _evaluate_metric(shared: _Field, metric: Metric) -> tuple[MetricEvaluation, Floats]:
+def _evaluate_metric(
+    shared: JudgedBenchmark, metric: Metric, runtime: Runtime
+) -> tuple[MetricEvaluation, Floats]:
     """Return every measure of one metric, and its sentence scores (S, N)."""
     protocol, benchmark = shared.protocol, shared.benchmark
-    statistics = benchmark_statistics(metric, benchmark, shared.runtime)
+    statistics = benchmark_statistics(metric, benchmark, runtime)
     sentences = sentence_scores(metric, statistics)
     scores = system_scores(metric, statistics, protocol.aggregation, protocol.model)
     many = system_scores_of_resamples(
         metric, statistics, shared.samples, protocol.aggregation, protocol.model
     )
-    estimates: dict[str, Measurement] = {}
-    if len(scores) > 1:
-        estimates |= _of_systems(shared, sentences, scores, many)
-    if shared.comparisons is not None:
-        estimates |= _of_comparisons(shared, shared.comparisons, sentences)
-    if shared.human.ratings is not None:
-        estimates |= _of_segments(shared, shared.human.ratings, sentences)
     order = np.argsort(-shared.human.scores, kind="stable")
     kinds: tuple[Correlation, ...] = ("pearson", "spearman")
     slid: dict[str, Floats] = {}
@@ -364,7 +228,7 @@ def _evaluate_metric(shared: _Field, metric: Metric) -> tuple[MetricEvaluation, 
             slid[kind] = windows(kind, shared.human.scores, scores, protocol.window, order)
             of_resamples = windows(kind, shared.human.many, many, protocol.window, order)
             slid_intervals[kind] = _bounds(of_resamples, protocol.level)
-    signature = metric.signature(benchmark.references, runtime=shared.runtime)
+    signature = metric.signature(benchmark.references, runtime=runtime)
     found = MetricEvaluation(
         metric=metric.label,
         sentinel=metric.name in SENTINELS,
@@ -373,7 +237,7 @@ def _evaluate_metric(shared: _Field, metric: Metric) -> tuple[MetricEvaluation, 
         ),
         scores=scores,
         score_intervals=_bounds(many, protocol.level),
-        estimates=estimates,
+        estimates=measurements(shared, sentences, scores, many),
         windows=slid,
         window_intervals=slid_intervals,
         without={kind: leave_one_out(kind, shared.human.scores, scores) for kind in kinds},
@@ -381,114 +245,8 @@ def _evaluate_metric(shared: _Field, metric: Metric) -> tuple[MetricEvaluation, 
     return found, sentences
 
 
-def _of_systems(
-    shared: _Field, sentences: Floats, scores: Floats, many: Floats
-) -> dict[str, Measurement]:
-    """Return the measures between the systems' scores."""
-    level, human, draws = shared.protocol.level, shared.human.scores, shared.draws
-    estimates = {}
-
-    def add(name: str, value: Floats, resamples: Floats, redraws: Floats) -> None:
-        estimates[name] = Measurement(
-            float(value),
-            len(human),
-            "systems",
-            interval(resamples, level),
-            interval(redraws, level),
-        )
-
-    for kind in get_args(Correlation):
-        measure = bound(correlate, kind)
-        add(
-            kind.replace("-", "_"),
-            measure(human, scores),
-            measure(shared.human.many, many),
-            measure(human[draws], scores[draws]),
-        )
-    if shared.human.p_values is not None:
-        estimates["soft_pairwise_accuracy"] = _soft(shared, sentences)
-    edits = shared.edits.mean(axis=1)
-    many_edits = shared.drawn @ shared.edits.T / shared.edits.shape[1]
-    for kind in get_args(Segments):
-        left = bound(partial, kind)
-        add(
-            f"partial_{kind}",
-            left(human, scores, edits),
-            left(shared.human.many, many, many_edits),
-            left(human[draws], scores[draws], edits[draws]),
-        )
-    return estimates
-
-
-def _soft(shared: _Field, sentences: Floats) -> Measurement:
-    """Return the soft pairwise accuracy; its p-values are of sentence scores, whatever the aggregation."""
-    assert shared.human.p_values is not None
-    size = len(sentences)
-    first, second = np.triu_indices(size, 1)
-    p_values = one_sided_p_values(
-        (sentences[first] - sentences[second]).T,
-        count=shared.protocol.resamples,
-        seed=shared.protocol.seed + 2,
-    )
-    gap = np.full((size, size), np.nan)
-    gap[first, second] = gap[second, first] = np.abs(shared.human.p_values - p_values)
-    drawn = gap[shared.draws[:, first], shared.draws[:, second]]
-    known = ~np.isnan(drawn)
-    resampled = np.divide(
-        np.where(known, drawn, 0.0).sum(axis=1),
-        known.sum(axis=1),
-        out=np.full(len(drawn), np.nan),
-        where=known.any(axis=1),
-    )
-    value = float(soft_pairwise_accuracy(shared.human.p_values, p_values))
-    return Measurement(
-        value, size, "systems", over_systems=interval(1 - resampled, shared.protocol.level)
-    )
-
-
-def _of_comparisons(
-    shared: _Field, comparisons: Comparisons, sentences: Floats
-) -> dict[str, Measurement]:
-    """Return the measures of agreement with people's comparisons."""
-    ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
-    found = agreement(sentences, comparisons, ties)
-    equal = agreement(sentences, at_equal_counts(comparisons, shared.edits), ties)
-    calibrated = agreement_with_ties(sentences, comparisons, tie_threshold(sentences, comparisons))
-
-    def accuracy(counts: Agreement) -> Measurement:
-        resamples = interval(counts.accuracies(drawn), level)
-        return Measurement(counts.accuracy, counts.count, "comparisons", resamples)
-
-    return {
-        "sentence_accuracy": accuracy(found),
-        "sentence_kendall": Measurement(
-            found.kendall, found.count, "comparisons", interval(found.kendalls(drawn), level)
-        ),
-        "sentence_accuracy_equal_edits": accuracy(equal),
-        "tie_calibrated_accuracy": accuracy(calibrated),
-    }
-
-
-def _of_segments(shared: _Field, ratings: Floats, sentences: Floats) -> dict[str, Measurement]:
-    """Return the correlations with ratings of single outputs."""
-    estimates = {}
-    for grouping in get_args(Grouping):
-        for kind in get_args(Segments):
-            value, count = segment_correlation(kind, sentences, ratings, grouping)
-            resamples = segment_correlations_of_resamples(
-                kind, sentences, ratings, shared.samples, grouping
-            )
-            prefix, unit = (
-                ("segment", "outputs") if grouping == "pooled" else ("grouped", "sources")
-            )
-            estimates[f"{prefix}_{kind}"] = Measurement(
-                value, count, unit, interval(resamples, shared.protocol.level)
-            )
-    return estimates
-
-
 def _tests(
-    shared: _Field, metrics: Sequence[tuple[MetricEvaluation, Floats]]
+    shared: JudgedBenchmark, metrics: Sequence[tuple[MetricEvaluation, Floats]]
 ) -> Iterator[MetricTest]:
     """Test each pair of metrics on each measure that the benchmark has."""
     protocol, human = shared.protocol, shared.human

@@ -6,6 +6,8 @@ error. Whatever an endpoint does, a request ends at its deadline and takes a few
 ends the program. The key comes from the environment, is sent to the endpoint alone (redirects are not
 followed), and never appears in a message, a name, a signature or a file; an address does appear there, so it
 may hold none.
+
+One file, though long: it is everything that touches an endpoint, to be checked as a whole.
 """
 
 from __future__ import annotations

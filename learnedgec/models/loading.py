@@ -18,6 +18,7 @@ import torch
 from learnedgec.errors import MissingDependencyError, ModelError
 from learnedgec.execution.digests import file_digest, file_state, files_digest
 from learnedgec.execution.runtime import Runtime
+from learnedgec.execution.shelves import local_path
 
 __all__ = [
     "checkpoint_digest",
@@ -76,19 +77,25 @@ def locate(name: str) -> str:
     """
     if name.startswith("pkg:"):
         module, _, folder = name.removeprefix("pkg:").partition("/")
-        spec = importlib.util.find_spec(module)
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            spec = None
         if spec is None or not spec.submodule_search_locations:
             raise MissingDependencyError(
-                module, _PACKAGE_EXTRAS.get(module, "mini"), f"the encoder {name!r}"
+                module[:200], _PACKAGE_EXTRAS.get(module, "mini"), f"the encoder {name[:200]!r}"
             )
         directory = Path(spec.submodule_search_locations[0]) / folder
         if not directory.is_dir():
-            raise ModelError(f"the package {module} has no folder {folder!r}; check {name!r}.")
+            raise ModelError(
+                f"the package {module} has no folder {folder[:200]!r}; check the name."
+            )
         return str(directory)
-    if Path(name).expanduser().is_dir():
-        return str(Path(name).expanduser())
+    path = local_path(name)
+    if path is not None and path.is_dir():
+        return str(path)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelError(f"the model directory {name} does not exist; check the path.")
+        raise ModelError(f"the model directory {name[:200]} does not exist; check the path.")
     return name
 
 

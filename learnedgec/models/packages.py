@@ -22,7 +22,7 @@ from typing import Any
 
 from learnedgec.errors import FormatError, PackageError, UnknownNameError
 from learnedgec.execution.digests import file_digest, files_digest
-from learnedgec.execution.shelves import shelves
+from learnedgec.execution.shelves import local_path, shelves
 from learnedgec.formats.text import read_json
 
 __all__ = [
@@ -200,7 +200,8 @@ def is_package(path: Path) -> bool:
 
 def is_evaluator(name: str) -> bool:
     """Return whether a model's name means an evaluator package, by directory or by name."""
-    return is_package(Path(name).expanduser()) or name in list_evaluators()
+    path = local_path(name)
+    return (path is not None and is_package(path)) or name in list_evaluators()
 
 
 def list_evaluators() -> dict[str, Path]:
@@ -222,8 +223,9 @@ def find_evaluator(name: str) -> Path:
     Raises:
         UnknownNameError: there is none; the message suggests the nearest.
     """
-    if is_package(Path(name).expanduser()):
-        return Path(name).expanduser()
+    path = local_path(name)
+    if path is not None and is_package(path):
+        return path
     found = list_evaluators()
     if name not in found:
         raise UnknownNameError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from learnedgec.arrays import Floats
 from learnedgec.errors import ModelError
 from learnedgec.execution.runtime import Runtime
+from learnedgec.execution.shelves import local_path
 from learnedgec.models.batching import Item, model_inputs
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.inference import run
@@ -46,7 +46,7 @@ def classifier_ratings(
     runtime: Runtime,
 ) -> Floats:
     """Return the ratings that a sequence classifier with one label predicts."""
-    if "/" not in name and not Path(name).expanduser().is_dir():
+    if "/" not in name and local_path(name) is None:
         # No published model is named like this: it is an evaluator that has not been trained yet.
         find_evaluator(name)
     model: Any = load_model(name, runtime, "AutoModelForSequenceClassification")

@@ -1,4 +1,7 @@
-"""The LightningDataModule: ratings, ranked pairs and cases from their names to padded batches."""
+"""The LightningDataModule: ratings, ranked pairs and cases from their names to padded batches.
+
+One file, though long: it is one class, which Lightning asks for one thing after the other.
+"""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ from learnedgec.meta.evaluation import (
     SENTINELS,
     Evaluation,
     MetricEvaluation,
-    Protocol,
     benchmark_statistics,
     evaluate,
 )
 from learnedgec.meta.human_scores import default_human, human_scores, judged
+from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.registry import load_metric
 from learnedgec.ranking import sentence_scores
 from learnedgec.stats.correlation import correlate

@@ -11,7 +11,8 @@ from embedded import Sample
 
 from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.errors import MissingDependencyError, OutputError
-from learnedgec.meta.evaluation import Evaluation, Protocol, evaluate
+from learnedgec.meta.evaluation import Evaluation, evaluate
+from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.registry import load_metric
 from learnedgec.plotting import meta as meta_figures
 from learnedgec.plotting.meta import plot_evaluation

@@ -15,7 +15,8 @@ from learnedgec.catalog import Case
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError, LengthError, ModelError
 from learnedgec.formats.text import read_lines
-from learnedgec.robustness.perturbation import ACTIONS, Action, perturb
+from learnedgec.robustness.perturbation import perturb
+from learnedgec.robustness.sites import ACTIONS, Action
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from learnedgec.cli.output import notice
 from learnedgec.errors import InputError
 from learnedgec.execution.writing import check_writable
 from learnedgec.formats.text import check_lengths, read_lines
-from learnedgec.robustness.perturbation import ACTIONS, perturb
+from learnedgec.robustness.perturbation import perturb
+from learnedgec.robustness.sites import ACTIONS
 
 
 def build_parser() -> ArgumentParser:

@@ -18,6 +18,8 @@ Wrong edits come from
     reversed       a learner's error, made in text that is right
     inflected      another form of the word
     confused       a word that was once corrected to this one or from it
+
+One file, though long: one source of pairs, from its settings to its kept pairs.
 """
 
 from __future__ import annotations

@@ -1,0 +1,133 @@
+"""`learnedgec report`: one HTML file in which a team sees what its metrics see."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from jsonargparse import ArgumentParser, Namespace
+
+from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.cli.options import (
+    add_input_arguments,
+    add_metric_argument,
+    add_runtime_arguments,
+    make_parser,
+    read_inputs,
+    read_metrics,
+    read_runtime,
+)
+from learnedgec.cli.output import notice
+from learnedgec.errors import InputError
+from learnedgec.execution.digests import file_digest
+from learnedgec.execution.writing import check_writable
+from learnedgec.metrics.registry import load_metric
+from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
+from learnedgec.report.page import check_report, write_report
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec report`."""
+    parser = make_parser(
+        "report",
+        "Write one HTML file, which opens anywhere without a network: systems and metrics with intervals, "
+        "every sentence with its edits, error types, and where metrics disagree.",
+    )
+    parser.add_argument(
+        "--benchmark",
+        type=str,
+        help="instead of --src and --hyp: a benchmark, with what people said of it; see `learnedgec meta`",
+    )
+    parser.add_argument(
+        "--human", nargs="+", type=str, help="human scores of the benchmark; see `learnedgec meta`"
+    )
+    add_metric_argument(parser)
+    add_input_arguments(parser)
+    group = parser.add_argument_group("report")
+    group.add_argument("--title", type=str, default="", help="the report's heading")
+    group.add_argument(
+        "--attribution",
+        nargs="+",
+        type=str,
+        help="metrics for which every edit of every output gets its worth; each scores up to 2^8 texts per "
+        "output, so name a fast one, or few sentences",
+    )
+    group.add_argument(
+        "--annotator",
+        type=str,
+        help="spaCy pipeline that finds and types edits: en-ewt-sm, an installed package or a directory "
+        "(default: en_core_web_sm where it is installed, else en-ewt-sm)",
+    )
+    group.add_argument("--out", type=str, default="report.html", help="the file; -: stdout")
+    group = parser.add_argument_group("intervals and tests")
+    group.add_argument(
+        "--resamples",
+        type=int,
+        help="bootstrap resamples (default: 1000, more where many pairs of systems are compared)",
+    )
+    group.add_argument(
+        "--confidence", type=float, default=0.95, help="of intervals; tests are at 1 minus this"
+    )
+    group.add_argument("--seed", type=int, default=0, help="of the random generator")
+    add_runtime_arguments(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    check_report()
+    if options.out != "-":
+        check_writable(options.out)
+    metrics = read_metrics(options)
+    runtime = read_runtime(options)
+    settings = ReportSettings(
+        title=options.title,
+        attribution=tuple(load_metric(name) for name in options.attribution or ()),
+        annotator=options.annotator,
+        resamples=options.resamples,
+        level=options.confidence,
+        seed=options.seed,
+        command=shlex.join(["learnedgec", "report", *arguments]),
+        files=_files(options),
+    )
+    if options.benchmark:
+        if options.src or options.hyp or options.jsonl or options.ref or options.gold:
+            raise InputError(
+                "a benchmark has its own sentences; leave out --src, --hyp, --jsonl, --ref and --gold."
+            )
+        report = build_benchmark_report(
+            load_benchmark(options.benchmark),
+            metrics,
+            options.human or (),
+            settings=settings,
+            runtime=runtime,
+        )
+    else:
+        if options.human:
+            raise InputError("--human is about a benchmark; name one by --benchmark.")
+        inputs = read_inputs(options)
+        report = build_report(
+            inputs.sources,
+            inputs.systems,
+            metrics,
+            inputs.references,
+            settings=settings,
+            runtime=runtime,
+        )
+    write_report(options.out, report)
+    if options.out != "-" and not options.quiet:
+        notice(f"wrote {options.out} ({Path(options.out).stat().st_size / 1e6:.1f} MB)")
+
+
+def _files(options: Namespace) -> dict[str, str]:
+    """Return the SHA-256 of every file that is read; standard input has none."""
+    named = [options.src, options.gold]
+    for several in (options.hyp, options.ref, options.jsonl):
+        named += several or []
+    return {
+        path: file_digest(Path(path))
+        for path in named
+        if path and path != "-" and Path(path).is_file()
+    }

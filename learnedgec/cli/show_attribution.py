@@ -1,0 +1,90 @@
+"""What `learnedgec score --show attribution` prints: what each edit is worth to each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jsonargparse import ArgumentParser, Namespace
+
+from learnedgec.attribution import attribute_edits
+from learnedgec.cli.options import Inputs
+from learnedgec.cli.output import emit, notice
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import default_annotator
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.m2 import Edit
+from learnedgec.metrics.base import Metric
+
+__all__ = ["add_attribution_arguments", "show_attribution"]
+
+
+def add_attribution_arguments(parser: ArgumentParser) -> None:
+    """Add `--annotator`."""
+    parser.add_argument(
+        "--annotator",
+        type=str,
+        help="--show attribution: spaCy pipeline that finds edits: en-ewt-sm, an installed package or a "
+        "directory (default: en_core_web_sm where it is installed, else en-ewt-sm)",
+    )
+
+
+def show_attribution(
+    metrics: Sequence[Metric], inputs: Inputs, options: Namespace, runtime: Runtime
+) -> None:
+    """Attribute every system's edits, as ERRANT finds them, and print one row per edit.
+
+    Args:
+        metrics: whose scores are attributed.
+        inputs: the sentences.
+        options: with `annotator`, `format`, `out` and `quiet`.
+        runtime: how to run.
+
+    Raises:
+        UnknownNameError, ModelError: no annotator finds edits here.
+    """
+    pairs = [
+        pair
+        for texts in inputs.systems.values()
+        for pair in zip(inputs.sources, texts, strict=True)
+    ]
+    edits = extract_edits(pairs, options.annotator or default_annotator(), runtime=runtime)
+    rows = [row for metric in metrics for row in _rows(metric, inputs, edits, runtime)]
+    emit(rows, format=options.format, payload={"attribution": rows}, out=options.out)
+    if options.format in ("table", "latex") and not options.quiet:
+        for metric in metrics:
+            notice(metric.signature(inputs.references, runtime=runtime))
+
+
+def _rows(
+    metric: Metric, inputs: Inputs, edits: Sequence[Sequence[Edit]], runtime: Runtime
+) -> Iterator[dict[str, Any]]:
+    """Yield one row per system, sentence (from 1) and edit; all systems are scored in one call."""
+    size, names = len(inputs.sources), list(inputs.systems)
+    found = attribute_edits(
+        metric,
+        inputs.sources * len(names),
+        [text for name in names for text in inputs.systems[name]],
+        None
+        if inputs.references is None
+        else inputs.references.select(list(range(size)) * len(names)),
+        edits=edits,
+        runtime=runtime,
+    )
+    for place, each in enumerate(found):
+        tokens = inputs.sources[place % size].split()
+        for number, edit in enumerate(each.edits):
+            yield {
+                "system": names[place // size],
+                "metric": metric.label,
+                "sentence": place % size + 1,
+                "start": edit.start,
+                "end": edit.end,
+                "original": " ".join(tokens[edit.start : edit.end]),
+                "correction": edit.correction,
+                "type": edit.type,
+                "add_one": each.add_one[number],
+                "leave_one_out": each.leave_one_out[number],
+                "shapley": each.shapley[number],
+                "standard_error": each.standard_error[number],
+            }

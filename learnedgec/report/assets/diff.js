@@ -1,0 +1,80 @@
+// A sentence with its edits in place: what was deleted is struck out, what was inserted is underlined, and a sign
+// says what a metric found.
+
+const STATES = {
+  matched: { sign: "✓", text: "in the reference" },
+  unmatched: { sign: "✗", text: "not in the reference" },
+  missed: { sign: "○", text: "missed" },
+  uncounted: { sign: "", text: "not counted" },
+  plain: { sign: "", text: "" },
+};
+
+/** Return a paragraph with the source's tokens and the marks on them.
+ *
+ * A mark has `start`, `end`, `correction`, `type` and `state`; missed ones stand beside the text that they are
+ * about, which is not touched.
+ */
+function diff(source, marks, attributes = {}) {
+  const tokens = source.split(/\s+/).filter(Boolean);
+  const made = marks.filter((mark) => mark.state !== "missed").sort(byPlace);
+  const missed = marks.filter((mark) => mark.state === "missed").sort(byPlace);
+  const pieces = [];
+  let position = 0;
+  const upTo = (place) => {
+    if (place > position) pieces.push(tokens.slice(position, place).join(" "));
+    position = Math.max(position, place);
+  };
+  // What was missed stands behind the words that it is about, or behind a change that reaches beyond them.
+  const tellMissed = (before) => {
+    while (missed.length && missed[0].start < before) {
+      const mark = missed.shift();
+      upTo(Math.min(mark.end, before));
+      pieces.push(missing(mark, tokens));
+    }
+  };
+  for (const mark of made) {
+    tellMissed(mark.start);
+    upTo(mark.start);
+    pieces.push(change(mark, tokens));
+    position = Math.max(position, mark.end);
+  }
+  tellMissed(Infinity);
+  upTo(tokens.length);
+  if (!pieces.length) pieces.push(el("em", { class: "muted" }, "(blank)"));
+  const line = el("p", { lang: "en", ...attributes, class: `diff ${attributes.class ?? ""}` });
+  pieces.forEach((piece, place) => line.append(...(place ? [" ", piece] : [piece])));
+  return line;
+}
+
+const byPlace = (one, other) => one.start - other.start || one.end - other.end;
+
+function change(mark, tokens) {
+  const state = STATES[mark.state];
+  const original = tokens.slice(mark.start, mark.end).join(" ");
+  return el(
+    "span",
+    { class: `edit ${mark.state}`, title: describeMark(mark) },
+    original && el("del", {}, original),
+    original && mark.correction && " ",
+    mark.correction && el("ins", {}, mark.correction),
+    state.sign && el("span", { class: "sign", "aria-hidden": "true" }, state.sign),
+    heard(` (${describeMark(mark)})`),
+    mark.type && el("span", { class: "type", "aria-hidden": "true" }, mark.type),
+  );
+}
+
+function missing(mark, tokens) {
+  const original = tokens.slice(mark.start, mark.end).join(" ");
+  return el(
+    "span",
+    { class: "edit missed", title: describeMark(mark) },
+    el("span", { class: "sign", "aria-hidden": "true" }, STATES.missed.sign),
+    heard("missed: "),
+    `${original || "∅"} → ${mark.correction || "∅"}`,
+    mark.type && el("span", { class: "type", "aria-hidden": "true" }, mark.type),
+  );
+}
+
+function describeMark(mark) {
+  return [mark.type || "no type", STATES[mark.state].text].filter(Boolean).join(", ");
+}

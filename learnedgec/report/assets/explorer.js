@@ -1,0 +1,452 @@
+// The sentence explorer: a list that is filtered, sorted and only drawn where it is seen, and one sentence in full.
+
+const ROW = 58;
+const DEFAULTS = {
+  sentence: 0, metric: 0, other: 1, a: 0, b: 1, lens: 0, sort: "number", down: false, search: "", type: "", place: "any",
+  min: "", max: "", differ: false, disagree: false, rejected: false, types: false,
+};
+
+class Explorer {
+  constructor(report, root) {
+    this.report = report;
+    this.texts = report.sentences;
+    this.size = this.texts.source.length;
+    this.base = { ...DEFAULTS, other: Math.min(1, report.metrics.length - 1), b: Math.min(1, report.systems.length - 1) };
+    this.state = { ...this.base };
+    this.shown = [];
+    this.percentiles = new Map();
+    this.build(root);
+    this.update();
+  }
+
+  // -- what is known of a sentence -------------------------------------------------------------
+
+  score(m, s, n) {
+    return this.texts.metrics[m].scores[s][n];
+  }
+
+  output(s, n) {
+    return this.texts.outputs[n][this.texts.of[s][n]];
+  }
+
+  length(n) {
+    this.lengths ??= this.texts.source.map((text) => text.split(/\s+/).filter(Boolean).length);
+    return this.lengths[n];
+  }
+
+  /** Return where a score lies among all scores of its metric, from 0 to 100; equals share the mean rank. */
+  percentile(m, s, n) {
+    if (!this.percentiles.has(m)) {
+      this.percentiles.set(m, Float64Array.from(this.texts.metrics[m].scores.flat().filter((x) => x !== null)).sort());
+    }
+    const sorted = this.percentiles.get(m);
+    const value = this.score(m, s, n);
+    return value === null ? NaN : (50 * (rank(sorted, value, false) + rank(sorted, value, true))) / sorted.length;
+  }
+
+  /** Return the text in which a search looks, in lower case. */
+  haystack(n) {
+    this.haystacks ??= new Array(this.size);
+    return (this.haystacks[n] ??= [this.texts.source[n], ...this.texts.outputs[n].map((o) => o.text), ...this.texts.references[n].map((r) => r.text)].join("\n").toLowerCase());
+  }
+
+  // -- choice and order ----------------------------------------------------------------------------
+
+  passes(n) {
+    const { metric, other, a, b, search, type, place, min, max, differ, disagree, rejected } = this.state;
+    const { texts } = this;
+    if (search && !this.haystack(n).includes(this.needle)) return false;
+    if (min !== "" && this.length(n) < Number(min)) return false;
+    if (max !== "" && this.length(n) > Number(max)) return false;
+    if (differ && texts.of[a][n] === texts.of[b][n]) return false;
+    if (disagree) {
+      const one = this.score(metric, a, n) - this.score(metric, b, n);
+      const two = this.score(other, a, n) - this.score(other, b, n);
+      if (one * two >= 0) return false;
+    }
+    if (rejected && !texts.metrics.some((each) => each.rejected && (each.rejected[a][n] || each.rejected[b][n]))) return false;
+    if (type !== "") {
+      const has = (edits, column = 3) => edits.some((edit) => String(edit[column]) === type);
+      if (place === "reference") return texts.references[n].some((reference) => has(reference.edits));
+      if (place === "a") return has(this.output(a, n).edits);
+      if (place === "missed") return this.lensOf(a, n) !== null && has(this.lensOf(a, n).missed);
+      return texts.outputs[n].some((output) => has(output.edits)) || texts.references[n].some((reference) => has(reference.edits));
+    }
+    return true;
+  }
+
+  key() {
+    const { metric, other, a, b, sort } = this.state;
+    return {
+      number: (n) => n,
+      score: (n) => this.score(metric, a, n),
+      systems: (n) => this.score(metric, a, n) - this.score(metric, b, n),
+      metrics: (n) => this.percentile(metric, a, n) - this.percentile(other, a, n),
+      edits: (n) => this.output(a, n).edits.length,
+      length: (n) => this.length(n),
+    }[sort];
+  }
+
+  /** Filter and sort anew, and show the sentence that was shown if it is still there. */
+  update({ keep = true } = {}) {
+    this.needle = this.state.search.toLowerCase();
+    const kept = [];
+    for (let n = 0; n < this.size; n += 1) if (this.passes(n)) kept.push(n);
+    const key = this.key();
+    const keys = new Float64Array(this.size);
+    for (const n of kept) {
+      const value = key(n);
+      keys[n] = value === null || Number.isNaN(value) ? -Infinity : value;
+    }
+    const sign = this.state.down ? -1 : 1;
+    kept.sort((one, two) => sign * (keys[one] - keys[two]) || one - two);
+    this.shown = kept;
+    this.status.textContent = kept.length === this.size ? `${count(this.size)} sentences` : `${count(kept.length)} of ${count(this.size)} sentences`;
+    this.space.style.height = `${kept.length * ROW}px`;
+    if (!keep || !kept.includes(this.state.sentence)) {
+      this.list.scrollTop = 0;
+      if (kept.length) this.state.sentence = kept[0];
+    }
+    this.paint();
+    this.detail();
+  }
+
+  set(changes) {
+    Object.assign(this.state, changes);
+    this.update();
+    this.remember();
+  }
+
+  // -- the page's address ----------------------------------------------------------------------------
+
+  /** Return the part of the address that says what is shown; sentences count from 1 there. */
+  address() {
+    const words = new URLSearchParams();
+    for (const [name, value] of Object.entries(this.state)) {
+      if (name === "sentence") words.set(name, value + 1);
+      else if (value !== this.base[name]) words.set(name, value);
+    }
+    return `#sentences?${words}`;
+  }
+
+  remember() {
+    history.replaceState(null, "", this.address());
+  }
+
+  /** Show what an address says; unknown words and numbers out of range are left out. */
+  read(words) {
+    const { report } = this;
+    const limits = { metric: report.metrics.length, other: report.metrics.length, a: report.systems.length, b: report.systems.length, lens: this.texts.lenses.length };
+    // Without a sentence it is the first that the filters leave.
+    const state = { ...this.base, sentence: -1 };
+    for (const [name, text] of words) {
+      if (name === "sentence") {
+        const n = Number(text) - 1;
+        if (Number.isInteger(n) && n >= 0 && n < this.size) state.sentence = n;
+      } else if (name in limits) {
+        const value = Number(text);
+        if (Number.isInteger(value) && value >= 0 && value < limits[name]) state[name] = value;
+      } else if (typeof DEFAULTS[name] === "boolean") state[name] = text === "true";
+      else if (name in DEFAULTS) state[name] = text;
+    }
+    if (!Object.hasOwn(SORTS, state.sort)) state.sort = "number";
+    this.state = state;
+    this.controls();
+    this.update();
+    this.reveal(true);
+  }
+
+  // -- controls --------------------------------------------------------------------------------------
+
+  build(root) {
+    this.form = el("form", { class: "controls", "aria-label": "Choose and sort sentences", onsubmit: (event) => event.preventDefault() });
+    this.status = el("p", { role: "status", class: "status" });
+    this.space = el("div", { class: "space" });
+    this.list = el("div", {
+      class: "list", role: "listbox", tabindex: "0", "aria-label": "Sentences", onscroll: () => this.paint(),
+      onkeydown: (event) => this.pressed(event),
+      onclick: (event) => {
+        const row = event.target.closest("[data-sentence]");
+        if (row) this.select(Number(row.dataset.sentence));
+      },
+    }, this.space);
+    this.pane = el("article", { class: "detail", tabindex: "-1", "aria-label": "Sentence", onkeydown: (event) => this.pressed(event) });
+    const save = (suffix, make, type) =>
+      el("button", { type: "button", onclick: () => download(`selection.${suffix}`, make(this.report, this.shown.toSorted((x, y) => x - y)), type) }, suffix.toUpperCase());
+    this.controls();
+    add(
+      root,
+      this.form,
+      el("div", { class: "bar" }, this.status, el("span", { class: "export" }, "Save this selection as ", save("csv", selectionCsv, "text/csv"), save("m2", selectionM2, "text/plain"))),
+      el("div", { class: "panes" }, this.list, this.pane),
+      el("p", { class: "remark keys" }, el("kbd", {}, "↓"), el("kbd", {}, "↑"), " or ", el("kbd", {}, "j"), el("kbd", {}, "k"), " next and previous sentence, ", el("kbd", {}, "Enter"), " to read it, ", el("kbd", {}, "Esc"), " back to the list, ", el("kbd", {}, "/"), " to search."),
+    );
+    new ResizeObserver(() => this.paint()).observe(this.list);
+  }
+
+  controls() {
+    const { report, state } = this;
+    const several = report.systems.length > 1;
+    const metrics = report.metrics.map((metric, m) => [m, metric.label]);
+    const systems = report.systems.map((name, s) => [s, name]);
+    const number = (name) => (value) => this.set({ [name]: Number(value) });
+    const check = (name, text) =>
+      el("label", { class: "check" }, el("input", { type: "checkbox", checked: state[name], onchange: (event) => this.set({ [name]: event.target.checked }) }), text);
+    const amount = (name, text) =>
+      el("input", { type: "number", min: "0", value: state[name], placeholder: text, "aria-label": `source tokens, ${text}`, oninput: (event) => this.set({ [name]: event.target.value }) });
+    const types = report.types.map((kind, number) => [String(number), kind]).filter(([, kind]) => kind).sort(([, one], [, other]) => (one < other ? -1 : 1));
+    const sorts = Object.entries(SORTS).filter(([name]) => (name !== "systems" || several) && (name !== "metrics" || metrics.length > 1));
+    this.search = el("input", { type: "search", value: state.search, placeholder: "in sources, outputs, references", oninput: (event) => this.set({ search: event.target.value }) });
+    const order = el("button", { type: "button", class: "order", "aria-pressed": String(state.down), "aria-label": "largest first", title: "largest first", onclick: () => { this.set({ down: !this.state.down }); order.setAttribute("aria-pressed", String(this.state.down)); order.textContent = this.state.down ? "↓" : "↑"; } }, state.down ? "↓" : "↑");
+    fill(
+      this.form,
+      el("label", { class: "field wide" }, el("span", {}, "search"), this.search),
+      choice("metric", metrics, state.metric, number("metric")),
+      choice(several ? "system A" : "system", systems, state.a, number("a")),
+      several && choice("system B", systems, state.b, number("b")),
+      el("div", { class: "pair" }, choice("sort by", sorts, state.sort, (sort) => this.set({ sort })), order),
+      el(
+        "details",
+        { class: "filters", open: this.form.querySelector("details")?.open || FILTERS.some((name) => state[name] !== this.base[name]) },
+        el("summary", {}, "More filters and views"),
+        el(
+          "div",
+          { class: "controls" },
+          choice("error type", [["", "any"], ...types], state.type, (type) => this.set({ type })),
+          choice("found in", [["any", "an output or reference"], ["a", "system A's output"], ["reference", "a reference"], ...(this.texts.lenses.length ? [["missed", "what A missed"]] : [])], state.place, (place) => this.set({ place })),
+          el("div", { class: "field", role: "group", "aria-label": "tokens of the source" }, el("span", {}, "tokens of the source"), el("span", { class: "pair" }, amount("min", "from"), amount("max", "to"))),
+          metrics.length > 1 && choice("second metric", metrics, state.other, number("other")),
+          this.texts.lenses.length > 1 && choice("edits as found by", this.texts.lenses.map((lens, l) => [l, lens.name]), state.lens, number("lens")),
+          el("div", { class: "checks" },
+            several && check("differ", "A and B differ"),
+            several && metrics.length > 1 && check("disagree", "the two metrics disagree on A and B"),
+            this.texts.metrics.some((each) => each.rejected) && check("rejected", "a gate rejects A or B"),
+            check("types", "write error types")),
+          el("button", { type: "button", onclick: () => { this.state = { ...this.base, sentence: this.state.sentence }; this.controls(); this.update(); this.remember(); this.search.focus(); } }, "Clear all"),
+        ),
+      ),
+    );
+  }
+
+  // -- the list ----------------------------------------------------------------------------------------
+
+  /** Draw the rows that are in view, and a few around them. */
+  paint() {
+    const height = this.list.clientHeight || 600;
+    const first = Math.max(0, Math.floor(this.list.scrollTop / ROW) - 4);
+    const last = Math.min(this.shown.length, Math.ceil((this.list.scrollTop + height) / ROW) + 4);
+    const rows = [];
+    for (let place = first; place < last; place += 1) rows.push(this.row(place));
+    if (!this.shown.length) rows.push(el("p", { class: "none" }, "No sentence is left; loosen the filters."));
+    fill(this.space, ...rows);
+    const selected = this.space.querySelector('[aria-selected="true"]');
+    if (selected) this.list.setAttribute("aria-activedescendant", selected.id);
+    else this.list.removeAttribute("aria-activedescendant");
+  }
+
+  row(place) {
+    const n = this.shown[place];
+    const { metric, a, b, sentence } = this.state;
+    const one = this.score(metric, a, n);
+    const two = this.score(metric, b, n);
+    const row = el(
+      "div",
+      { role: "option", id: `row-${n}`, class: "row", "data-sentence": n, "aria-selected": String(n === sentence), "aria-setsize": this.shown.length, "aria-posinset": place + 1 },
+      el("span", { class: "snippet" }, el("b", {}, `${n + 1} `), this.texts.source[n] || el("em", {}, "(blank)")),
+      el("span", { class: "figures" },
+        a === b
+          ? show(one, 3)
+          : [`A ${show(one, 3)}  B ${show(two, 3)}  `, el("b", {}, one === two ? "=" : `${one > two ? "A" : "B"} ${signed(Math.abs(one - two))}`)]),
+    );
+    row.style.top = `${place * ROW}px`;
+    return row;
+  }
+
+  select(n, page = false) {
+    this.state.sentence = n;
+    this.reveal(page);
+    this.detail();
+    this.remember();
+  }
+
+  /** Scroll the list to the selected sentence, and the page with it if asked to. */
+  reveal(page = false) {
+    const place = this.shown.indexOf(this.state.sentence);
+    if (place < 0) return;
+    const top = place * ROW;
+    if (top < this.list.scrollTop) this.list.scrollTop = top;
+    const height = this.list.clientHeight;
+    if (height && top + ROW > this.list.scrollTop + height) this.list.scrollTop = top + ROW - height;
+    this.paint();
+    if (page) this.space.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  }
+
+  step(by, page = false) {
+    if (!this.shown.length) return;
+    const place = this.shown.indexOf(this.state.sentence);
+    this.select(this.shown[Math.min(this.shown.length - 1, Math.max(0, place + by))], page);
+  }
+
+  pressed(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
+    const page = Math.max(1, Math.floor(this.list.clientHeight / ROW) - 1);
+    const inList = event.currentTarget === this.list;
+    const steps = { j: 1, k: -1, ...(inList ? { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.size, End: this.size } : {}) };
+    if (event.key in steps) this.step(steps[event.key], inList);
+    else if (event.key === "Enter" && inList) this.pane.focus();
+    else if (event.key === "Escape" && !inList) this.list.focus();
+    else if (event.key === "/") this.search.focus();
+    else return;
+    event.preventDefault();
+  }
+
+  // -- one sentence ------------------------------------------------------------------------------------
+
+  lensOf(s, n) {
+    const lens = this.texts.lenses[this.state.lens];
+    return lens ? lens.lists[n][lens.of[s][n]] : null;
+  }
+
+  /** Return the marks of a system's output: what the chosen metric found, or ERRANT's edits alone. */
+  marks(s, n) {
+    const found = this.lensOf(s, n);
+    const names = this.report.types;
+    if (!found) {
+      return this.output(s, n).edits.map(([start, end, correction, type]) => ({ start, end, correction, type: names[type], state: "plain" }));
+    }
+    return [
+      ...found.edits.map(([start, end, correction, type, matched, weight]) => ({ start, end, correction, type: names[type], state: matched ? "matched" : "unmatched", weight })),
+      ...found.rest.map(([start, end, correction, type]) => ({ start, end, correction, type: names[type], state: "uncounted" })),
+      ...found.missed.map(([start, end, corrections, type, weight]) => ({ start, end, correction: corrections.join(" / "), type: names[type], state: "missed", weight })),
+    ];
+  }
+
+  detail() {
+    if (!this.shown.length) {
+      this.pane.replaceChildren();
+      return;
+    }
+    const { report, texts, state } = this;
+    const n = state.sentence;
+    const place = this.shown.indexOf(n);
+    this.pane.className = `detail${state.types ? " with-types" : ""}`;
+    this.pane.setAttribute("aria-label", `Sentence ${n + 1}`);
+    const copied = el("span", { role: "status", class: "muted" });
+    const link = el("a", { href: this.address(), onclick: () => { navigator.clipboard?.writeText(location.href).then(() => { copied.textContent = " copied"; }, () => {}); } }, "link");
+    fill(
+      this.pane,
+      el("header", {},
+        el("h3", {}, `Sentence ${count(n + 1)}`),
+        el("span", { class: "muted" }, place >= 0 ? `${count(place + 1)} of ${count(this.shown.length)}, ${count(this.length(n))} tokens ` : "", link, copied),
+        el("span", { class: "steps" },
+          el("button", { type: "button", "aria-label": "Previous sentence", onclick: () => this.step(-1) }, "←"),
+          el("button", { type: "button", "aria-label": "Next sentence", onclick: () => this.step(1) }, "→"))),
+      this.legend(),
+      el("section", { class: "text source" }, el("h4", {}, "Source"), diff(texts.source[n], [])),
+      ...this.groups(n).map((group) => this.outputCard(n, group)),
+      ...texts.references[n].map((reference) =>
+        el("section", { class: "text reference" },
+          el("h4", {}, `Reference ${reference.annotator}`),
+          diff(texts.source[n], reference.edits.map(([start, end, correction, type]) => ({ start, end, correction, type: report.types[type], state: "plain" }))))),
+    );
+  }
+
+  legend() {
+    if (!this.texts.lenses.length) return null;
+    return el("p", { class: "remark signs" }, `Edits as ${this.texts.lenses[this.state.lens].name} found them: `,
+      ["matched", "unmatched", "missed"].map((state) => [el("span", { class: `edit ${state}` }, el("span", { class: "sign" }, STATES[state].sign), state), " "]));
+  }
+
+  /** Return the systems in groups of equal output that a metric compared alike, best by the chosen metric first. */
+  groups(n) {
+    const groups = new Map();
+    this.report.systems.forEach((_, s) => {
+      const lens = this.texts.lenses[this.state.lens];
+      const key = `${this.texts.of[s][n]} ${lens ? lens.of[s][n] : 0} ${this.texts.metrics.map((each) => each.scores[s][n])}`;
+      groups.set(key, [...(groups.get(key) ?? []), s]);
+    });
+    const { metric } = this.state;
+    return [...groups.values()].sort((one, two) => this.score(metric, two[0], n) - this.score(metric, one[0], n));
+  }
+
+  outputCard(n, group) {
+    const { report, texts, state } = this;
+    const s = group[0];
+    const found = this.lensOf(s, n);
+    const names = group.map((each) => {
+      const role = report.systems.length > 1 && (each === state.a ? "A" : each === state.b ? "B" : "");
+      return el("span", { class: `system${role ? " chosen" : ""}` }, role && el("b", {}, `${role} `), report.systems[each]);
+    });
+    const best = report.metrics.map((_, m) => Math.max(...report.systems.map((_, each) => this.score(m, each, n) ?? -Infinity)));
+    const figures = report.metrics.map((metric, m) => {
+      const value = this.score(m, s, n);
+      const rejected = texts.metrics[m].rejected?.[s][n];
+      return el("span", { class: `figure${m === state.metric ? " chosen" : ""}` },
+        el("span", { class: "label" }, metric.label, " "),
+        el("span", { class: "value" }, show(value, 3)),
+        report.systems.length > 1 && value === best[m] && [el("span", { class: "star", "aria-hidden": "true" }, "★"), heard(" best")],
+        rejected ? el("span", { class: "tag" }, "rejected by its gate") : null);
+    });
+    return el("section", { class: "text output" },
+      el("h4", {}, names, found && el("span", { class: "muted" }, ` compared with annotator ${found.annotator}`)),
+      diff(texts.source[n], this.marks(s, n)),
+      el("p", { class: "figures" }, figures),
+      ...texts.attribution.map((attribution) => this.worth(attribution, n, s)));
+  }
+
+  /** Return the table of what each edit is worth to a metric. */
+  worth(attribution, n, s) {
+    const number = this.texts.of[s][n];
+    const values = attribution.values[n][number];
+    const { edits } = this.texts.outputs[n][number];
+    if (!edits.length) return null;
+    const tokens = this.texts.source[n].split(/\s+/).filter(Boolean);
+    const most = Math.max(...values.map(([, , shapley]) => Math.abs(shapley)), 1e-12);
+    const total = values.reduce((sum, [, , shapley]) => sum + shapley, 0);
+    const sampled = values.some(([, , , error]) => error > 0);
+    const rows = edits.map(([start, end, correction, type], place) => {
+      const [alone, without, shapley, error] = values[place];
+      return [
+        `${tokens.slice(start, end).join(" ") || "∅"} → ${correction || "∅"}`,
+        this.report.types[type],
+        el("td", { class: "number" }, worthBar(shapley / most), signed(shapley), sampled && ` ± ${show(error, 3)}`),
+        el("td", { class: "number" }, signed(alone)),
+        el("td", { class: "number" }, signed(without)),
+      ];
+    });
+    return el("details", { class: "worth", open: true },
+      el("summary", {}, `What each edit is worth to ${attribution.metric}: ${signed(total)} in all`),
+      table(`What each edit is worth to ${attribution.metric}`, ["edit", "type", sampled ? "Shapley value, ± standard error" : "Shapley value", "alone", "lost without it"], rows));
+  }
+}
+
+// Those that stand among the further filters.
+const FILTERS = ["type", "min", "max", "differ", "disagree", "rejected"];
+
+const SORTS = {
+  number: "number of the sentence",
+  score: "score of A",
+  systems: "A − B",
+  metrics: "metric − second metric, in percentiles",
+  edits: "edits of A",
+  length: "tokens of the source",
+};
+
+/** Return how many numbers of a sorted array are below a value, or at most equal to it. */
+function rank(sorted, value, equal) {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < value || (equal && sorted[middle] === value)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Return a bar to the right of the middle for what helps, to the left for what harms. */
+function worthBar(share) {
+  const width = Math.abs(share) * 48;
+  return draw("svg", { viewBox: "0 0 100 10", class: "worth-bar", "aria-hidden": "true", preserveAspectRatio: "none" },
+    draw("line", { class: "rail", x1: 50, x2: 50, y1: 0, y2: 10 }),
+    draw("rect", { class: share < 0 ? "harm" : "help", x: share < 0 ? 50 - width : 50, y: 2, width, height: 6 }));
+}

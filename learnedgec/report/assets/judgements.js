@@ -1,0 +1,130 @@
+// A benchmark's meta-evaluation: agreement with people, its plots, and where a metric is most wrong.
+
+const MEASURE_NAMES = {
+  pearson: "Pearson r",
+  spearman: "Spearman ρ",
+  kendall: "Kendall τ",
+  pairwise_accuracy: "pairwise accuracy",
+  soft_pairwise_accuracy: "soft pairwise accuracy",
+  partial_pearson: "r beyond edit count",
+  partial_spearman: "ρ beyond edit count",
+  sentence_accuracy: "sentence accuracy",
+  sentence_kendall: "sentence Kendall τ",
+  sentence_accuracy_equal_edits: "accuracy at equal edit counts",
+  tie_calibrated_accuracy: "tie-calibrated accuracy",
+};
+const MAIN = ["pearson", "spearman", "partial_pearson", "sentence_accuracy", "sentence_accuracy_equal_edits", "segment_pearson", "grouped_kendall"];
+const measureName = (name) => MEASURE_NAMES[name] ?? name.replaceAll("_", " ");
+
+function showJudgements(report, root, explorer) {
+  for (const evaluation of report.evaluations) {
+    add(
+      root,
+      el("h3", { class: "part" }, `${evaluation.benchmark}: people's ${evaluation.human}`),
+      agreementCard(evaluation),
+      scatterCard(evaluation),
+      forestCard(evaluation),
+      evaluation.metrics.some((each) => each.windows.pearson) && windowCard(evaluation),
+      evaluation.wins.flat().some((value) => value !== null) && peopleCard(evaluation),
+      misjudgedCard(report, evaluation, explorer),
+    );
+  }
+}
+
+function agreementCard(evaluation) {
+  const place = el("div", {});
+  const names = [...new Set(evaluation.metrics.flatMap((each) => Object.keys(each.estimates)))];
+  const render = (which) => {
+    const chosen = which === "all" ? names : names.filter((name) => MAIN.includes(name));
+    fill(
+      place,
+      table(
+        "Agreement with people",
+        ["metric", ...chosen.map(measureName)],
+        evaluation.metrics.map((each) => [
+          el("th", { scope: "row" }, each.metric, each.sentinel && [" ", el("span", { class: "tag" }, "sentinel")]),
+          ...chosen.map((name) => {
+            const found = each.estimates[name];
+            if (!found) return el("td", { class: "number" }, "–");
+            const bounds = found.over_systems.includes(null) ? found.over_sentences : found.over_systems;
+            const title = `n = ${count(found.count)} ${found.unit}; over systems [${found.over_systems.map((x) => show(x, 2)).join(", ")}], over sentences [${found.over_sentences.map((x) => show(x, 2)).join(", ")}]`;
+            return el("td", { class: "number", title }, show(found.value, 3), " ", bounds.includes(null) ? "" : el("span", { class: "interval" }, `[${bounds.map((x) => show(x, 2)).join(", ")}]`));
+          }),
+        ]),
+      ),
+    );
+  };
+  render("main");
+  return card("Agreement", choice("measures", [["main", "the main ones"], ["all", "all"]], "main", render), place,
+    el("p", { class: "remark" }, "In brackets the interval over systems where there is one, else over sentences. A metric that does not beat the sentinels has shown nothing."));
+}
+
+function scatterCard(evaluation) {
+  const place = el("div", {});
+  const render = (m) => {
+    const entry = evaluation.metrics[m];
+    const points = evaluation.systems.map((name, s) => ({ name, x: evaluation.scores[s], y: entry.scores[s], xInterval: evaluation.intervals[s], yInterval: entry.intervals[s] })).filter((point) => point.x !== null && point.y !== null);
+    fill(
+      place,
+      scatterChart(`${entry.metric} against people`, points, [`people (${evaluation.human})`, entry.metric]),
+      el("details", {}, el("summary", {}, "The same as a table"),
+        table("Scores of systems", ["system", `people (${evaluation.human})`, entry.metric], evaluation.order.map((s) => [evaluation.systems[s], el("td", { class: "number" }, show(evaluation.scores[s])), el("td", { class: "number" }, show(entry.scores[s]))]))),
+    );
+  };
+  render(0);
+  return card("Scores of systems", choice("metric", evaluation.metrics.map((each, m) => [m, each.metric]), 0, (m) => render(Number(m))), place);
+}
+
+function forestCard(evaluation) {
+  const drawn = evaluation.metrics.filter((each) => !each.sentinel || each.metric === "edit-count");
+  const charts = ["pearson", "spearman", "sentence_accuracy", "grouped_kendall"].filter((name) => drawn.every((each) => each.estimates[name])).map((name) =>
+    forestChart(measureName(name), drawn.map((each) => {
+      const { value, over_sentences: thick, over_systems: thin } = each.estimates[name];
+      return { name: each.metric, value, thick, thin, quiet: each.sentinel };
+    })));
+  return card("Intervals", el("div", { class: "charts" }, charts), el("p", { class: "remark" }, "Thick: over sentences. Thin: over systems."));
+}
+
+function windowCard(evaluation) {
+  const drawn = evaluation.metrics.filter((each) => (!each.sentinel || each.metric === "edit-count") && each.windows.pearson);
+  const width = evaluation.window;
+  const places = drawn[0].windows.pearson.map((_, place) => `${place + 1}–${place + width}`);
+  const charts = ["pearson", "spearman"].map((kind) =>
+    lineChart(`${measureName(kind)} within windows of ${width} systems`, places, drawn.map((each) => ({ name: each.metric, values: each.windows[kind], intervals: each.window_intervals[kind] })), [`ranks of the ${width} systems, by people`, measureName(kind)]));
+  return card("Among systems of similar quality", el("div", { class: "charts" }, charts));
+}
+
+function peopleCard(evaluation) {
+  const names = evaluation.order.map((s) => evaluation.systems[s]);
+  return card(
+    "Whom people preferred",
+    table("Comparisons that people decided, won by the row, %", ["row won, %", ...names],
+      evaluation.order.map((one) => [evaluation.systems[one], ...evaluation.order.map((other) => {
+        const share = evaluation.wins[one][other];
+        return one === other || share === null ? el("td", { class: "heat self" }, "–") : heat(share, show(100 * share, 0));
+      })]), { class: "matrix" }),
+  );
+}
+
+function misjudgedCard(report, evaluation, explorer) {
+  const place = el("div", {});
+  const render = (m) => {
+    const { kind, entries } = evaluation.misjudged[m];
+    const link = (n, words) => {
+      const address = new URLSearchParams({ sentence: n + 1, metric: m, ...words });
+      return el("a", { href: `#sentences?${address}` }, `sentence ${count(n + 1)}`);
+    };
+    const snippet = (n) => shorten(report.sentences.source[n], 90);
+    const tables = {
+      comparisons: () => table("Pairs that the metric orders against people", ["sentence", "people prefer", "to", "votes for, tied, against", "metric's gap, percentiles", "such pairs", "source"],
+        entries.map(({ sentence, systems: [better, worse], votes, gap, pairs }) => [link(sentence, { a: better, b: worse }), report.systems[better], report.systems[worse], votes.join(", "), el("td", { class: "number" }, show(gap, 1)), el("td", { class: "number" }, count(pairs)), snippet(sentence)])),
+      ratings: () => table("Outputs whose score is farthest from their rating", ["sentence", "system", "rating", "score − rating, percentiles", "source"],
+        entries.map(({ sentence, system, rating, gap }) => [link(sentence, { a: system }), report.systems[system], el("td", { class: "number" }, show(rating, 2)), el("td", { class: "number" }, signed(gap, 1)), snippet(sentence)])),
+      none: () => el("p", {}, "People judged whole systems here, not sentences."),
+    };
+    fill(place, entries.length || kind === "none" ? tables[kind]() : el("p", {}, "None."));
+  };
+  render(0);
+  return card("Where a metric is most wrong", choice("metric", report.metrics.map((metric, m) => [m, metric.label]), 0, (m) => render(Number(m))), place,
+    el("p", { class: "remark" }, "The fifty plainest sentences; a link opens one with the two systems beside each other."));
+}

@@ -1,0 +1,98 @@
+// Scores that can be sorted, who wins against whom, and where metrics disagree.
+
+function showOverview(report) {
+  const more = document.getElementById("overview-more");
+  dressScores(report);
+  if (report.systems.length > 1) add(more, winMatrix(report));
+  if (report.metrics.length > 1 && report.systems.length > 1) add(more, disagreement(report));
+}
+
+/** Give the table of scores, which is there without script too, its pictures and its order by any column. */
+function dressScores(report) {
+  const node = document.getElementById("scores");
+  const body = node.tBodies[0];
+  report.overview.rankings.forEach((ranking, m) => {
+    const range = [Math.min(...ranking.intervals.map(([low]) => low)), Math.max(...ranking.intervals.map(([, high]) => high))];
+    for (const row of body.rows) {
+      const s = Number(row.dataset.system);
+      row.cells[m + 1].append(intervalBar(ranking.scores[s], ranking.intervals[s], range));
+    }
+  });
+  const value = (row, column) => (column ? -Number(row.cells[column].dataset.value) : row.cells[0].textContent);
+  [...node.tHead.rows[0].cells].forEach((cell, column) => {
+    const sort = () => {
+      const down = cell.getAttribute("aria-sort") === (column ? "descending" : "ascending");
+      for (const other of node.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      cell.setAttribute("aria-sort", down === Boolean(column) ? "ascending" : "descending");
+      const rows = [...body.rows].sort((one, other) => (value(one, column) < value(other, column) ? -1 : 1));
+      body.append(...(down ? rows.reverse() : rows));
+    };
+    fill(cell, el("button", { type: "button", class: "sorter", onclick: sort }, cell.textContent));
+  });
+  node.tHead.rows[0].cells[1].setAttribute("aria-sort", "descending");
+}
+
+/** Return the p-value of two systems' difference by a metric, after Holm's correction. */
+function difference(report, m, one, other) {
+  const { adjusted, p_values: alone } = report.overview.rankings[m];
+  return pValue(adjusted[one][other], alone[one][other] <= 1 / (report.provenance.resamples + 1) + 1e-12);
+}
+
+function winMatrix(report) {
+  const place = el("div", {});
+  const render = (m) => {
+    const ranking = report.overview.rankings[m];
+    const names = ranking.order.map((s) => report.systems[s]);
+    const rows = ranking.order.map((one) => [
+      report.systems[one],
+      ...ranking.order.map((other) => {
+        if (one === other) return el("td", { class: "heat self" }, "–");
+        const [won, lost] = [ranking.wins[one][other], ranking.wins[other][one]];
+        const significant = ranking.adjusted[one][other] < 1 - report.level - 1e-12;
+        const title = `${report.systems[one]} above ${report.systems[other]} on ${show(100 * won, 1)} % of the sentences, below on ${show(100 * lost, 1)} %; ${difference(report, m, one, other)}`;
+        return heat(0.5 + (won - lost) / 2, [show(100 * won, 0), significant && el("span", { class: "sure", "aria-hidden": "true" }, "*"), heard(significant ? ", significant" : "")], { title });
+      }),
+    ]);
+    fill(place, table("Wins of the row against the column", ["row above column, %", ...names], rows, { class: "matrix" }));
+  };
+  render(0);
+  return card(
+    "Who wins against whom",
+    report.metrics.length > 1 && choice("metric", report.metrics.map((metric, m) => [m, metric.label]), 0, (m) => render(Number(m))),
+    place,
+    el("p", { class: "remark" }, "Sentences on which the row's system scores above the column's, in percent; the rest is lost or tied. * The difference of the two corpus scores is significant."),
+  );
+}
+
+function disagreement(report) {
+  const labels = report.metrics.map((metric) => metric.label);
+  const p = (m, one, other) => difference(report, m, one, other);
+  const { agreement, conflicts } = report.overview;
+  const matrix = table(
+    "Agreement of metrics on the order of systems",
+    ["Kendall's τ", ...labels],
+    agreement.map((row, one) => [labels[one], ...row.map((tau, other) => (one === other ? el("td", { class: "heat self" }, "–") : heat(tau === null ? null : (tau + 1) / 2, show(tau, 2))))]),
+    { class: "matrix" },
+  );
+  const real = report.metrics.map((metric) => !metric.sentinel);
+  const told = conflicts.filter(({ metrics: [one, other] }) => real[one] && real[other]);
+  const shown = told.length ? told : conflicts;
+  const sure = shown.filter((each) => each.significant).length;
+  const sentence = !conflicts.length
+    ? "All metrics put the systems in the same order."
+    : `${count(shown.length)} time${shown.length === 1 ? "" : "s"} two metrics${told.length ? "" : " (one a sentinel)"} put two systems in opposite orders; ${sure ? count(sure) : "none"} of these ${sure === 1 ? "is" : "are"} significant on both sides.`;
+  const list = el(
+    "ul",
+    {},
+    shown.slice(0, 12).map(({ metrics: [one, other], systems: [better, worse], significant }) =>
+      el(
+        "li",
+        {},
+        el("strong", {}, labels[one]), ` puts ${report.systems[better]} above ${report.systems[worse]} (${p(one, better, worse)}), `,
+        el("strong", {}, labels[other]), ` the other way round (${p(other, better, worse)})`, significant ? " – both are sure." : ".",
+      ),
+    ),
+    shown.length > 12 && el("li", {}, `and ${count(shown.length - 12)} more`),
+  );
+  return card("Where metrics disagree", el("p", {}, sentence), matrix, shown.length > 0 && list);
+}

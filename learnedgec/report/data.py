@@ -1,0 +1,394 @@
+"""Everything that a report shows, as one JSON-able value.
+
+Numbers are computed here; the page (`page`, `assets/`) draws, filters and sorts them. Systems, metrics and
+sentences are named by their number throughout.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.meta.evaluation import SENTINELS, benchmark_statistics, evaluate
+from learnedgec.meta.human_scores import default_human, judged
+from learnedgec.meta.protocol import Protocol
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.edit_overlap import EditOverlap
+from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.registry import METRICS, load_metric
+from learnedgec.metrics.scores import Score
+from learnedgec.ranking import SystemRanking, rank_systems
+from learnedgec.report.effects import describe_effects
+from learnedgec.report.judgements import describe_evaluation, misjudged_outputs, misjudged_pairs
+from learnedgec.report.overview import (
+    conclusions,
+    conflicts,
+    describe_ranking,
+    enough_resamples,
+    rank_agreement,
+)
+from learnedgec.report.provenance import licences, software, text_notices, unknown_tokens
+from learnedgec.report.sentences import (
+    Annotated,
+    TypeTable,
+    annotate,
+    attribute,
+    describe_scores,
+    describe_texts,
+    findings,
+)
+from learnedgec.report.types import describe_types
+
+__all__ = ["ReportSettings", "build_benchmark_report", "build_report"]
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """How a report is made.
+
+    Attributes:
+        title: its heading; made from the systems or the benchmark if absent.
+        attribution: metrics whose score of each edit is shown (`learnedgec.attribution`); every set of up to
+            eight edits of every output is scored for it.
+        annotator: the spaCy pipeline that finds and types edits, as for `errant`.
+        resamples: bootstrap resamples of the sentences; by default as many as the number of pairs of
+            systems asks for (`enough_resamples`), and 1,000 in the meta-evaluation.
+        level: of intervals; differences are tested at 1 minus this.
+        seed: of the random generator.
+        command: what reproduces the report, to be shown in it.
+        files: path -> SHA-256 of what was read, to be shown.
+    """
+
+    title: str = ""
+    attribution: tuple[Metric, ...] = ()
+    annotator: str | None = None
+    resamples: int | None = None
+    level: float = 0.95
+    seed: int = 0
+    command: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def build_report(
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    metrics: Sequence[Metric],
+    references: References | None = None,
+    *,
+    settings: ReportSettings = ReportSettings(),
+    runtime: Runtime = Runtime(),
+) -> dict[str, Any]:
+    """Return what a report on some systems shows; `write_report` makes a page of it.
+
+    Args:
+        sources: N sentences.
+        systems: name -> N hypotheses.
+        metrics: at least one, in the order in which they are shown.
+        references: of the N sentences, where there are any.
+        settings: how the report is made.
+        runtime: how to run.
+
+    Raises:
+        LengthError: sources, hypotheses and references differ in length.
+        InputError: there is no metric, no sentence or no system, or a metric lacks references.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> metric = load_metric("length")
+        >>> settings = ReportSettings(annotator="en-ewt-sm", resamples=100)
+        >>> report = build_report(["He go ."], {"ours": ["He goes ."]}, [metric], settings=settings)
+        >>> report["systems"], report["sentences"]["metrics"][0]["scores"]
+        (['ours'], [[3.0]])
+    """
+    benchmark = Benchmark(
+        "",
+        tuple(sources),
+        {name: tuple(hypotheses) for name, hypotheses in systems.items()},
+        references,
+    )
+    return _build(benchmark, metrics, settings, runtime)
+
+
+def build_benchmark_report(
+    benchmark: Benchmark,
+    metrics: Sequence[Metric],
+    human: Sequence[str] = (),
+    *,
+    protocol: Protocol | None = None,
+    settings: ReportSettings = ReportSettings(),
+    runtime: Runtime = Runtime(),
+) -> dict[str, Any]:
+    """Return what a report on a benchmark shows: also how far each metric agrees with people.
+
+    Args:
+        benchmark: with rankings, ratings or published scores.
+        metrics: the metrics; the sentinels are meta-evaluated beside them.
+        human: the human scores to evaluate against; `default_human` if none is named.
+        protocol: of the meta-evaluation; its resamples, level and seed are those of `settings`.
+        settings: how the report is made.
+        runtime: how to run.
+
+    Raises:
+        UnknownNameError: the benchmark has no such human score.
+        InputError: a metric needs references and the benchmark has none, or no system was judged.
+    """
+    names = list(human) or default_human(benchmark)
+    # All human scores must cover a system for it to be in every table.
+    for name in names:
+        benchmark = judged(benchmark, name)
+    protocol = replace(
+        protocol or Protocol(),
+        resamples=settings.resamples or 1000,
+        level=settings.level,
+        seed=settings.seed,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        # What was scored for the tables is read again for the meta-evaluation.
+        runtime = runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)
+        report = _build(benchmark, metrics, settings, runtime)
+        evaluations = []
+        for name in names:
+            evaluation = evaluate(benchmark, metrics, protocol, human=name, runtime=runtime)
+            described = describe_evaluation(evaluation)
+            described["misjudged"] = [
+                _misjudged(np.array(each["scores"], dtype=float), benchmark, name)
+                for each in report["sentences"]["metrics"]
+            ]
+            evaluations.append(described)
+    report["evaluations"] = evaluations
+    report["provenance"]["notices"] += [
+        notice
+        for notice in dict.fromkeys(text for each in evaluations for text in each["notices"])
+        if notice not in report["provenance"]["notices"]
+    ]
+    return report
+
+
+def _misjudged(scores: Any, benchmark: Benchmark, human: str) -> dict[str, Any]:
+    """Return where a metric is most wrong, against comparisons or ratings, whichever there are."""
+    if human in benchmark.ratings:
+        columns = benchmark.ratings[human]
+        empty = np.full(len(benchmark.sources), np.nan)
+        ratings = np.stack([columns.get(system, empty) for system in benchmark.systems])
+        return {"kind": "ratings", "entries": misjudged_outputs(scores, ratings)}
+    if benchmark.rankings:
+        return {"kind": "comparisons", "entries": misjudged_pairs(scores, benchmark)}
+    return {"kind": "none", "entries": []}
+
+
+def _build(
+    benchmark: Benchmark, metrics: Sequence[Metric], settings: ReportSettings, runtime: Runtime
+) -> dict[str, Any]:
+    """Return everything but the meta-evaluation."""
+    if not metrics:
+        raise InputError("a report shows at least one metric, and none was given.")
+    if not benchmark.sources:
+        raise InputError("there is no sentence to report on; give at least one source.")
+    resamples = settings.resamples or enough_resamples(len(benchmark.systems), settings.level)
+    annotator = settings.annotator or default_annotator()
+    types = TypeTable()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        statistics = _statistics(metrics, benchmark, runtime)
+        annotated = annotate(benchmark, annotator, runtime)
+        texts = describe_texts(annotated, types)
+        worth = [
+            {"metric": metric.label, **attribute(metric, annotated, texts, runtime, settings.seed)}
+            for metric in settings.attribution
+        ]
+    for each in caught:
+        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    scores = {
+        metric: [metric.score_of(each) for each in found] for metric, found in statistics.items()
+    }
+    described = {metric: describe_scores(metric, scores[metric]) for metric in metrics}
+    errant = Errant(annotator=annotator, types=True)
+    compared = _compare(errant, annotated) if benchmark.references is not None else None
+    lenses = {metric: scores[metric] for metric in metrics if isinstance(metric, EditOverlap)} or (
+        {errant: [errant.score_of(each) for each in compared]} if compared else {}
+    )
+    rankings = _rankings(statistics, benchmark, resamples, settings, runtime)
+    names = list(benchmark.systems)
+    return {
+        "title": settings.title or benchmark.name or _title(names),
+        "benchmark": benchmark.name,
+        "level": settings.level,
+        "systems": names,
+        "metrics": [_describe_metric(metric) for metric in metrics],
+        "overview": _overview(rankings, resamples, settings.level),
+        "sentences": {
+            **texts,
+            "metrics": list(described.values()),
+            "lenses": [
+                {"name": metric.label, **findings(metric, found, annotated, types)}
+                for metric, found in lenses.items()
+            ],
+            "attribution": worth,
+        },
+        "types": types.names,
+        "errors": compared and describe_types(errant, compared),
+        "effects": _effects([scores[metric] for metric in metrics], benchmark, runtime),
+        "evaluations": [],
+        "provenance": {
+            "command": settings.command,
+            "files": dict(settings.files),
+            "seed": settings.seed,
+            "resamples": resamples,
+            "signatures": [ranking.signature for ranking in rankings.values()],
+            "software": {
+                **software(),
+                f"annotator {annotator}": describe_annotator(annotator)["annotator-version"],
+            },
+            "licences": licences([*metrics, *settings.attribution], benchmark.name),
+            "notices": [
+                *text_notices(benchmark.sources, benchmark.systems),
+                *_gate_notices(described),
+                *_unknown_edits(annotated),
+                *(text for each in metrics for text in unknown_tokens(each, benchmark.systems)),
+                *_resample_notice(len(names), resamples, settings.level),
+                *benchmark.notices,
+                *dict.fromkeys(str(each.message) for each in caught),
+            ],
+        },
+    }
+
+
+def _rankings(
+    statistics: Mapping[Metric, Sequence[Statistics]],
+    benchmark: Benchmark,
+    resamples: int,
+    settings: ReportSettings,
+    runtime: Runtime,
+) -> dict[Metric, SystemRanking]:
+    """Return the ranking of the systems by each metric."""
+    return {
+        metric: rank_systems(
+            metric,
+            dict(zip(benchmark.systems, found, strict=True)),
+            resamples=resamples,
+            level=settings.level,
+            seed=settings.seed,
+            signature=metric.signature(benchmark.references, runtime=runtime),
+        )
+        for metric, found in statistics.items()
+    }
+
+
+def _overview(
+    rankings: Mapping[Metric, SystemRanking], resamples: int, level: float
+) -> dict[str, Any]:
+    """Return the rankings, what they say and where they disagree."""
+    found = list(rankings.values())
+    return {
+        "conclusions": [
+            {
+                "metric": metric.label,
+                "sentences": conclusions(
+                    ranking, level, resamples, sentinel=metric.name in SENTINELS
+                ),
+            }
+            for metric, ranking in rankings.items()
+        ],
+        "rankings": [describe_ranking(ranking) for ranking in found],
+        "agreement": rank_agreement(found),
+        "conflicts": conflicts(found, level),
+    }
+
+
+def _effects(
+    scores: Sequence[Sequence[Score]], benchmark: Benchmark, runtime: Runtime
+) -> dict[str, Any]:
+    """Return what length and the number of edits do to each metric's sentence scores."""
+    counted = benchmark_statistics(load_metric("edit-count"), benchmark, runtime)
+    return describe_effects(
+        [np.stack([each.sentences for each in systems]) for systems in scores],
+        np.array([len(source.split()) for source in benchmark.sources], dtype=np.float64),
+        np.stack([each["score"] for each in counted]),
+    )
+
+
+def _statistics(
+    metrics: Sequence[Metric], benchmark: Benchmark, runtime: Runtime
+) -> dict[Metric, list[Statistics]]:
+    """Return each metric's statistics of each system; metrics with equal statistics share them."""
+    kept: dict[Metric, list[Statistics]] = {}
+    found = {}
+    for metric in metrics:
+        key = metric.for_statistics
+        if key not in kept:
+            kept[key] = benchmark_statistics(metric, benchmark, runtime)
+        found[metric] = kept[key]
+    return found
+
+
+def _compare(errant: Errant, annotated: Annotated) -> list[Statistics]:
+    """Return ERRANT's statistics of every system, from edits that are already there."""
+    found: dict[str, Statistics] = {}
+    for systems, references in annotated.benchmark.by_references():
+        assert references is not None
+        for system in systems:
+            found[system] = errant.compare(
+                annotated.benchmark.sources, annotated.edits[system], references
+            )
+    return [found[system] for system in annotated.benchmark.systems]
+
+
+def _describe_metric(metric: Metric) -> dict[str, Any]:
+    """Return what a metric is called, and what it is."""
+    entry = METRICS.get(metric.name)
+    return {
+        "name": str(metric),
+        "label": metric.label,
+        "summary": entry.summary if entry else "",
+        "references": metric.needs_references,
+        "sentinel": metric.name in SENTINELS,
+    }
+
+
+def _gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each metric whose gate gave nothing to some outputs."""
+    counts = {metric: sum(map(sum, each.get("rejected", ()))) for metric, each in described.items()}
+    return [
+        f"{metric.label}: {number:,} outputs are too unlike their source and score 0 (gate)."
+        for metric, number in counts.items()
+        if number
+    ]
+
+
+def _resample_notice(systems: int, resamples: int, level: float) -> list[str]:
+    """Return a sentence if there are too few resamples for any difference to be significant."""
+    pairs = systems * (systems - 1) // 2
+    if pairs / (resamples + 1) < 1 - level:
+        return []
+    return [
+        f"{resamples:,} resamples cannot show any difference among {pairs} pairs of systems, after Holm's "
+        f"correction; {enough_resamples(systems, level):,} can."
+    ]
+
+
+def _unknown_edits(annotated: Annotated) -> list[str]:
+    """Return a sentence if ERRANT saw errors that it could not correct or name."""
+    count = sum(
+        edit.type == "UNK" for rows in annotated.edits.values() for edits in rows for edit in edits
+    )
+    return (
+        [f"{count:,} edits of systems have the type UNK and count in detection only."]
+        if count
+        else []
+    )
+
+
+def _title(systems: Sequence[str]) -> str:
+    """Return a heading that names up to three systems."""
+    shown = ", ".join(systems[:3])
+    return shown if len(systems) <= 3 else f"{shown} and {len(systems) - 3} more"

@@ -1,0 +1,148 @@
+"""A benchmark's meta-evaluation as lists, and the sentences on which a metric is most wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.meta.evaluation import Evaluation
+
+__all__ = ["describe_evaluation", "misjudged_outputs", "misjudged_pairs"]
+
+_TOLD = 50
+
+
+def describe_evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    """Return everything that `learnedgec meta --plot` draws, and the table of agreement."""
+    return {
+        "benchmark": evaluation.benchmark,
+        "human": evaluation.human,
+        "systems": list(evaluation.systems),
+        "scores": _list(evaluation.human_scores),
+        "intervals": _list(evaluation.human_intervals),
+        "order": evaluation.order.tolist(),
+        "wins": _list(evaluation.human_wins),
+        "window": evaluation.protocol.window,
+        "protocol": str(evaluation.protocol),
+        "notices": list(evaluation.notices),
+        "metrics": [
+            {
+                "metric": entry.metric,
+                "sentinel": entry.sentinel,
+                "signature": entry.signature,
+                "scores": _list(entry.scores),
+                "intervals": _list(entry.score_intervals),
+                "estimates": {
+                    name: {key: _list(np.asarray(value)) if key != "unit" else value
+                           for key, value in asdict(estimate).items()}
+                    for name, estimate in entry.estimates.items()
+                },
+                "windows": _lists(entry.windows),
+                "window_intervals": _lists(entry.window_intervals),
+                "without": _lists(entry.without),
+            }
+            for entry in evaluation.metrics
+        ],
+    }  # fmt: skip
+
+
+def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]]:
+    """Return pairs of outputs that a metric orders against people, one per sentence, the plainest first.
+
+    How plain is the product of two numbers: by how many of those who compared the two more preferred one than
+    the other, and how far apart the metric puts them, in percentiles of all its sentence scores.
+
+    Args:
+        scores: float64 (S, N), in the order of the benchmark's systems.
+        benchmark: with rankings.
+    """
+    told = benchmark.comparisons()
+    votes: dict[tuple[int, int, int], list[int]] = {}
+    for sentence, first, second, outcome in zip(
+        told.sentence.tolist(),
+        told.first.tolist(),
+        told.second.tolist(),
+        told.outcome.tolist(),
+        strict=True,
+    ):
+        a, b, said = (first, second, outcome) if first < second else (second, first, -outcome)
+        count = votes.setdefault((sentence, a, b), [0, 0, 0])
+        count[1 - said] += 1  # for a, tied, for b
+    rank = _percentiles(scores)
+    found = []
+    for (sentence, a, b), (for_a, tied, for_b) in votes.items():
+        net, gap = for_a - for_b, rank[a, sentence] - rank[b, sentence]
+        if net * gap < 0:
+            better, worse = (a, b) if net > 0 else (b, a)
+            found.append(
+                {
+                    "sentence": sentence,
+                    "systems": [better, worse],
+                    "votes": [max(for_a, for_b), tied, min(for_a, for_b)],
+                    "gap": float(f"{abs(gap):.4g}"),
+                    "weight": abs(net * gap),
+                }
+            )
+    # Of several on one sentence the plainest stands for all, and says how many there are.
+    found.sort(key=lambda each: -each["weight"])
+    plainest: dict[int, dict[str, Any]] = {}
+    for each in found:
+        plainest.setdefault(each["sentence"], {**each, "pairs": 0})["pairs"] += 1
+    return _plainest(list(plainest.values()))
+
+
+def misjudged_outputs(scores: Floats, ratings: Floats) -> list[dict[str, Any]]:
+    """Return outputs whose score and rating are farthest apart, in percentiles of both.
+
+    Args:
+        scores: float64 (S, N).
+        ratings: float64 (S, N), NaN where nobody rated.
+    """
+    rated = ~np.isnan(ratings)
+    rank = np.full(scores.shape, np.nan)
+    rank[rated] = _percentiles(scores[rated]) - _percentiles(ratings[rated])
+    found = [
+        {
+            "sentence": sentence,
+            "system": system,
+            "rating": float(ratings[system, sentence]),
+            "gap": float(f"{rank[system, sentence]:.4g}"),
+            "weight": abs(float(rank[system, sentence])),
+        }
+        for system, sentence in np.argwhere(rated).tolist()
+    ]
+    return _plainest(found)
+
+
+def _plainest(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries of the largest weights, without these."""
+    found.sort(key=lambda each: -each["weight"])
+    return [{k: v for k, v in each.items() if k != "weight"} for each in found[:_TOLD]]
+
+
+def _percentiles(values: Floats) -> Floats:
+    """Return each value's rank among all of them, from above 0 to 100; equals share the mean."""
+    from scipy.stats import rankdata
+
+    ranks: Floats = rankdata(values, axis=None).reshape(values.shape) * 100 / values.size
+    return ranks
+
+
+def _lists(values: Mapping[str, Array]) -> dict[str, Any]:
+    return {name: _list(column) for name, column in values.items()}
+
+
+def _list(values: Array | Sequence[float]) -> Any:
+    """Return nested lists with seven digits, None for what is not finite."""
+    column = np.asarray(values, dtype=np.float64)
+    if column.ndim:
+        return [_list(row) for row in column]
+    value = float(column)
+    if not np.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) > 1 else float(f"{value:.7g}")

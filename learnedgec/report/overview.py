@@ -1,0 +1,147 @@
+"""Systems × metrics: scores with intervals, what can be said of their order, where metrics disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from learnedgec.arrays import Floats
+from learnedgec.comparison import format_p_value
+from learnedgec.ranking import SystemRanking
+from learnedgec.stats.correlation import kendall
+
+__all__ = ["conclusions", "conflicts", "describe_ranking", "enough_resamples", "rank_agreement"]
+
+# Systems whose order is told one by one; of more, the best are told.
+_TOLD = 4
+
+
+def enough_resamples(systems: int, level: float) -> int:
+    """Return how many resamples can show that systems differ: 1,000, or more where there are many pairs.
+
+    No p-value is below 1/(resamples + 1), and Holm's correction multiplies it by up to the number of pairs;
+    after that it must be able to fall to a fifth of 1 − `level`.
+
+    Example:
+        >>> enough_resamples(3, 0.95), enough_resamples(13, 0.95)
+        (1000, 7800)
+    """
+    pairs = systems * (systems - 1) // 2
+    return max(1000, ceil(5 * pairs / (1 - level) - 1e-6))
+
+
+def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:
+    """Return a ranking as lists; systems are in the order in which they were given."""
+    return {
+        "metric": ranking.metric,
+        "signature": ranking.signature,
+        "scores": ranking.scores.tolist(),
+        "intervals": ranking.intervals.tolist(),
+        "ranges": ranking.ranges.tolist(),
+        "cluster": ranking.cluster.tolist(),
+        "order": ranking.order,
+        "wins": ranking.wins.tolist(),
+        "p_values": ranking.p_values.tolist(),
+        "adjusted": ranking.adjusted.tolist(),
+    }
+
+
+def conclusions(
+    ranking: SystemRanking, level: float, resamples: int, *, sentinel: bool = False
+) -> list[str]:
+    """Return what a ranking says of its systems, in plain sentences.
+
+    Two systems differ where the p-value of their difference, after Holm's correction for all pairs, is
+    below 1 − `level`. Up to four systems are told pair by pair along the order; of more, what the first
+    is better than, and which cannot be told from it.
+
+    Args:
+        ranking: of the systems, by one metric.
+        level: of confidence.
+        resamples: behind the p-values, which cannot be lower than 1/(resamples + 1).
+        sentinel: whether the metric is one, of which nobody should say that a system is better.
+    """
+    better = "scores higher than" if sentinel else "is better than"
+    names, order = ranking.systems, ranking.order
+    if len(order) == 1:
+        low, high = ranking.intervals[0]
+        return [
+            f"{names[0]} scores {ranking.scores[0]:.4f}, {level:.0%} CI [{low:.4f}, {high:.4f}]."
+        ]
+    if ranking.scores.max() == ranking.scores.min():
+        return [
+            f"{_listed([names[number] for number in order])} all score {ranking.scores[0]:.4f}."
+        ]
+
+    def p_value(one: int, other: int) -> str:
+        floor = 1 / (resamples + 1) + 1e-12
+        return format_p_value(
+            float(ranking.adjusted[one, other]), bound=bool(ranking.p_values[one, other] <= floor)
+        )
+
+    def differs(one: int, other: int) -> bool:
+        return bool(ranking.adjusted[one, other] < 1 - level - 1e-12)
+
+    if len(order) <= _TOLD:
+        return [
+            f"{names[one]} {better} {names[other]} ({p_value(one, other)})."
+            if differs(one, other)
+            else f"{names[one]} and {names[other]} cannot be told apart ({p_value(one, other)})."
+            for one, other in pairwise(order)
+        ]
+    best, *others = order
+    beaten = [other for other in others if differs(best, other)]
+    alike = [other for other in others if other not in beaten]
+    if not alike:
+        worst = max(beaten, key=lambda other: float(ranking.adjusted[best, other]))
+        return [
+            f"{names[best]} {better} each of the {len(others)} others ({p_value(best, worst)})."
+        ]
+    told = [f"{names[best]} has the highest score."]
+    if beaten:
+        told.append(f"It {better} {len(beaten)} of the {len(others)} others.")
+    told.append(f"It cannot be told apart from {_listed([names[other] for other in alike])}.")
+    return told
+
+
+def rank_agreement(rankings: Sequence[SystemRanking]) -> list[list[float | None]]:
+    """Return Kendall's τ-b between the metrics' scores of the systems, (M, M); None where there is none."""
+    scores: Floats = np.array([ranking.scores for ranking in rankings])
+    found = kendall(scores[:, None], scores[None])
+    return [[None if np.isnan(value) else float(value) for value in row] for row in found]
+
+
+def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str, Any]]:
+    """Return every pair of systems that two metrics order in opposite ways, the plainest first.
+
+    Returns:
+        Mappings of `metrics`, the numbers of two metrics; `systems`, the numbers of the one that the first
+        metric prefers and of the other; `p_values`, after Holm's correction, by each metric; and
+        `significant`, whether both are below 1 − `level`.
+    """
+    found = []
+    for (first, one), (second, other) in combinations(enumerate(rankings), 2):
+        for a, b in combinations(range(len(one.systems)), 2):
+            gap, its = one.scores[a] - one.scores[b], other.scores[a] - other.scores[b]
+            if gap * its >= 0:
+                continue
+            better, worse = (a, b) if gap > 0 else (b, a)
+            p_values = [float(one.adjusted[a, b]), float(other.adjusted[a, b])]
+            found.append(
+                {
+                    "metrics": [first, second],
+                    "systems": [better, worse],
+                    "p_values": p_values,
+                    "significant": max(p_values) < 1 - level - 1e-12,
+                }
+            )
+    return sorted(found, key=lambda each: max(each["p_values"]))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as prose: `A`, `A and B`, `A, B and C`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,0 +1,77 @@
+"""Edits by error type: what each system finds and misses, and which operation it takes for which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from learnedgec.edits.error_types import TIERS
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.errant import Errant
+
+__all__ = ["OPERATIONS", "describe_types", "operations"]
+
+OPERATIONS = ("M", "R", "U", "")
+"""Missing, replacement, unnecessary, and no edit at all; what is not of ERRANT counts as replacement."""
+
+
+def describe_types(metric: Errant, statistics: Sequence[Statistics]) -> dict[str, Any]:
+    """Return, by tier and type, (tp, fp, fn) of each system, and each system's table of operations.
+
+    Args:
+        metric: ERRANT with types.
+        statistics: of each system.
+    """
+    tiers: dict[str, dict[str, list[list[float]]]] = {}
+    for tier in TIERS:
+        table: dict[str, list[list[float]]] = {}
+        for number, each in enumerate(statistics):
+            for kind, counts in metric.by_type(each, tier).items():
+                row = table.setdefault(kind, [[0, 0, 0] for _ in statistics])
+                row[number] = [counts[name] for name in ("tp", "fp", "fn")]
+        gold = {kind: max(tp + fn for tp, _, fn in row) for kind, row in table.items()}
+        tiers[tier] = {kind: table[kind] for kind in sorted(table, key=lambda k: (-gold[k], k))}
+    return {
+        "metric": metric.label,
+        "beta": metric.beta,
+        "tiers": tiers,
+        "operations": [operations(metric, each) for each in statistics],
+    }
+
+
+def operations(metric: Errant, statistics: Statistics) -> list[list[int]]:
+    """Return int (4, 4): how often a gold edit of the row's operation meets one of the column's.
+
+    Two edits meet where they change a token in common, or insert at the same place; each edit is paired
+    once, from left to right, right ones first. The last row counts edits of the system where the reference
+    has none, the last column gold edits where the system has none.
+    """
+    table = [[0] * len(OPERATIONS) for _ in OPERATIONS]
+    for record, choice in zip(statistics.records, metric.chosen(statistics), strict=True):
+        compared = record[choice]
+        ours = [edit for edit in compared["edits"] if not edit["matched"]]
+        for edit in compared["gold"]:
+            if edit["matched"]:
+                place = _place(edit["type"])
+                table[place][place] += 1
+                continue
+            met = next((own for own in ours if _meet(edit, own)), None)
+            table[_place(edit["type"])][3 if met is None else _place(met["type"])] += 1
+            if met is not None:
+                ours.remove(met)
+        for own in ours:
+            table[3][_place(own["type"])] += 1
+    return table
+
+
+def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two edits touch."""
+    if one["start"] == one["end"] or other["start"] == other["end"]:
+        return bool(one["start"] <= other["end"] and other["start"] <= one["end"])
+    return bool(one["start"] < other["end"] and other["start"] < one["end"])
+
+
+def _place(kind: str) -> int:
+    """Return the row or column of a type's operation."""
+    operation = kind.partition(":")[0]
+    return OPERATIONS.index(operation) if operation in OPERATIONS[:3] else 1

@@ -1,0 +1,185 @@
+"""Where a sentence can be changed without touching what was corrected in it.
+
+Words that the correction touches, and the words next to them, stay as they are. Of the others only what can
+mostly be changed without making an error is: nouns, adjectives and adverbs are substituted by words of the
+same tag (`an` stays before a vowel), and modifiers (adjectives before a noun, adverbs of degree and manner
+before an adjective or a verb) are inserted and deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from learnedgec.edits.max_match import reference_edits
+from learnedgec.formats.m2 import Edit
+
+__all__ = ["ACTIONS", "SUBSTITUTED", "Action", "Site", "is_free", "modifies", "plan_sites"]
+
+Action: TypeAlias = Literal["substitute", "insert", "delete"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+_NOUNS = frozenset({"NN", "NNS"})
+SUBSTITUTED = _NOUNS | {"NNP", "JJ", "RB"}
+_ADVERBS = frozenset({"RB", "RBR", "RBS"})
+_VERBS = frozenset({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ"})
+# Adverbs that a sentence can do without; others carry its negation or join its parts.
+_LOOSE = frozenset(
+    ("also", "always", "even", "just", "often", "quite", "rather", "really", "so", "still", "very")
+)
+# Adjectives that decide which article or number stands around them.
+_QUANTIFIERS = frozenset(
+    (
+        "few",
+        "first",
+        "last",
+        "many",
+        "more",
+        "most",
+        "much",
+        "other",
+        "own",
+        "same",
+        "several",
+        "such",
+    )
+)
+_AUXILIARIES = frozenset(
+    (
+        "am",
+        "are",
+        "be",
+        "been",
+        "being",
+        "did",
+        "do",
+        "does",
+        "had",
+        "has",
+        "have",
+        "is",
+        "was",
+        "were",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place where a sentence can be changed.
+
+    Attributes:
+        action: what is done there.
+        place: the source token that is substituted or deleted, or before which a word is inserted.
+        position: the same place in the target.
+        tokens: of the target.
+        tags: of these.
+    """
+
+    action: Action
+    place: int
+    position: int
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    @property
+    def after(self) -> int:
+        """The position in the target of the first token that follows the changed ones."""
+        return self.position + (self.action != "insert")
+
+    def fits(self, word: str) -> bool:
+        """Return whether a word can be put here: a new one, and as the article before it wants."""
+        if not word.isalpha() or word.lower() in _AUXILIARIES:
+            return False
+        here = self.tokens[self.position]
+        before = self.tokens[self.position - 1]
+        if self.action == "substitute":
+            if word.lower() == here.lower() or word[0].isupper() != here[0].isupper():
+                return False
+        elif word.lower() in (before.lower(), here.lower()):
+            return False
+        return _article_fits(before, word)
+
+
+def _article_fits(before: str, word: str) -> bool:
+    """Return whether `a` or `an` is right before a word, as far as its first letter tells."""
+    if before.lower() not in ("a", "an"):
+        return True
+    return (before.lower() == "an") == word.lower().startswith(("a", "e", "i", "o", "u"))
+
+
+def plan_sites(
+    source: str,
+    target: str,
+    tags: tuple[str, ...],
+    actions: Sequence[Action],
+    count: int,
+    random: np.random.Generator,
+) -> list[Site]:
+    """Return some places to change, in the order in which to try them; actions take turns by chance."""
+    tokens = tuple(target.split())
+    context = dict(_context(reference_edits(source, target), len(source.split())))
+    by_action: dict[Action, list[Site]] = {action: [] for action in actions}
+    for place, position in context.items():
+        for action, sites in by_action.items():
+            site = Site(action, place, position, tokens, tags)
+            # Both neighbours of an insertion are context; the first word is as it is for its capital.
+            if place and (action != "insert" or place - 1 in context) and _changeable(site):
+                sites.append(site)
+    chosen: list[Site] = []
+    left = {
+        action: [sites[n] for n in random.permutation(len(sites))]
+        for action, sites in by_action.items()
+        if sites
+    }
+    while left and len(chosen) < count:
+        action = list(left)[random.integers(len(left))]
+        chosen.append(left[action].pop())
+        if not left[action]:
+            del left[action]
+    return chosen
+
+
+def _context(edits: Iterable[Edit], size: int) -> list[tuple[int, int]]:
+    """Return the source tokens that are in no edit and beside none, each with its place in the target."""
+    shift, start = 0, 0
+    free: list[tuple[int, int]] = []
+    for edit in [*edits, Edit(size + 1, size + 1, "")]:
+        free += [(place, place + shift) for place in range(start, min(edit.start - 1, size))]
+        start = edit.end + 1
+        shift += len(edit.correction.split()) - (edit.end - edit.start)
+    return free
+
+
+def _changeable(site: Site) -> bool:
+    """Return whether language allows the action here, as far as tags tell."""
+    word, tag = site.tokens[site.position], site.tags[site.position]
+    if site.action == "insert":
+        return tag in _NOUNS or (tag in _VERBS | {"JJ"} and word.lower() not in _AUXILIARIES)
+    before, following = site.tags[site.position - 1], (*site.tags, "")[site.position + 1]
+    if site.action == "delete":
+        then = (*site.tokens, "")[site.position + 1]
+        fits = _article_fits(site.tokens[site.position - 1], then)
+        return modifies(word, tag, following) and before not in _ADVERBS and fits
+    return tag in SUBSTITUTED and is_free(word, tag)
+
+
+def is_free(word: str, tag: str) -> bool:
+    """Return whether nothing else in a sentence depends on a noun, adjective or adverb of this tag."""
+    if tag == "RB":
+        return _loose(word)
+    return word.isalpha() and word.lower() not in _QUANTIFIERS
+
+
+def _loose(word: str) -> bool:
+    return word.lower() in _LOOSE or (word.lower().endswith("ly") and len(word) > 4)
+
+
+def modifies(word: str, tag: str, following: str) -> bool:
+    """Return whether a word is an adjective before a noun, or a loose adverb before an adjective or verb."""
+    if tag == "JJ":
+        return following in _NOUNS and is_free(word, tag)
+    return tag == "RB" and is_free(word, tag) and following in _VERBS | {"JJ"}

@@ -1,0 +1,241 @@
+"""Threads, processes and replacement at once: equal scores, whole files, whole packages.
+
+Threads share a metric and a cache folder; a forked child and spawned workers score beside them; two packages take
+each other's place under one name while others load it. Whatever runs beside it, a score is the one computed alone,
+and a loaded evaluator is one of the two.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from trial import ROOT, Trial, main
+
+from learnedgec.catalog.sample import sample_folder
+from learnedgec.execution import cache
+from learnedgec.execution.pool import parallel_map
+from learnedgec.execution.runtime import Runtime
+from learnedgec.execution.writing import atomic_folder
+from learnedgec.formats.references import References
+from learnedgec.formats.text import read_lines, write_text
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import load_metric
+
+SOURCES = read_lines(sample_folder() / "source.txt")[:20]
+
+HYPOTHESES = read_lines(sample_folder() / "systems" / "weak.txt")[:20]
+
+REFERENCES = References.from_texts(read_lines(sample_folder() / "ref0.txt")[:20])
+
+METRICS = ("gleu(iterations=5)", "m2", "green", "length", "ensemble(gleu=0.5, length=0.5)")
+
+
+def together(works: Sequence[Callable[[], object]]) -> list[Any]:
+    """Run functions in threads at once; return what they return, or raise the first error."""
+    results: list[Any] = [None] * len(works)
+    errors: list[BaseException] = []
+    ready = threading.Barrier(len(works))
+
+    def work(number: int) -> None:
+        try:
+            ready.wait()
+            results[number] = works[number]()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(works))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results
+
+
+def score(metric: Metric, runtime: Runtime) -> float:
+    used = m2_references() if metric.name == "m2" else REFERENCES
+    return metric.score(SOURCES, HYPOTHESES, used, runtime=runtime).value
+
+
+def m2_references() -> References:
+    """Return references with gold edits."""
+    return References.from_m2(sample_folder() / "gold.m2").select(range(len(SOURCES)))
+
+
+def threads_score(name: str, expected: float, folder: Path | None) -> None:
+    """Score with one metric, and one cache, from six threads."""
+    metric = load_metric(name)
+    runtime = Runtime(cache_dir=None if folder is None else str(folder))
+    found = together([partial(score, metric, runtime)] * 6)
+    assert set(found) == {expected}, f"{set(found)} and not {expected}"
+
+
+def threads_name(names: Sequence[str]) -> None:
+    """Load metrics by name from many threads."""
+    for name, metric in zip(
+        names, together([partial(load_metric, name) for name in names]), strict=True
+    ):
+        assert metric == load_metric(name), f"{name} is another metric"
+
+
+def threads_write(folder: Path, random: Random) -> None:
+    """Write to one file, one folder and one entry of a cache from six threads, and read them."""
+    path, package = folder / "f.txt", folder / "package"
+
+    def write(text: str) -> None:
+        for _ in range(5):
+            write_text(path, text * 5000)
+            assert len(set(path.read_text())) == 1, "a mixed file"
+            with atomic_folder(package) as made:
+                for number in range(3):
+                    (made / str(number)).write_text(text)
+            cache.store(folder / "cache", "cd" * 32, {"x": np.full(500, ord(text))})
+            found = cache.load(folder / "cache", "cd" * 32)
+            assert found is not None, "an entry is absent"
+            assert len(set(found[0]["x"].tolist())) == 1, "a mixed entry"
+
+    together([partial(write, text) for text in random.sample("abcdefghij", 6)])
+    kept = {file.read_text() for file in package.iterdir()}
+    assert len(kept) == 1, "a mixed folder"
+    left = [file.name for file in folder.rglob(".*")]
+    assert left == [], f"{left} are left"
+
+
+def fork_scores(name: str, expected: float) -> None:
+    """Score in a forked child while threads score here."""
+    metric = load_metric(name)
+
+    def child() -> None:
+        process = os.fork()
+        if process == 0:
+            code = 3
+            try:
+                code = 0 if score(metric, Runtime()) == expected else 4
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(process, 0)
+        assert os.waitstatus_to_exitcode(status) == 0, f"the child ended with {status}"
+
+    together([child, partial(score, metric, Runtime()), child])
+
+
+def length_of(text: str) -> int:
+    return len(text)
+
+
+def spawn_maps(jobs: int) -> None:
+    """Map over processes from two threads at once."""
+    texts = [word for text in SOURCES for word in text.split()]
+    maps = [
+        partial(parallel_map, length_of, texts, "lengths", Runtime(jobs=jobs)) for _ in range(2)
+    ]
+    for found in together(maps):
+        assert found == [len(text) for text in texts], "other lengths"
+
+
+def processes_score(folder: Path) -> None:
+    """Score by three command lines at once with one cache and one output file."""
+    words = [
+        *(sys.executable, "-c", "from learnedgec.cli.main import run; run()", "score", "--quiet"),
+        *("--src", str(sample_folder() / "source.txt"), "--gold", str(sample_folder() / "gold.m2")),
+        *("--hyp", str(sample_folder() / "systems" / "weak.txt"), "--metric", "gleu", "m2"),
+        *(
+            "--cache-dir",
+            str(folder / "cache"),
+            "--format",
+            "csv",
+            "--out",
+            str(folder / "scores.csv"),
+        ),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    running = [subprocess.Popen(words, env=environment, stderr=subprocess.PIPE) for _ in range(3)]
+    told = [process.communicate()[1].decode() for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], told
+    alone = folder / "alone.csv"
+    subprocess.run([*words[:-1], str(alone)], env=environment, check=True)
+    assert (folder / "scores.csv").read_bytes() == alone.read_bytes(), "other scores"
+    left = [file.name for file in folder.rglob(".*")]
+    assert left == [], f"{left} are left"
+
+
+def replace_package(first: Path, second: Path, place: Path, expected: Sequence[Any]) -> None:
+    """Load an evaluator again and again while two packages take turns under its name."""
+    from learnedgec.models.evaluator import Evaluator
+
+    stop = threading.Event()
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(first, place)
+
+    def replace() -> int:
+        turns = 0
+        while not stop.is_set():
+            with atomic_folder(place) as folder:
+                shutil.copytree((second, first)[turns % 2], folder, dirs_exist_ok=True)
+            turns += 1
+        return turns
+
+    def load() -> int:
+        try:
+            for _ in range(5):
+                found = Evaluator.load(str(place)).predict(["He go ."], ["He goes ."])["meaning"]
+                assert any((found == each).all() for each in expected), f"{found} is neither"
+        finally:
+            stop.set()
+        return 0
+
+    together([replace, load])
+
+
+def trials(seed: int, folder: Path) -> Iterator[Trial]:
+    """Yield each kind in turn, without end."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    tiny: Any = importlib.import_module("tiny")
+    from learnedgec.models.evaluator import Evaluator
+
+    random = Random(seed)
+    alone = {name: score(load_metric(name), Runtime()) for name in METRICS}
+    packages = [tiny.save_evaluator(folder / str(number), seed=number) for number in range(2)]
+    rated = [
+        Evaluator.load(str(package)).predict(["He go ."], ["He goes ."])["meaning"]
+        for package in packages
+    ]
+    number = 0
+    while True:
+        number += 1
+        own = folder / f"trial-{number}"
+        own.mkdir()
+        name = random.choice(METRICS)
+        yield Trial("threads", partial(threads_score, name, alone[name], None))
+        yield Trial("threads, one cache", partial(threads_score, name, alone[name], own / "cache"))
+        yield Trial("names", partial(threads_name, [random.choice(METRICS) for _ in range(12)]))
+        yield Trial("one place", partial(threads_write, own, random))
+        yield Trial("fork", partial(fork_scores, name, alone[name]))
+        yield Trial("replacement", partial(replace_package, *packages, folder / "hot", rated))
+        if number % 3 == 1:
+            yield Trial("spawn", partial(spawn_maps, 2))
+            yield Trial("processes", partial(processes_score, own / "processes"))
+        shutil.rmtree(own)
+
+
+if __name__ == "__main__":
+    main(
+        "concurrent_use",
+        "Scores and files do not depend on what runs beside.",
+        trials,
+        count=60,
+        longest=300,
+        limited=False,
+    )

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedded import SAMPLE_FOLDER
+
+from learnedgec.cli.main import main
+
+QUICK = ("--annotator", "en-ewt-sm", "--resamples", "20")
+
+
+def data(path: Path) -> dict[str, Any]:
+    """Return the data of a report."""
+    packed = path.read_text("utf-8").split('id="data">', 1)[1].split("</script>", 1)[0]
+    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return found
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    (tmp_path / "src.txt").write_text("He go home .\nFine .\n")
+    (tmp_path / "good.txt").write_text("He goes home .\nFine .\n")
+    (tmp_path / "bad.txt").write_text("He go home .\nFines .\n")
+    names = [str(tmp_path / f"{name}.txt") for name in ("src", "good", "bad")]
+    return ["--src", names[0], "--hyp", *names[1:]]
+
+
+def test_report_on_files(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "report.html"
+    words = ["report", *files, "--ref", files[3], "--metric", "gleu", "length", "--out", str(out)]
+    assert main([*words, "--attribution", "edit-count", "--title", "Mine", *QUICK]) == 0
+    found = data(out)
+    assert (found["title"], found["systems"]) == ("Mine", ["good", "bad"])
+    assert [each["label"] for each in found["metrics"]] == ["gleu", "length"]
+    assert found["sentences"]["attribution"][0]["metric"] == "edit-count"
+    assert found["provenance"]["command"].startswith("learnedgec report --src ")
+    assert set(found["provenance"]["files"]) == {files[i] for i in (1, 3, 4)}
+    assert all(len(digest) == 64 for digest in found["provenance"]["files"].values())
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"wrote {out} (")
+
+
+def test_report_on_a_benchmark(tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    words = [
+        "report",
+        "--benchmark",
+        "sample",
+        "--metric",
+        "edit-count",
+        "--out",
+        str(out),
+        "--quiet",
+    ]
+    assert main([*words, "--human", "EW", *QUICK]) == 0
+    found = data(out)
+    assert found["benchmark"] == "sample"
+    assert [each["human"] for each in found["evaluations"]] == ["EW"]
+    assert found["provenance"]["files"] == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--metric", "gleu"], "no system output was given"),
+        (["--hyp", "a"], "no metric was given"),
+        (
+            ["--metric", "gleu", "--benchmark", "sample", "--hyp", "a"],
+            "a benchmark has its own sentences",
+        ),
+        (["--metric", "gleu", "--hyp", "a", "--human", "EW"], "--human is about a benchmark"),
+        (["--metric", "gleu", "--attribution", "glue", "--hyp", "a"], "did you mean 'gleu'?"),
+        (["--metric", "gleu", "--benchmark", "sampel"], "did you mean 'sample'?"),
+    ],
+)
+def test_bad_input(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", *words, "--out", str(tmp_path / "r.html")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_the_sample_is_where_the_readme_says(tmp_path: Path) -> None:
+    systems = [str(path) for path in sorted((SAMPLE_FOLDER / "systems").glob("*.txt"))]
+    words = ["report", "--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp", *systems, "--quiet"]
+    words += [
+        "--gold",
+        str(SAMPLE_FOLDER / "gold.m2"),
+        "--metric",
+        "gleu(iterations=1)",
+        "edit-count",
+    ]
+    assert main([*words, "--out", str(tmp_path / "r.html"), *QUICK]) == 0
+    assert len(data(tmp_path / "r.html")["sentences"]["source"]) == 72

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedded import Sample
+
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.formats.text import write_lines
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import load_metric
+from learnedgec.report.data import ReportSettings, build_report
+
+ANNOTATOR = "en-ewt-sm"
+SENTENCES = 40
+HOSTILE = "</script><script>document.title = 'taken'</script> <img src=x onerror=alert(1)> & \"quotes\" , 'n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """The sample with a hostile sentence at the end, as files and in memory, and the report on it."""
+
+    folder: Path
+    sources: list[str]
+    systems: dict[str, list[str]]
+    references: References
+    metrics: list[Metric]
+    report: dict[str, Any]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The files as options of a command."""
+        hypotheses = [str(self.folder / f"{name}.txt") for name in self.systems]
+        return ["--src", str(self.folder / "source.txt"), "--hyp", *hypotheses]
+
+
+@pytest.fixture(scope="session")
+def case(
+    sample: Sample,
+    tiny_regressor: Path,
+    tiny_encoder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Case:
+    folder = tmp_path_factory.mktemp("report")
+    sources = [*sample.sources[:SENTENCES], HOSTILE]
+    systems = {name: [*texts[:SENTENCES], HOSTILE] for name, texts in sample.systems.items()}
+    systems["weak"][-1] = HOSTILE.replace("quotes", "<b>bold</b>")
+    systems["weak"][10] = ""
+    write_lines(folder / "source.txt", sources)
+    for name, texts in systems.items():
+        write_lines(folder / f"{name}.txt", texts)
+    blocks = (sample.folder / "gold.m2").read_text(encoding="utf-8").split("\n\n")[:SENTENCES]
+    blocks.append(f"S {HOSTILE}\nA 2 3|||R:<i>|||<u>|||REQUIRED|||-NONE-|||0\n")
+    (folder / "gold.m2").write_text(
+        "\n\n".join(blocks),
+        encoding="utf-8",
+    )
+    references = References.from_m2(folder / "gold.m2", sources)
+    names = [f"errant(annotator={ANNOTATOR!r})", "gleu(iterations=5)", "edit-count"]
+    metrics = [load_metric(name) for name in names]
+    metrics.append(
+        load_metric(
+            "impara", quality=str(tiny_regressor), similarity=str(tiny_encoder), threshold=0.995
+        )
+    )
+    settings = ReportSettings(
+        title="Four systems <b>",
+        attribution=(metrics[-1],),
+        annotator=ANNOTATOR,
+        resamples=200,
+        command="learnedgec report --title '<script>'",
+        files={"a<b>.txt": "0" * 64},
+    )
+    report = build_report(
+        sources, systems, metrics, references, settings=settings, runtime=Runtime()
+    )
+    return Case(folder, sources, systems, references, metrics, report)

@@ -1,0 +1,430 @@
+"""The report in a real browser: Chromium, driven by Playwright, without a network.
+
+`make test` skips this file where there is no browser; `make test-browser` does not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from learnedgec.cli.main import main
+from learnedgec.report.page import write_report
+
+INSIST = os.environ.get("LEARNEDGEC_BROWSER") == "insist"
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+try:
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import Browser, Page, expect, sync_playwright
+except ImportError:
+    if INSIST:
+        raise
+    pytest.skip("the browser tests need the extra `browser`", allow_module_level=True)
+if BROWSER is None:
+    if INSIST:
+        raise RuntimeError("no Chromium was found; run scripts/install_browser")
+    pytest.skip(
+        "no Chromium was found; scripts/install_browser installs it", allow_module_level=True
+    )
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SECTIONS = ("overview", "sentences", "errors", "effects", "provenance")
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(case: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_report(path, case.report)
+    return path.as_uri()
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Open]:
+    """Return a function that opens the report; whatever is requested or complained about fails the test."""
+    contexts: list[Any] = []
+    heard: list[str] = []
+
+    def open_page(place: str = "", **settings: Any) -> Page:
+        context = browser.new_context(offline=True, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: heard.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: heard.append(f"error: {error}"))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.split("#")[0] == address or request.url.startswith("blob:")
+                else heard.append(f"request: {request.url}")
+            ),
+        )
+        page.goto(address + place)
+        if settings.get("java_script_enabled", True):
+            page.wait_for_selector("html[data-ready]", state="attached")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert heard == []
+
+
+def shown(page: Page) -> list[int]:
+    """Return the numbers of the first sentences in the list, from 0."""
+    return page.eval_on_selector_all(
+        ".row", "rows => rows.map(row => Number(row.dataset.sentence))"
+    )
+
+
+def counted(page: Page) -> int:
+    """Return how many sentences the filters leave."""
+    return int(page.inner_text(".status").split()[0])
+
+
+def selected(page: Page) -> str:
+    return page.inner_text(".detail h3")
+
+
+def field(page: Page, label: str) -> Any:
+    """Return the select with a label."""
+    return page.locator(f'label.field:has(> span:text-is("{label}")) select >> visible=true')
+
+
+def test_every_section_is_there_and_nothing_is_requested(visit: Open, case: Any) -> None:
+    page = visit()
+    assert page.title() == "Four systems <b> – learnedgec report"
+    assert page.inner_text("h1") == "Four systems <b>"
+    for section in SECTIONS:
+        page.click(f'nav a[href="#{section}"]')
+        expect(page.locator(f"#{section}")).to_be_visible()
+        expect(page.locator("main > section:visible")).to_have_count(1)
+        assert page.locator(f"#{section} .card, #{section} .row").count() > 0
+
+
+def test_scores_are_the_rankings_and_can_be_sorted(visit: Open, case: Any) -> None:
+    page = visit("#overview")
+    first = case.report["overview"]["rankings"][0]
+    names = "#scores tbody th"
+    assert page.locator(names).all_inner_texts() == [
+        case.report["systems"][s] for s in first["order"]
+    ]
+    value = page.locator("#scores tbody tr").first.locator(".value").first.inner_text()
+    assert value == f"{max(first['scores']):.4f}"
+    page.click("#scores thead th:nth-child(4) button")
+    by_edits = case.report["overview"]["rankings"][2]["order"]
+    assert page.locator(names).all_inner_texts() == [case.report["systems"][s] for s in by_edits]
+    page.click("#scores thead th:nth-child(4) button")
+    assert page.locator(names).all_inner_texts() == [
+        case.report["systems"][s] for s in by_edits[::-1]
+    ]
+
+
+def test_filters(visit: Open, case: Any) -> None:
+    page = visit("#sentences")
+    texts = case.report["sentences"]
+    assert counted(page) == len(case.sources)
+    page.fill("input[type=search]", "SCHOLARSHIP")
+    rows = zip(case.sources, *case.systems.values(), case.references.texts(), strict=True)
+    expected = [
+        number
+        for number, (*plain, references) in enumerate(rows)
+        if any("scholarship" in text.lower() for text in (*plain, *references))
+    ]
+    assert shown(page) == expected
+    assert 0 < len(expected) < len(case.sources)
+    page.fill("input[type=search]", "no such words")
+    assert counted(page) == 0
+    page.click("summary")
+    page.click("text=Clear all")
+    assert counted(page) == len(case.sources)
+    page.fill('input[aria-label$="from"]', "10")
+    page.fill('input[aria-label$="to"]', "12")
+    assert counted(page) == sum(10 <= len(source.split()) <= 12 for source in case.sources)
+    page.click("text=Clear all")
+    page.check("text=A and B differ")
+    first, second = list(case.systems.values())[:2]
+    assert counted(page) == sum(a != b for a, b in zip(first, second, strict=True))
+    page.uncheck("text=A and B differ")
+    page.check("text=the two metrics disagree")
+    one, other = (np.array(texts["metrics"][m]["scores"]) for m in (0, 1))
+    assert counted(page) == ((one[0] - one[1]) * (other[0] - other[1]) < 0).sum() > 0
+    page.click("text=Clear all")
+    page.check("text=a gate rejects")
+    rejected = np.array(texts["metrics"][3]["rejected"])
+    assert counted(page) == rejected[:2].any(axis=0).sum()
+    assert 0 < counted(page) < len(case.sources)
+    page.click("text=Clear all")
+    field(page, "error type").select_option(label="R:VERB:SVA")
+    field(page, "found in").select_option(label="system A's output")
+    kind = case.report["types"].index("R:VERB:SVA")
+    made = [texts["outputs"][n][texts["of"][0][n]]["edits"] for n in range(len(case.sources))]
+    assert counted(page) == sum(any(edit[3] == kind for edit in edits) for edits in made) > 0
+    field(page, "found in").select_option(label="what A missed")
+    lens = texts["lenses"][0]
+    missed = [lens["lists"][n][lens["of"][0][n]]["missed"] for n in range(len(case.sources))]
+    assert counted(page) == sum(any(edit[3] == kind for edit in edits) for edits in missed)
+
+
+def test_order(visit: Open, case: Any) -> None:
+    page = visit("#sentences")
+    scores = np.array(case.report["sentences"]["metrics"][1]["scores"])
+    field(page, "metric").select_option(label="gleu(iterations=5)")
+    field(page, "sort by").select_option(label="score of A")
+    some = shown(page)
+    assert some == np.argsort(scores[0], kind="stable")[: len(some)].tolist()
+    field(page, "system B").select_option(label="weak")
+    field(page, "sort by").select_option(label="A − B")
+    page.click("button.order")
+    some = shown(page)
+    assert some == np.argsort(scores[3] - scores[0], kind="stable")[: len(some)].tolist()
+    assert "A +" in page.locator(".row").first.inner_text()
+
+
+def test_percentiles_order_by_the_difference_of_two_metrics(visit: Open, case: Any) -> None:
+    from scipy.stats import rankdata
+
+    page = visit("#sentences?sort=metrics")
+    gap = np.zeros(len(case.sources))
+    for sign, m in ((1, 0), (-1, 1)):
+        scores = np.array(case.report["sentences"]["metrics"][m]["scores"])
+        ranks = (rankdata(scores, axis=None) - 0.5).reshape(scores.shape) * 100 / scores.size
+        gap += sign * ranks[0]
+    some = shown(page)
+    assert gap[some] == pytest.approx(np.sort(gap)[: len(some)])
+
+
+def test_keyboard(visit: Open, case: Any) -> None:
+    page = visit("#sentences")
+    page.focus(".list")
+    for key, expected in (
+        ("ArrowDown", 2), ("j", 3), ("k", 2), ("ArrowUp", 1), ("ArrowUp", 1), ("End", 41), ("Home", 1),
+    ):  # fmt: skip
+        page.keyboard.press(key)
+        assert selected(page) == f"Sentence {expected}"
+    page.keyboard.press("End")
+    row = page.locator('.row[aria-selected="true"]')
+    expect(row).to_be_in_viewport()
+    assert page.get_attribute(".list", "aria-activedescendant") == row.get_attribute("id")
+    page.keyboard.press("Enter")
+    expect(page.locator(".detail")).to_be_focused()
+    page.keyboard.press("k")
+    assert selected(page) == "Sentence 40"
+    page.keyboard.press("Escape")
+    expect(page.locator(".list")).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.locator("input[type=search]")).to_be_focused()
+    page.keyboard.type("jk/")
+    assert page.input_value("input[type=search]") == "jk/"
+
+
+def test_only_rows_in_view_are_drawn(visit: Open, case: Any) -> None:
+    page = visit("#sentences")
+    assert 5 < page.locator(".row").count() < len(case.sources)
+    page.evaluate("document.querySelector('.list').scrollTop = 1e6")
+    expect(page.locator(f'.row[data-sentence="{len(case.sources) - 1}"]')).to_be_visible()
+
+
+def test_link_to_a_sentence(visit: Open, case: Any) -> None:
+    page = visit("#sentences?sentence=17&a=2&metric=1&search=the")
+    assert selected(page) == "Sentence 17"
+    expect(page.locator('.row[data-sentence="16"]')).to_be_in_viewport()
+    assert field(page, "system A").input_value() == "2"
+    assert page.input_value("input[type=search]") == "the"
+    page.click('button[aria-label="Next sentence"]')
+    following = selected(page)
+    address = page.evaluate("location.hash")
+    assert "a=2" in address
+    assert selected(visit(address)) == following
+    page.evaluate("location.hash = '#sentences?sentence=5'")
+    expect(page.locator(".detail h3")).to_have_text("Sentence 5")
+    # What makes no sense is left out.
+    assert selected(visit("#sentences?sentence=999&a=77&sort=nonsense&lens=x")) == "Sentence 1"
+
+
+def test_export_equals_the_command_line(
+    visit: Open, case: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = visit("#sentences?search=the", accept_downloads=True)
+    field(page, "sort by").select_option(label="score of A")
+    kept = sorted(
+        n
+        for n in range(len(case.sources))
+        if any(
+            "the" in text.lower()
+            for text in (
+                case.sources[n],
+                *(texts[n] for texts in case.systems.values()),
+                *case.references.texts()[n],
+            )
+        )
+    )
+    assert counted(page) == len(kept) < len(case.sources)
+    saved = {}
+    for name in ("CSV", "M2"):
+        with page.expect_download() as download:
+            page.click(f".export >> text={name}")
+        download.value.save_as(tmp_path / name)
+        saved[name] = (tmp_path / name).read_text(encoding="utf-8")
+    gold = ["--gold", str(case.folder / "gold.m2"), "--metric", *map(str, case.metrics)]
+    words = ["score", *case.inputs, *gold, "--level", "sentence", "--format", "csv", "--quiet"]
+    assert main(words) == 0
+    header, *lines = capsys.readouterr().out.splitlines(keepends=True)
+    size = len(case.sources)
+    chosen = [line for number, line in enumerate(lines) if number % size in set(kept)]
+    assert saved["CSV"] == "".join([header, *chosen])
+    words = ["edits", *case.inputs, "--annotator", "en-ewt-sm", "--quiet"]
+    assert main(words) == 0
+    blocks = capsys.readouterr().out.split("\n\n")
+    assert saved["M2"] == "".join(blocks[n] + "\n\n" for n in kept)
+
+
+def test_hostile_text_is_text(visit: Open, case: Any) -> None:
+    page = visit(f"#sentences?sentence={len(case.sources)}&types=true")
+    assert page.inner_text(".source .diff") == " ".join(case.sources[-1].split())
+    assert page.locator("main img, main b b, main i, main u, main script").count() == 0
+    assert "<b>bold</b>" in page.inner_text(".detail")
+    assert "R:<i>" in page.locator(".detail").text_content()
+    for section in SECTIONS:
+        page.click(f'nav a[href="#{section}"]')
+    assert page.locator("main img, main i, main u, main script").count() == 0
+    assert page.title() == "Four systems <b> – learnedgec report"
+
+
+def test_differences_make_the_outputs(visit: Open, case: Any) -> None:
+    page = visit("#sentences?lens=0")
+    page.focus(".list")
+    read = """cards => cards.map(card => {
+        const line = card.querySelector('.diff').cloneNode(true);
+        line.querySelectorAll('del, .missed, .sign, .heard, .type').forEach(node => node.remove());
+        return [[...card.querySelectorAll('.system')].map(s => s.lastChild.textContent), line.textContent];
+    })"""
+    for number in range(len(case.sources)):
+        for systems, text in page.eval_on_selector_all(".output", read):
+            for system in systems:
+                expected = case.systems[system][number].split()
+                if expected:
+                    assert text.split() == expected
+        page.keyboard.press("ArrowDown")
+
+
+def test_worth_of_edits(visit: Open, case: Any) -> None:
+    page = visit("#sentences?sentence=1")
+    worth = case.report["sentences"]["attribution"][0]["values"][0]
+    cards = page.locator(".output")
+    assert cards.count() == len({case.report["sentences"]["of"][s][0] for s in range(4)})
+    rows = cards.first.locator(".worth tbody tr")
+    assert rows.count() in {len(values) for values in worth}
+    columns = rows.locator("td:nth-child(3)").all_inner_texts()
+    total = sum(float(text.split()[0].replace("−", "-")) for text in columns)
+    told = cards.first.locator(".worth summary").inner_text().split(": ")[1].split()[0]
+    assert float(told.replace("−", "-")) == pytest.approx(total, abs=0.005)
+
+
+def test_error_types_are_those_of_errant(visit: Open, case: Any) -> None:
+    page = visit("#errors")
+    kind, systems = next(iter(case.report["errors"]["tiers"]["category"].items()))
+    row = page.locator("#errors tbody tr").first
+    assert row.locator("th").inner_text() == kind
+    tp, fp, fn = systems[0]
+    precision, recall = tp / (tp + fp), tp / (tp + fn)
+    f = 1.25 * precision * recall / (0.25 * precision + recall)
+    assert row.locator("td").nth(1).inner_text() == f"{f:.2f}"
+    field(page, "show").select_option(label="tp / fp / fn")
+    assert (
+        page.locator("#errors tbody tr").first.locator("td").nth(1).inner_text()
+        == f"{tp} / {fp} / {fn}"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_no_serious_violation(visit: Open, scheme: str, width: int) -> None:
+    page = visit(color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True)
+    for section in SECTIONS:
+        page.click(f'nav a[href="#{section}"]')
+        if section == "sentences":
+            page.click("summary")
+        found = Axe().run(page).response["violations"]
+        serious = [
+            (each["id"], node["target"], node.get("failureSummary"))
+            for each in found
+            if each["impact"] in ("serious", "critical")
+            for node in each["nodes"][:3]
+        ]
+        assert serious == [], section
+
+
+@pytest.mark.parametrize("width", [360, 800, 1280, 3840])
+def test_no_section_is_wider_than_the_window(visit: Open, width: int) -> None:
+    page = visit(viewport={"width": width, "height": 900})
+    for section in SECTIONS:
+        page.click(f'nav a[href="#{section}"]')
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, section
+
+
+def test_theme(visit: Open) -> None:
+    page = visit(color_scheme="light")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(colour)
+    page.click("#theme")
+    assert page.evaluate(colour) == light
+    page.click("#theme")
+    assert page.evaluate(colour) != light
+
+
+def test_without_script_the_overview_is_there(visit: Open, case: Any) -> None:
+    page = visit(java_script_enabled=False)
+    for name in case.systems:
+        expect(page.locator("#scores")).to_contain_text(name)
+    expect(page.locator(".conclusions")).to_be_visible()
+    expect(page.locator("#provenance")).to_be_visible()
+    expect(page.locator("#sentences")).to_be_hidden()
+
+
+def test_on_paper(visit: Open) -> None:
+    page = visit("#sentences?sentence=3")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    for section in SECTIONS:
+        expect(page.locator(f"#{section}")).to_be_visible()
+    expect(page.locator(".list")).to_be_hidden()
+    expect(page.locator(".detail")).to_be_visible()
+    assert page.locator("#errors tbody tr").count() > 5
+
+
+def test_damaged_data_says_so(browser: Browser, case: Any, tmp_path: Path) -> None:
+    from learnedgec.report.page import render_report
+
+    text = render_report(case.report)
+    start = text.index('id="data">') + len('id="data">')
+    (tmp_path / "cut.html").write_text(text[: start + 400] + text[text.index("</script>", start) :])
+    page = browser.new_page()
+    page.goto((tmp_path / "cut.html").as_uri())
+    expect(page.locator("#failure")).to_contain_text("could not be opened")
+    page.close()

@@ -1,0 +1,289 @@
+"""What a report holds: the library's own numbers, each in its place."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.errors import InputError, LengthError
+from learnedgec.formats.m2 import Edit, apply_edits
+from learnedgec.formats.references import References
+from learnedgec.meta.evaluation import Protocol, evaluate
+from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.registry import load_metric
+from learnedgec.ranking import rank_systems
+from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
+from learnedgec.report.effects import describe_effects
+from learnedgec.report.judgements import misjudged_outputs
+from learnedgec.report.overview import conclusions, conflicts, rank_agreement
+from learnedgec.report.types import operations
+
+SETTINGS = ReportSettings(annotator="en-ewt-sm", resamples=50)
+
+
+def test_scores_and_details_are_the_metrics_own(case: Any) -> None:
+    for metric, found in zip(case.metrics, case.report["sentences"]["metrics"], strict=True):
+        scores = metric.score_systems(case.sources, case.systems, case.references)
+        for number, score in enumerate(scores.values()):
+            assert found["scores"][number] == score.sentences.tolist()
+            assert set(found["details"]) == set(score.sentence_details)
+            for name, column in score.sentence_details.items():
+                assert found["details"][name]["values"][number] == column.tolist()
+
+
+def test_texts_and_edits_make_each_other(case: Any) -> None:
+    texts, types = case.report["sentences"], case.report["types"]
+    for number, hypotheses in enumerate(case.systems.values()):
+        for row, text in enumerate(hypotheses):
+            output = texts["outputs"][row][texts["of"][number][row]]
+            assert output["text"] == text
+            edits = [Edit(*edit[:3], types[edit[3]]) for edit in output["edits"]]
+            assert apply_edits(case.sources[row], edits).split() == text.split()
+    assert all(len(outputs) <= 4 for outputs in texts["outputs"])
+    assert any(len(outputs) < 4 for outputs in texts["outputs"])
+    for row, references in zip(texts["references"], case.references, strict=True):
+        assert [each["text"] for each in row] == [each.text for each in references]
+
+
+def test_findings_count_what_the_metric_counts(case: Any) -> None:
+    lens = case.report["sentences"]["lenses"][0]
+    details = case.report["sentences"]["metrics"][0]["details"]
+    assert lens["name"] == case.metrics[0].label
+    for number in range(len(case.systems)):
+        for row in range(len(case.sources)):
+            found = lens["lists"][row][lens["of"][number][row]]
+            matched = sum(edit[4] for edit in found["edits"])
+            assert matched == details["tp"]["values"][number][row]
+            assert len(found["edits"]) == details["proposed"]["values"][number][row]
+            assert matched + len(found["missed"]) == details["gold"]["values"][number][row]
+            assert found["annotator"] == details["annotator"]["values"][number][row]
+
+
+def test_worth_sums_to_the_gain(case: Any) -> None:
+    (found,) = case.report["sentences"]["attribution"]
+    texts = case.report["sentences"]
+    scores = texts["metrics"][3]["scores"]
+    for number in range(len(case.systems)):
+        for row in range(len(case.sources)):
+            worth = found["values"][row][texts["of"][number][row]]
+            gain = scores[number][row] - found["source"][row]
+            if worth:
+                assert sum(each[2] for each in worth) == pytest.approx(gain, abs=1e-4)
+
+
+def test_error_types_are_errants_own(case: Any) -> None:
+    errant = load_metric("errant(annotator='en-ewt-sm', types=True)")
+    statistics = errant.statistics_of_systems(case.sources, case.systems, case.references)
+    errors = case.report["errors"]
+    for tier in ("type", "category", "operation"):
+        tables = [errant.by_type(each, tier) for each in statistics.values()]
+        for kind, row in errors["tiers"][tier].items():
+            for table, counts in zip(tables, row, strict=True):
+                expected = table.get(kind, {"tp": 0, "fp": 0, "fn": 0})
+                assert counts == [expected[name] for name in ("tp", "fp", "fn")]
+    # Every gold edit is in one row, every edit of the system in one column.
+    for (name, each), table in zip(statistics.items(), errors["operations"], strict=True):
+        details = errant.details(each)
+        assert sum(map(sum, table[:3])) == details["gold"], name
+        assert sum(row[column] for row in table for column in range(3)) == details["proposed"]
+        assert table[3][3] == 0
+
+
+def test_operations_pair_edits_that_touch() -> None:
+    errant = load_metric("errant(annotator='en-ewt-sm', types=True)")
+    gold = (Edit(0, 1, "x", "R:NOUN"), Edit(2, 2, "y", "M:DET"), Edit(4, 5, "", "U:PREP"))
+    made = (Edit(0, 1, "z", "R:VERB"), Edit(2, 3, "", "U:DET"), Edit(6, 6, "q", "M:PUNCT"))
+    references = References.from_texts(["x b y c d f"])
+    reference = type(references[0][0])("x b y c d f", gold, 0)
+    statistics = errant.compare(["a b c d e f"], [made], References(((reference,),)))
+    assert operations(errant, statistics) == [
+        [0, 0, 1, 0],
+        [0, 1, 0, 0],
+        [0, 0, 0, 1],
+        [1, 0, 0, 0],
+    ]
+
+
+def test_rankings_are_rank_systems(case: Any) -> None:
+    statistics = case.metrics[0].statistics_of_systems(case.sources, case.systems, case.references)
+    expected = rank_systems(case.metrics[0], statistics, resamples=200)
+    found = case.report["overview"]["rankings"][0]
+    assert found["scores"] == expected.scores.tolist()
+    assert found["intervals"] == expected.intervals.tolist()
+    assert found["cluster"] == expected.cluster.tolist()
+    assert found["adjusted"] == expected.adjusted.tolist()
+
+
+def ranked(*scores: float, sentences: int = 200) -> Any:
+    """Return a ranking of systems that differ by little or much."""
+    metric = load_metric("length")
+    random = np.random.default_rng(0)
+    noise = random.normal(size=(len(scores), sentences))
+    statistics = {
+        f"s{number}": Statistics({"score": score + noise[number]})
+        for number, score in enumerate(scores)
+    }
+    return rank_systems(metric, statistics, resamples=200)
+
+
+def test_conclusions() -> None:
+    assert conclusions(ranked(9.0, 5.0, 5.0), 0.95, 200) == [
+        "s0 is better than s2 (p ≤ .015).",
+        "s2 and s1 cannot be told apart (p = .353).",
+    ]
+    many = conclusions(ranked(9.0, 8.99, 5.0, 5.0, 4.0), 0.95, 200)
+    assert many[0].endswith("has the highest score.")
+    assert many[1] == "It is better than 3 of the 4 others."
+    assert many[2].startswith("It cannot be told apart from s")
+    (best,) = conclusions(ranked(9.0, 7.0, 5.0, 3.0, 1.0), 0.95, 200)
+    assert best == "s0 is better than each of the 4 others (p ≤ .050)."
+    assert "scores higher than" in conclusions(ranked(9.0, 5.0), 0.95, 200, sentinel=True)[0]
+    assert conclusions(ranked(5.0), 0.95, 200) == ["s0 scores 5.0153, 95% CI [4.8731, 5.1433]."]
+    metric = load_metric("constant")
+    statistics = metric.statistics_of_systems(["a", "b"], {"x": ["a", "b"], "y": ["c", "d"]})
+    assert conclusions(rank_systems(metric, statistics), 0.95, 1000) == [
+        "x and y all score 0.0000."
+    ]
+
+
+def test_metrics_that_disagree() -> None:
+    one, other = ranked(9.0, 5.0, 1.0), ranked(1.0, 5.0, 9.0)
+    assert rank_agreement([one, other]) == [[1.0, -1.0], [-1.0, 1.0]]
+    found = conflicts([one, other], 0.95)
+    assert [each["systems"] for each in found if each["significant"]] == [[0, 1], [0, 2], [1, 2]]
+    assert conflicts([one, one], 0.95) == []
+
+
+def test_effects() -> None:
+    lengths = np.array([1.0, 1.0, 2.0, 3.0])
+    scores = np.array([[0.0, 1.0, 4.0, 6.0], [0.0, 0.0, 2.0, 3.0]])
+    found = describe_effects(
+        [scores], lengths, np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0, 1.0]])
+    )
+    assert found["length"] == {
+        "labels": ["1", "2", "3"],
+        "counts": [[2, 1, 1], [2, 1, 1]],
+        "means": [[[0.5, 4.0, 6.0], [0.0, 2.0, 3.0]]],
+    }
+    assert found["edits"]["labels"] == ["0", "1", "2", "3"]
+    assert found["edits"]["counts"] == [[1, 1, 1, 1], [0, 4, 0, 0]]
+    assert found["edits"]["means"][0][1] == [None, 1.25, None, None]
+    assert found["correlation"][0]["systems"] == 1.0
+
+
+def test_provenance(case: Any) -> None:
+    provenance = case.report["provenance"]
+    for metric, signature in zip(case.metrics, provenance["signatures"], strict=True):
+        assert signature.startswith(metric.signature(case.references))
+        assert "resamples:200" in signature
+    assert provenance["command"] == "learnedgec report --title '<script>'"
+    assert "weak: 1 of 41 outputs is blank." in provenance["notices"]
+    assert any("(gate)" in notice for notice in provenance["notices"])
+    assert provenance["software"]["annotator en-ewt-sm"].startswith("0.1.0")
+
+
+def test_too_few_resamples_are_noticed() -> None:
+    metric = load_metric("length")
+    systems = {f"s{number}": ["a b"] * number + ["a"] * (6 - number) for number in range(6)}
+    for resamples, noticed in ((100, True), (400, False), (None, False)):
+        settings = ReportSettings(annotator="en-ewt-sm", resamples=resamples)
+        report = build_report(["a"] * 6, systems, [metric], settings=settings)
+        notices = report["provenance"]["notices"]
+        assert (
+            any("cannot show any difference among 15 pairs" in each for each in notices) == noticed
+        )
+    assert report["provenance"]["resamples"] == 1500
+
+
+def test_cut_inputs_and_unknown_tokens_are_noticed(tiny_evaluator: Any) -> None:
+    metric = load_metric("some", model=str(tiny_evaluator))
+    long = " ".join(["a"] * 400)
+    with pytest.warns(UserWarning, match="were cut"):
+        report = build_report([long], {"ours": ["a 漢 b"]}, [metric], settings=SETTINGS)
+    notices = report["provenance"]["notices"]
+    assert any("longer than 256 tokens and were cut" in notice for notice in notices)
+    assert any("does not know 1 tokens in 1 of 1 distinct outputs" in notice for notice in notices)
+    assert any(each["licence"] == "not stated" for each in report["provenance"]["licences"])
+
+
+def test_one_system_without_references() -> None:
+    metric = load_metric("length")
+    report = build_report(["He go ."], {"ours": ["He goes ."]}, [metric], settings=SETTINGS)
+    assert report["errors"] is None
+    assert report["sentences"]["lenses"] == []
+    assert report["sentences"]["references"] == [[]]
+    assert json.dumps(report, allow_nan=False)
+
+
+def test_edits_are_found_without_an_edit_metric(case: Any) -> None:
+    report = build_report(
+        case.sources[:3],
+        {"ours": case.systems["strong"][:3]},
+        [load_metric("length")],
+        case.references.select(range(3)),
+        settings=SETTINGS,
+    )
+    assert [lens["name"] for lens in report["sentences"]["lenses"]] == [
+        "errant(annotator='en-ewt-sm', types=True)"
+    ]
+
+
+def test_benchmark(case: Any) -> None:
+    benchmark = load_benchmark("sample")
+    metrics = [load_metric("gleu(iterations=1)"), load_metric("length")]
+    report = build_benchmark_report(benchmark, metrics, settings=SETTINGS)
+    (found,) = report["evaluations"]
+    expected = evaluate(benchmark, metrics, Protocol(resamples=50), human=found["human"])
+    assert [each["metric"] for each in found["metrics"]] == [
+        each.metric for each in expected.metrics
+    ]
+    for ours, theirs in zip(found["metrics"], expected.metrics, strict=True):
+        for name, estimate in theirs.estimates.items():
+            value = ours["estimates"][name]["value"]
+            assert value == pytest.approx(estimate.value, abs=1e-6) or np.isnan(estimate.value)
+        assert ours["scores"] == pytest.approx(theirs.scores.tolist(), rel=1e-6)
+    scores = report["sentences"]["metrics"][0]["scores"]
+    assert found["misjudged"][0]["kind"] == "comparisons"
+    entries = found["misjudged"][0]["entries"]
+    assert len({entry["sentence"] for entry in entries}) == len(entries) > 5
+    for entry in entries:
+        better, worse = entry["systems"]
+        votes = [
+            np.sign(
+                ranking.ranks[report["systems"][worse]] - ranking.ranks[report["systems"][better]]
+            )
+            for ranking in benchmark.rankings
+            if ranking.sentence == entry["sentence"]
+            and {report["systems"][better], report["systems"][worse]} <= set(ranking.ranks)
+        ]
+        assert [votes.count(1), votes.count(0), votes.count(-1)] == entry["votes"]
+        assert scores[better][entry["sentence"]] < scores[worse][entry["sentence"]]
+    rated = build_benchmark_report(
+        benchmark, metrics[:1], list(benchmark.ratings), settings=SETTINGS
+    )
+    assert [each["misjudged"][0]["kind"] for each in rated["evaluations"]] == ["ratings"] * len(
+        benchmark.ratings
+    )
+
+
+def test_outputs_that_are_misjudged() -> None:
+    scores = np.array([[1.0, 2.0], [3.0, 4.0]])
+    ratings = np.array([[4.0, np.nan], [2.0, 3.0]])
+    first, *_ = misjudged_outputs(scores, ratings)
+    assert (first["system"], first["sentence"], first["rating"]) == (0, 0, 4.0)
+    assert first["gap"] == pytest.approx(-66.67, abs=0.01)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match="at least one metric"):
+        build_report(["a"], {"x": ["a"]}, [], settings=SETTINGS)
+    with pytest.raises(LengthError):
+        build_report(["a"], {"x": ["a", "b"]}, [load_metric("length")], settings=SETTINGS)
+    with pytest.raises(InputError, match="no sentence"):
+        build_report([], {"x": []}, [load_metric("length")], settings=SETTINGS)
+    with pytest.raises(InputError, match="needs references"):
+        build_report(["a"], {"x": ["a"]}, [load_metric("gleu")], settings=SETTINGS)

@@ -1,0 +1,63 @@
+"""The page as text: escaped, self-contained, the same each time. What it does is in test_browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learnedgec.errors import MissingDependencyError
+from learnedgec.report.page import check_report, render_report, write_report
+
+
+def block(page: str, start: str, end: str) -> str:
+    """Return what stands between two tags."""
+    return page.split(start, 1)[1].split(end, 1)[0]
+
+
+def test_the_data_come_back(case: Any) -> None:
+    page = render_report(case.report)
+    packed = block(page, 'id="data">', "</script>")
+    assert json.loads(gzip.decompress(base64.b64decode(packed))) == json.loads(
+        json.dumps(case.report)
+    )
+    assert render_report(case.report) == page
+
+
+def test_only_our_own_script_may_run(case: Any) -> None:
+    page = render_report(case.report)
+    assert re.findall("<script[^>]*>", page) == [
+        '<script type="application/gzip" id="data">',
+        "<script>",
+    ]
+    for name, tag in (("script", "<script>"), ("style", "<style>")):
+        digest = hashlib.sha256(block(page, tag, f"</{name}>").encode()).digest()
+        assert f"{name}-src 'sha256-{base64.b64encode(digest).decode()}'" in page
+    assert "default-src 'none'" in page
+    assert "<title>Four systems &lt;b&gt;" in page
+    assert "&lt;script&gt;" in page
+    assert "unsafe" not in page
+    assert not re.search(r"(src|href)=\"?(https?:|//)", page)
+    assert not re.search(r"\.(innerHTML|outerHTML|insertAdjacentHTML)|document\.write|eval\(", page)
+
+
+def test_the_page_itself_is_small(case: Any) -> None:
+    """Charts are drawn by hand because a charting library would be most of the file."""
+    page = render_report(case.report)
+    own = len(page) - len(block(page, 'id="data">', "</script>"))
+    assert own < 120_000
+
+
+def test_write(case: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_report(tmp_path / "deep" / "report.html", case.report)
+    assert (tmp_path / "deep" / "report.html").read_text("utf-8").startswith("<!doctype html>")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingDependencyError, match=r"learnedgec\[report\]"):
+        check_report()
