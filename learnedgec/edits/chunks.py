@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from learnedgec.formats.m2 import Edit
 
-__all__ = ["Chunk", "Span", "cut", "shared_spans"]
+__all__ = ["TargetChunk", "ChunkSpan", "cut", "shared_spans"]
 
 
-class Span(NamedTuple):
+class ChunkSpan(NamedTuple):
     """Source tokens `start` to `end` (none if equal: a place to insert), and whether a target edits them."""
 
     start: int
@@ -27,14 +27,14 @@ class Span(NamedTuple):
     edited: bool
 
 
-class Chunk(NamedTuple):
+class TargetChunk(NamedTuple):
     """What one target has in place of a span: its tokens, and whether it has edited the span at all."""
 
     tokens: tuple[str, ...]
     changed: bool
 
 
-def shared_spans(length: int, targets: Iterable[Iterable[Edit]]) -> list[Span]:
+def shared_spans(length: int, targets: Iterable[Iterable[Edit]]) -> list[ChunkSpan]:
     """Return where a source is cut, from left to right.
 
     Edits that overlap or touch are joined: an edit belongs to the span before it if it starts where
@@ -46,28 +46,30 @@ def shared_spans(length: int, targets: Iterable[Iterable[Edit]]) -> list[Span]:
 
     Example:
         >>> shared_spans(5, [[Edit(1, 2, "x")], [Edit(2, 2, "y"), Edit(5, 5, "z")]])
-        [Span(start=0, end=1, edited=False), Span(start=1, end=2, edited=True), \
-Span(start=2, end=5, edited=False), Span(start=5, end=5, edited=True)]
+        [ChunkSpan(start=0, end=1, edited=False), ChunkSpan(start=1, end=2, edited=True), \
+ChunkSpan(start=2, end=5, edited=False), ChunkSpan(start=5, end=5, edited=True)]
     """
-    spans: list[Span] = []
+    spans: list[ChunkSpan] = []
     start = end = -1
     covered = 0
     for first, last in sorted({(edit.start, edit.end) for edits in targets for edit in edits}):
         if first <= end:
             end = max(end, last)
-            spans[-1] = Span(start, end, True)
+            spans[-1] = ChunkSpan(start, end, True)
         else:
             if covered < first:
-                spans.append(Span(covered, first, False))
+                spans.append(ChunkSpan(covered, first, False))
             start, end = first, last
-            spans.append(Span(start, end, True))
+            spans.append(ChunkSpan(start, end, True))
         covered = end
     if covered < length:
-        spans.append(Span(covered, length, False))
+        spans.append(ChunkSpan(covered, length, False))
     return spans
 
 
-def cut(tokens: tuple[str, ...], edits: Sequence[Edit], spans: Sequence[Span]) -> list[Chunk]:
+def cut(
+    tokens: tuple[str, ...], edits: Sequence[Edit], spans: Sequence[ChunkSpan]
+) -> list[TargetChunk]:
     """Return what a target has in each span.
 
     Args:
@@ -80,11 +82,11 @@ def cut(tokens: tuple[str, ...], edits: Sequence[Edit], spans: Sequence[Span]) -
         >>> [chunk.tokens for chunk in cut(("a", "b", "c"), edits, shared_spans(3, [edits]))]
         [('a',), ('x', 'y'), ('c',)]
     """
-    chunks: list[Chunk] = []
+    chunks: list[TargetChunk] = []
     number = 0
     for start, end, edited in spans:
         if not edited or number == len(edits) or edits[number].end > end:
-            chunks.append(Chunk(tokens[start:end], False))
+            chunks.append(TargetChunk(tokens[start:end], False))
             continue
         found: tuple[str, ...] = ()
         position = start
@@ -93,5 +95,5 @@ def cut(tokens: tuple[str, ...], edits: Sequence[Edit], spans: Sequence[Span]) -
             found += (*tokens[position : edit.start], *edit.correction.split())
             position = edit.end
             number += 1
-        chunks.append(Chunk(found + tokens[position:end], True))
+        chunks.append(TargetChunk(found + tokens[position:end], True))
     return chunks

@@ -43,7 +43,7 @@ from scipy.special import expit
 
 from learnedgec.arrays import Array, Floats, Indices
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.chunks import Chunk, Span, cut, shared_spans
+from learnedgec.edits.chunks import ChunkSpan, TargetChunk, cut, shared_spans
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
@@ -520,13 +520,13 @@ def _gold_edits(reference: Reference) -> list[Edit]:
     return without_overlaps(reference.edits)
 
 
-def _length(span: Span, chunk: Chunk) -> int:
+def _length(span: ChunkSpan, chunk: TargetChunk) -> int:
     """Return the larger number of tokens, of the source or of the target."""
     return max(span.end - span.start, len(chunk.tokens))
 
 
 def _classes(
-    assumption: str, hypothesis: Sequence[Chunk], references: Sequence[Sequence[Chunk]]
+    assumption: str, hypothesis: Sequence[TargetChunk], references: Sequence[Sequence[TargetChunk]]
 ) -> list[list[int]]:
     """Return what each of the hypothesis' chunks counts as, for each reference."""
     if assumption == "dependent":
@@ -544,7 +544,7 @@ def _classes(
     return [found] * len(references)
 
 
-def _class(own: Chunk, others: Sequence[Chunk], *, missed: bool) -> int:
+def _class(own: TargetChunk, others: Sequence[TargetChunk], *, missed: bool) -> int:
     """Return what a chunk counts as; `missed` says whether it is fn if the hypothesis leaves it alone."""
     if not own.changed:
         return _FN if missed else _TN
@@ -556,9 +556,9 @@ def _class(own: Chunk, others: Sequence[Chunk], *, missed: bool) -> int:
 def _record(
     tokens: Sequence[str],
     references: Sequence[Reference],
-    spans: Sequence[Span],
-    hypothesis: Sequence[Chunk],
-    others: Sequence[Sequence[Chunk]],
+    spans: Sequence[ChunkSpan],
+    hypothesis: Sequence[TargetChunk],
+    others: Sequence[Sequence[TargetChunk]],
     classes: Sequence[Sequence[int]],
 ) -> dict[str, Any]:
     """Return what explains the chunks of one sentence, from left to right."""

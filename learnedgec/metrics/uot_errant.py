@@ -28,9 +28,9 @@ from learnedgec.stats.transport import unbalanced_plans
 __all__ = ["UotErrant"]
 
 # A source and edits of it: what a vector of each edit is made from.
-EditedSource: TypeAlias = tuple[str, tuple[Edit, ...]]
+_Target: TypeAlias = tuple[str, tuple[Edit, ...]]
 # Vectors of a hypothesis' edits and of a reference's.
-Problem: TypeAlias = tuple[Floats, Floats]
+_Problem: TypeAlias = tuple[Floats, Floats]
 
 _MAX_TOKENS = 128
 # A scaling vector above this is absorbed by the released solver, and 1e-16 is added to what it divides by.
@@ -228,9 +228,7 @@ class UotErrant(EditOverlap):
 
     # -- vectors --------------------------------------------------------------------------------
 
-    def _edit_vectors(
-        self, targets: Sequence[EditedSource], runtime: Runtime
-    ) -> dict[EditedSource, Floats]:
+    def _edit_vectors(self, targets: Sequence[_Target], runtime: Runtime) -> dict[_Target, Floats]:
         """Return the vectors of each distinct target's edits, float (E, H), from one pass of the encoder."""
         from learnedgec.models.inference import sentence_vectors
 
@@ -266,7 +264,7 @@ class UotErrant(EditOverlap):
 
     # -- transport ------------------------------------------------------------------------------
 
-    def _plans(self, problems: Sequence[Problem]) -> list[Floats]:
+    def _plans(self, problems: Sequence[_Problem]) -> list[Floats]:
         """Return how much mass each edit of a hypothesis sends to each of the reference, float (E, G).
 
         Problems with equally many edits on either side are solved together.
@@ -344,8 +342,8 @@ def _corrected(edits: Sequence[Edit]) -> tuple[Edit, ...]:
 
 def _record(
     reference: Reference,
-    ours: EditedSource,
-    theirs: EditedSource,
+    ours: _Target,
+    theirs: _Target,
     masses: tuple[Floats, Floats],
     plan: Floats,
 ) -> dict[str, Any]:

@@ -173,9 +173,13 @@ def sentence_vectors(
     tokenizer = load_tokenizer(name)
     if not texts:
         return np.empty((0, int(model.config.hidden_size)))
+    once = list(dict.fromkeys(texts))
+    encoded = tokenise(tokenizer, once, max_length=max_length)["input_ids"]
     distinct: dict[tuple[int, ...], int] = {}
-    encoded = tokenise(tokenizer, list(texts), max_length=max_length)["input_ids"]
-    places = [distinct.setdefault(tuple(ids), len(distinct)) for ids in encoded]
+    place_of = {
+        text: distinct.setdefault(tuple(ids), len(distinct))
+        for text, ids in zip(once, encoded, strict=True)
+    }
     rows: npt.NDArray[np.float64] | None = None
     with torch.inference_mode(), autocast(runtime):
         for positions, batch in padded_batches(
@@ -187,7 +191,7 @@ def sentence_vectors(
                 rows = np.empty((len(distinct), found.shape[1]))
             rows[positions] = found
     assert rows is not None
-    return rows[places]
+    return rows[[place_of[text] for text in texts]]
 
 
 def cosines(
