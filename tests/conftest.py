@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 from embedded import Sample, read_sample
+from hypothesis import settings
 
 from learnedgec.catalog import files
 from learnedgec.catalog.registry import DATASETS, Dataset, File
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("learnedgec", deadline=None)
+settings.load_profile("learnedgec")
 
 
 @pytest.fixture
