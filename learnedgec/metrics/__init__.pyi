@@ -3,6 +3,8 @@
 from learnedgec.metrics.asano import Asano as Asano
 from learnedgec.metrics.bartscore import BartScore as BartScore
 from learnedgec.metrics.bertscore import BertScore as BertScore
+from learnedgec.metrics.cleme import Cleme as Cleme
+from learnedgec.metrics.cleme import Cleme2 as Cleme2
 from learnedgec.metrics.ensemble import Ensemble as Ensemble
 from learnedgec.metrics.errant import Errant as Errant
 from learnedgec.metrics.gleu import Gleu as Gleu
@@ -22,3 +24,4 @@ from learnedgec.metrics.sentinels import EditCount as EditCount
 from learnedgec.metrics.sentinels import Length as Length
 from learnedgec.metrics.sentinels import Random as Random
 from learnedgec.metrics.some import Some as Some
+from learnedgec.metrics.uot_errant import UotErrant as UotErrant
