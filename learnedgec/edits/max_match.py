@@ -66,7 +66,7 @@ _HELD_CELLS = 1 << 16
 # The vertex (a, b) is the number a * width + b: numbers sort as the pairs do.
 Vertex: TypeAlias = int
 Arc: TypeAlias = tuple[Vertex, Vertex]
-Span: TypeAlias = tuple[int, int]
+SourceSpan: TypeAlias = tuple[int, int]
 # Something about the arcs into a vertex, by the vertex that they come from.
 Lengths: TypeAlias = dict[Vertex, dict[Vertex, tuple[int, int]]]
 Weights: TypeAlias = dict[Vertex, dict[Vertex, float]]
@@ -202,7 +202,7 @@ class EditLattice:
         path = arcs.shortest_path(self._gold_weights(gold, spans, arcs.size))
         return [Edit(*self._span(arc), self._text(arc)) for arc in path]
 
-    def _span(self, arc: Arc) -> Span:
+    def _span(self, arc: Arc) -> SourceSpan:
         """Return the source tokens that an arc replaces."""
         return arc[0] // self._width, arc[1] // self._width
 
@@ -302,7 +302,7 @@ class EditLattice:
     # -- 3. gold weighting --------------------------------------------------------------------
 
     def _gold_weights(
-        self, gold: Sequence[Edit], spans: Mapping[Span, Sequence[Arc]], size: int
+        self, gold: Sequence[Edit], spans: Mapping[SourceSpan, Sequence[Arc]], size: int
     ) -> dict[Arc, float]:
         """Return the weights that gold edits change.
 
@@ -312,7 +312,7 @@ class EditLattice:
             size: |E|.
         """
         weights: dict[Arc, float] = {}
-        by_span: dict[Span, list[Edit]] = defaultdict(list)
+        by_span: dict[SourceSpan, list[Edit]] = defaultdict(list)
         for edit in gold:
             by_span[edit.start, edit.end].append(edit)
         for span, edits in by_span.items():
@@ -396,9 +396,9 @@ class EditLattice:
             into[end].append((start, 0 if (start, end) in self._kept else copies))
         return dict(sorted(into.items()))
 
-    def _gold_spans(self, gold: Sequence[Edit]) -> dict[Span, list[Arc]]:
+    def _gold_spans(self, gold: Sequence[Edit]) -> dict[SourceSpan, list[Arc]]:
         """Return, by span, the arcs whose weight gold edits can change, without listing any other."""
-        spans: dict[Span, set[Arc]] = defaultdict(set)
+        spans: dict[SourceSpan, set[Arc]] = defaultdict(set)
         for edit in gold:
             first, last = edit.start * self._width, edit.end * self._width
             if edit.start == edit.end:
@@ -468,9 +468,9 @@ class _Arcs:
                     weight += EPSILON
             self._weights.setdefault(end, {})[start] = weight
 
-    def over(self, spans: Collection[Span], width: int) -> dict[Span, list[Arc]]:
+    def over(self, spans: Collection[SourceSpan], width: int) -> dict[SourceSpan, list[Arc]]:
         """Return the arcs over each of the given source spans, sorted."""
-        found: dict[Span, set[Arc]] = defaultdict(set)
+        found: dict[SourceSpan, set[Arc]] = defaultdict(set)
         if spans:
             for arc in self._order:
                 span = arc[0] // width, arc[1] // width

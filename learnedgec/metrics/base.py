@@ -307,8 +307,8 @@ class Metric(ABC):
         Example:
             >>> from learnedgec import load_metric
             >>> score = load_metric("gleu").score(["He go ."], ["He goes ."], [["He goes ."]])
-            >>> round(score.sentences[0], 3)
-            np.float64(1.0)
+            >>> score.sentences.tolist()
+            [1.0]
         """
         systems = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
         return self.score_systems(sources, systems, references, runtime=runtime)["hypotheses"]

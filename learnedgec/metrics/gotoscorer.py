@@ -32,13 +32,13 @@ from learnedgec.metrics.m2 import M2
 __all__ = ["Difficulties", "GotoScorer"]
 
 # A sentence as one annotator sees it: source tokens, and gold edits as (start, end, corrections).
-Annotated: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
+GoldSpans: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
 
 _FORMAT = "learnedgec difficulties 1"
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class GoldChunk:
     """A part of the source: its tokens `start` to `end` (a gap if equal), and its gold edit's number."""
 
     start: int
@@ -61,30 +61,30 @@ class Chunk:
         return bool(start < self.end and self.start < end)
 
 
-def cut(annotated: Annotated) -> list[Chunk]:
+def cut(annotated: GoldSpans) -> list[GoldChunk]:
     """Return the chunks of a sentence: gold edits in their order, then tokens, then gaps.
 
     Example:
         >>> cut((("a", "b"), ((1, 2, ("c",)),)))[:2]
-        [Chunk(start=1, end=2, gold=0), Chunk(start=0, end=1, gold=None)]
+        [GoldChunk(start=1, end=2, gold=0), GoldChunk(start=0, end=1, gold=None)]
     """
     tokens, gold = annotated
-    chunks = [Chunk(start, end, number) for number, (start, end, _) in enumerate(gold)]
+    chunks = [GoldChunk(start, end, number) for number, (start, end, _) in enumerate(gold)]
     covered = {place for start, end, _ in gold for place in range(start, end)}
     closed = {place for start, end, _ in gold for place in range(start + 1, end)}
     closed |= {start for start, end, _ in gold if start == end}
-    chunks += [Chunk(n, n + 1) for n in range(len(tokens)) if n not in covered]
-    chunks += [Chunk(n, n) for n in range(len(tokens) + 1) if n not in closed]
+    chunks += [GoldChunk(n, n + 1) for n in range(len(tokens)) if n not in covered]
+    chunks += [GoldChunk(n, n) for n in range(len(tokens) + 1) if n not in closed]
     return chunks
 
 
-def _annotated(source: str, record: Record) -> Annotated:
+def _annotated(source: str, record: Record) -> GoldSpans:
     """Return the sentence as the record's annotator sees it."""
     gold = ((edit["start"], edit["end"], tuple(edit["corrections"])) for edit in record["gold"])
     return tuple(source.split()), tuple(gold)
 
 
-def _outcomes(chunks: Sequence[Chunk], record: Record) -> Iterator[tuple[bool, bool]]:
+def _outcomes(chunks: Sequence[GoldChunk], record: Record) -> Iterator[tuple[bool, bool]]:
     """Yield for each chunk whether the system tried to change it, and whether it is right there."""
     wrong = [edit for edit in record["edits"] if not edit["matched"]]
     for chunk in chunks:
@@ -104,14 +104,14 @@ class Difficulties:
         systems: names of the systems they were learned from.
     """
 
-    weights: Mapping[Annotated, tuple[float, ...]] = field(repr=False)
+    weights: Mapping[GoldSpans, tuple[float, ...]] = field(repr=False)
     systems: tuple[str, ...]
 
     @classmethod
     def learn(cls, sources: Sequence[str], counted: Mapping[str, Statistics]) -> Difficulties:
         """Learn the weights from the systems' edit-overlap statistics, with their records."""
-        right: dict[Annotated, list[int]] = {}
-        seen: dict[Annotated, int] = {}
+        right: dict[GoldSpans, list[int]] = {}
+        seen: dict[GoldSpans, int] = {}
         for statistics in counted.values():
             for source, records in zip(sources, statistics.records, strict=True):
                 for record in records:
@@ -165,7 +165,7 @@ class Difficulties:
                 f"{path}:1: not a file of correction difficulties; `Difficulties.save` writes one."
             ) from None
 
-    def of(self, annotated: Annotated, place: str) -> tuple[float, ...]:
+    def of(self, annotated: GoldSpans, place: str) -> tuple[float, ...]:
         """Return the weights of a sentence's chunks, or raise `InputError` naming the place."""
         if annotated not in self.weights:
             raise InputError(
@@ -176,7 +176,7 @@ class Difficulties:
 
 
 @lru_cache(maxsize=65536)
-def _cut(annotated: Annotated) -> tuple[Chunk, ...]:
+def _cut(annotated: GoldSpans) -> tuple[GoldChunk, ...]:
     return tuple(cut(annotated))
 
 
@@ -326,7 +326,7 @@ class GotoScorer(EditOverlap):
         return overlap_statistics(counts, references, weighed)
 
 
-def _sums(chunks: Sequence[Chunk], weights: Sequence[float], record: Record) -> EditCounts:
+def _sums(chunks: Sequence[GoldChunk], weights: Sequence[float], record: Record) -> EditCounts:
     """Return the weights of TP, of TP and FP, and of TP and FN."""
     tp = fp = fn = 0.0
     for chunk, weight, (tried, right) in zip(

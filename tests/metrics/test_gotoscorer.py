@@ -11,7 +11,7 @@ from learnedgec.errors import FormatError, InputError, ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import AnnotatedSentence, Edit
 from learnedgec.formats.references import References
-from learnedgec.metrics.gotoscorer import Chunk, Difficulties, GotoScorer, cut
+from learnedgec.metrics.gotoscorer import Difficulties, GoldChunk, GotoScorer, cut
 
 SOURCE = "he go to a school on foots"
 GOLD = (Edit(1, 2, "goes"), Edit(3, 4, ""), Edit(6, 7, "foot", alternatives=("feet",)))
@@ -31,39 +31,39 @@ SYSTEMS = {
 def test_chunks_are_gold_edits_then_other_tokens_then_other_gaps() -> None:
     gold = ((0, 1, ("A",)), (2, 2, ("x",)), (2, 4, ("y",)))
     assert cut((("a", "b", "c", "d", "e"), gold)) == [
-        Chunk(0, 1, 0),
-        Chunk(2, 2, 1),
-        Chunk(2, 4, 2),
-        Chunk(1, 2),
-        Chunk(4, 5),
-        Chunk(0, 0),
-        Chunk(1, 1),
-        Chunk(4, 4),
-        Chunk(5, 5),
+        GoldChunk(0, 1, 0),
+        GoldChunk(2, 2, 1),
+        GoldChunk(2, 4, 2),
+        GoldChunk(1, 2),
+        GoldChunk(4, 5),
+        GoldChunk(0, 0),
+        GoldChunk(1, 1),
+        GoldChunk(4, 4),
+        GoldChunk(5, 5),
     ]
-    assert cut(((), ())) == [Chunk(0, 0)]
+    assert cut(((), ())) == [GoldChunk(0, 0)]
 
 
 @pytest.mark.parametrize(
     ("chunk", "edit", "touched"),
     [
-        (Chunk(1, 3, 0), (2, 4), True),
-        (Chunk(1, 3, 0), (3, 4), False),
-        (Chunk(1, 3, 0), (2, 2), True),
-        (Chunk(1, 3, 0), (1, 1), False),
-        (Chunk(1, 3, 0), (3, 3), False),
-        (Chunk(2, 2, 0), (2, 2), True),
-        (Chunk(2, 2, 0), (1, 3), True),
-        (Chunk(2, 2, 0), (2, 3), False),
-        (Chunk(2, 2), (1, 3), False),
-        (Chunk(2, 2), (2, 2), True),
-        (Chunk(2, 2), (3, 3), False),
-        (Chunk(2, 3), (2, 2), False),
-        (Chunk(2, 3), (2, 3), True),
-        (Chunk(2, 3), (0, 9), True),
+        (GoldChunk(1, 3, 0), (2, 4), True),
+        (GoldChunk(1, 3, 0), (3, 4), False),
+        (GoldChunk(1, 3, 0), (2, 2), True),
+        (GoldChunk(1, 3, 0), (1, 1), False),
+        (GoldChunk(1, 3, 0), (3, 3), False),
+        (GoldChunk(2, 2, 0), (2, 2), True),
+        (GoldChunk(2, 2, 0), (1, 3), True),
+        (GoldChunk(2, 2, 0), (2, 3), False),
+        (GoldChunk(2, 2), (1, 3), False),
+        (GoldChunk(2, 2), (2, 2), True),
+        (GoldChunk(2, 2), (3, 3), False),
+        (GoldChunk(2, 3), (2, 2), False),
+        (GoldChunk(2, 3), (2, 3), True),
+        (GoldChunk(2, 3), (0, 9), True),
     ],
 )
-def test_what_an_edit_touches(chunk: Chunk, edit: tuple[int, int], touched: bool) -> None:
+def test_what_an_edit_touches(chunk: GoldChunk, edit: tuple[int, int], touched: bool) -> None:
     assert chunk.touched_by({"start": edit[0], "end": edit[1]}) is touched
 
 
@@ -72,12 +72,12 @@ def test_weights_worked_out_by_hand() -> None:
     ((annotated, weights),) = learned.weights.items()
     by_chunk = dict(zip(cut(annotated), weights, strict=True))
     # 1 of 4 systems has "goes", 1 deleted "a", 2 have "foot" or "feet".
-    assert by_chunk.pop(Chunk(1, 2, 0)) == 0.75
-    assert by_chunk.pop(Chunk(3, 4, 1)) == 0.75
-    assert by_chunk.pop(Chunk(6, 7, 2)) == 0.5
+    assert by_chunk.pop(GoldChunk(1, 2, 0)) == 0.75
+    assert by_chunk.pop(GoldChunk(3, 4, 1)) == 0.75
+    assert by_chunk.pop(GoldChunk(6, 7, 2)) == 0.5
     # "poor" alone inserts before "school" and changes "on".
-    assert by_chunk.pop(Chunk(4, 4)) == 0.25
-    assert by_chunk.pop(Chunk(5, 6)) == 0.25
+    assert by_chunk.pop(GoldChunk(4, 4)) == 0.25
+    assert by_chunk.pop(GoldChunk(5, 6)) == 0.25
     assert set(by_chunk.values()) == {0.0}
     assert learned.systems == ("best", "fair", "poor", "none")
 

@@ -17,6 +17,7 @@ from learnedgec.errors import ConfigError, FormatError, OutputError
 from learnedgec.tuning.space import Number, Space
 from learnedgec.tuning.study import SharedStudy, Tried
 
+FILES = ["study.journal", "study.db"]
 SPACE = Space({"x": Number(0, 1), "y": Number(0, 1)}, {"x": 0.5, "y": 0.5})
 
 # A worker that minimises a square. At its trial number `last` it kills itself, or waits for a line.
@@ -68,8 +69,9 @@ def start(storage: Path, last: int, end: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE)
 
 
-def test_two_workers_and_one_is_killed(tmp_path: Path) -> None:
-    storage = tmp_path / "study.journal"
+@pytest.mark.parametrize("file", FILES)
+def test_two_workers_and_one_is_killed(tmp_path: Path, file: str) -> None:
+    storage = tmp_path / file
     # They work side by side; the one that survives leaves enough trials for the other to reach its end.
     with start(storage, 7, "killed") as doomed, start(storage, 20, "waiting") as other:
         assert doomed.wait() == -signal.SIGKILL
@@ -81,11 +83,12 @@ def test_two_workers_and_one_is_killed(tmp_path: Path) -> None:
     starts = [(point["x"], point["y"]) for point in SPACE.starts()]
     assert set(starts) <= set(points(trials))
     assert len({trial.worker for trial in trials}) == 2
-    assert not (tmp_path / "study.journal.workers").exists()
+    assert not (tmp_path / f"{file}.workers").exists()
 
 
-def test_the_trial_of_a_killed_worker_is_run_again_at_its_point(tmp_path: Path) -> None:
-    storage = tmp_path / "study.journal"
+@pytest.mark.parametrize("file", FILES)
+def test_the_trial_of_a_killed_worker_is_run_again_at_its_point(tmp_path: Path, file: str) -> None:
+    storage = tmp_path / file
     for last in (3, 9):
         # The first is killed at a planned point, the second at a sampled one.
         with start(storage, last, "killed") as doomed:
@@ -93,17 +96,19 @@ def test_the_trial_of_a_killed_worker_is_run_again_at_its_point(tmp_path: Path) 
     trials = work(open_study(str(storage)), 40)
     assert len(trials) == 40
     assert len(set(points(trials))) == 40
-    stored = optuna.load_study(
-        study_name="x@test",
-        storage=optuna.storages.JournalStorage(JournalFileBackend(str(storage))),
+    kept: optuna.storages.BaseStorage = (
+        optuna.storages.RDBStorage(f"sqlite:///{storage}")
+        if storage.suffix == ".db"
+        else optuna.storages.JournalStorage(JournalFileBackend(str(storage)))
     )
+    stored = optuna.load_study(study_name="x@test", storage=kept)
     abandoned = [trial for trial in stored.trials if trial.state == TrialState.FAIL]
     assert len(abandoned) == 2
     assert {(trial.params["x"], trial.params["y"]) for trial in abandoned} <= set(points(trials))
     assert len({trial.worker for trial in trials}) == 3
 
 
-@pytest.mark.parametrize("file", ["study.journal", "study.db"])
+@pytest.mark.parametrize("file", FILES)
 def test_a_stopped_study_goes_on_as_if_it_had_not(tmp_path: Path, file: str) -> None:
     whole = work(open_study(None), 20)
     storage = str(tmp_path / file)
