@@ -27,6 +27,9 @@ it). A tn counts 1.
 Sources: Ye et al., "CLEME: Debiasing Multi-reference Evaluation for Grammatical Error Correction"
 (EMNLP 2023); Ye et al., "CLEME2.0: Towards Interpretable Evaluation by Disentangling Edits for
 Grammatical Error Correction" (ACL 2025).
+
+One file, though long: both metrics are figures of the same counts, and a third of it says how they
+differ from the official code.
 """
 
 from __future__ import annotations
