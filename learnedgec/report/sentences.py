@@ -199,7 +199,8 @@ def _finding(
     record: Mapping[str, Any], source: str, made: Sequence[Edit], types: TypeTable
 ) -> dict[str, Any]:
     """Return one comparison of a hypothesis, made by some edits, with a reference."""
-    gold = {
+    kinds = {(edit.start, edit.end, edit.correction): edit.type for edit in made}
+    kinds |= {
         (edit["start"], edit["end"], text): edit["type"]
         for edit in record["gold"]
         for text in edit["corrections"]
@@ -217,7 +218,7 @@ def _finding(
                 edit["correction"],
                 types.number(
                     edit.get("type")
-                    or gold.get((edit["start"], edit["end"], edit["correction"]), "")
+                    or kinds.get((edit["start"], edit["end"], edit["correction"]), "")
                 ),
                 int(edit["matched"]),
                 *weight(edit),

@@ -43,19 +43,19 @@ function axes(chart, x, y, box, names) {
     );
   }
   for (const [value, text] of x.ticks) {
-    chart.append(draw("text", { x: x(value), y: box.bottom + 14, "text-anchor": "middle" }, text));
+    chart.append(draw("text", { x: x(value), y: box.bottom, dy: "1.2em", "text-anchor": "middle" }, text));
   }
   chart.append(
     draw("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }),
-    draw("text", { x: (box.left + box.right) / 2, y: box.bottom + 29, "text-anchor": "middle", class: "name" }, names[0]),
-    draw("text", { x: 4, y: 11, class: "name" }, names[1]),
+    draw("text", { x: (box.left + box.right) / 2, y: box.bottom, dy: "2.6em", "text-anchor": "middle", class: "name" }, names[0]),
+    draw("text", { x: 4, y: 14, class: "name" }, names[1]),
   );
 }
 
 /** Return a chart of lines over named places; a series has `name`, `values` and, where known, `intervals`. */
 function lineChart(label, places, series, names) {
-  const box = { left: 48, right: 508, top: 22, bottom: 218 };
-  const chart = frame(520, 254, label);
+  const box = { left: 48, right: 508, top: 34, bottom: 230 };
+  const chart = frame(520, 278, label);
   const values = series.flatMap((each) => [...each.values, ...(each.intervals ?? []).flat()]);
   const y = scale(values, box.bottom, box.top);
   const gap = (box.right - box.left - 40) / Math.max(places.length - 1, 1);
@@ -107,8 +107,8 @@ function legend(series) {
 
 /** Return a scatter plot; a point has `name`, `x`, `y` and, where known, `xInterval` and `yInterval`. */
 function scatterChart(label, points, names) {
-  const box = { left: 52, right: 500, top: 22, bottom: 288 };
-  const chart = frame(520, 324, label);
+  const box = { left: 52, right: 500, top: 34, bottom: 300 };
+  const chart = frame(520, 348, label);
   const spread = (key) => points.flatMap((p) => [p[key], ...(p[`${key}Interval`] ?? [])]);
   const x = scale(spread("x"), box.left + 10, box.right - 10);
   const y = scale(spread("y"), box.bottom - 8, box.top + 4);
@@ -158,7 +158,7 @@ const overlap = (one, other) =>
 function forestChart(label, rows) {
   const left = Math.min(180, 20 + 6.2 * Math.max(...rows.map((row) => row.name.length)));
   const box = { left, right: 508, top: 8, bottom: 16 + 22 * rows.length };
-  const chart = frame(520, box.bottom + 36, label);
+  const chart = frame(520, box.bottom + 48, label);
   const x = scale(rows.flatMap((row) => [row.value, ...row.thick, ...row.thin]), box.left + 6, box.right - 6);
   const y = (place) => 20 + 22 * place;
   y.ticks = [];

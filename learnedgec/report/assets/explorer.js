@@ -112,7 +112,13 @@ class Explorer {
   }
 
   set(changes) {
+    const { metric } = this.state;
     Object.assign(this.state, changes);
+    if (this.state.metric === this.state.other && changes.metric !== undefined) {
+      // Two metrics are compared; what is chosen first was second before.
+      this.state.other = metric;
+      this.form.elements.other.value = metric;
+    }
     this.update();
     this.remember();
   }
@@ -150,6 +156,7 @@ class Explorer {
       else if (name in DEFAULTS) state[name] = text;
     }
     if (!Object.hasOwn(SORTS, state.sort)) state.sort = "number";
+    if (state.metric === state.other && limits.metric > 1) state.other = state.metric ? 0 : 1;
     this.state = state;
     this.controls();
     this.update();
@@ -215,7 +222,7 @@ class Explorer {
           choice("error type", [["", "any"], ...types], state.type, (type) => this.set({ type })),
           choice("found in", [["any", "an output or reference"], ["a", "system A's output"], ["reference", "a reference"], ...(this.texts.lenses.length ? [["missed", "what A missed"]] : [])], state.place, (place) => this.set({ place })),
           el("div", { class: "field", role: "group", "aria-label": "tokens of the source" }, el("span", {}, "tokens of the source"), el("span", { class: "pair" }, amount("min", "from"), amount("max", "to"))),
-          metrics.length > 1 && choice("second metric", metrics, state.other, number("other")),
+          metrics.length > 1 && choice("second metric", metrics, state.other, number("other"), { name: "other" }),
           this.texts.lenses.length > 1 && choice("edits as found by", this.texts.lenses.map((lens, l) => [l, lens.name]), state.lens, number("lens")),
           el("div", { class: "checks" },
             several && check("differ", "A and B differ"),
@@ -357,7 +364,7 @@ class Explorer {
       ["matched", "unmatched", "missed"].map((state) => [el("span", { class: `edit ${state}` }, el("span", { class: "sign" }, STATES[state].sign), state), " "]));
   }
 
-  /** Return the systems in groups of equal output that a metric compared alike, best by the chosen metric first. */
+  /** Return the systems in groups of equal output that a metric compared alike: A, B, then the best by the chosen metric. */
   groups(n) {
     const groups = new Map();
     this.report.systems.forEach((_, s) => {
@@ -365,8 +372,9 @@ class Explorer {
       const key = `${this.texts.of[s][n]} ${lens ? lens.of[s][n] : 0} ${this.texts.metrics.map((each) => each.scores[s][n])}`;
       groups.set(key, [...(groups.get(key) ?? []), s]);
     });
-    const { metric } = this.state;
-    return [...groups.values()].sort((one, two) => this.score(metric, two[0], n) - this.score(metric, one[0], n));
+    const { metric, a, b } = this.state;
+    const first = (group) => (group.includes(a) ? 2 : group.includes(b) ? 1 : 0);
+    return [...groups.values()].sort((one, two) => first(two) - first(one) || this.score(metric, two[0], n) - this.score(metric, one[0], n));
   }
 
   outputCard(n, group) {

@@ -80,7 +80,7 @@ function disagreement(report) {
   const sure = shown.filter((each) => each.significant).length;
   const sentence = !conflicts.length
     ? "All metrics put the systems in the same order."
-    : `${count(shown.length)} time${shown.length === 1 ? "" : "s"} two metrics${told.length ? "" : " (one a sentinel)"} put two systems in opposite orders; ${sure ? count(sure) : "none"} of these ${sure === 1 ? "is" : "are"} significant on both sides.`;
+    : `In ${count(shown.length)} case${shown.length === 1 ? "" : "s"} two metrics${told.length ? "" : ", one of them a sentinel,"} put two systems in opposite orders; ${sure ? count(sure) : "none"} of them ${sure === 1 ? "is" : "are"} significant on both sides.`;
   const list = el(
     "ul",
     {},
