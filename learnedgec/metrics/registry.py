@@ -97,6 +97,10 @@ METRICS: dict[str, MetricEntry] = {
         "learnedgec.metrics.preference:Preference",
         "learned preference for the hypothesis over the source, without references",
     ),
+    "head": MetricEntry(
+        "learnedgec.metrics.head:Head",
+        "an evaluator's own dimension: head(model='mine', name='adequacy')",
+    ),
     "ensemble": MetricEntry(
         "learnedgec.metrics.ensemble:Ensemble",
         "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)",
