@@ -99,6 +99,7 @@ def main(arguments: Sequence[str]) -> None:
     goal, plan = read_fields(Goal, options), read_fields(SearchPlan, options)
     if options.name:
         check_name(options.name)
+    name = options.name or tuned_name(metrics[0], options.benchmark)
     folder = Path(options.output)
     check_writable(folder / "tuned.json")
     if options.plot:
@@ -109,7 +110,7 @@ def main(arguments: Sequence[str]) -> None:
         goal,
         plan,
         space=options.space,
-        name=options.name or "",
+        name=name,
         tuned_on_test=options.tuned_on_test,
         runtime=runtime,
     )
@@ -124,7 +125,7 @@ def main(arguments: Sequence[str]) -> None:
         )
         for name, other in others.items()
     }
-    name = tuned_name(metrics[0], benchmark, options.name or "", tuned_on_test=tuning.tuned_on_test)
+    name = tuned_name(metrics[0], options.benchmark, name, tuned_on_test=tuning.tuned_on_test)
     record = tuning.record(comparisons)
     path = write_tuned(folder, name, record)
     if options.plot:

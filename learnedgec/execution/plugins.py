@@ -11,15 +11,19 @@ name is used or listed. A plug-in that cannot be loaded is one `PluginError`, an
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, distributions
+from operator import attrgetter
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from learnedgec.errors import PluginError, UnknownNameError
+from learnedgec.errors import BadNameError, PluginError, UnknownNameError
 
-__all__ = ["Plugin", "Registry"]
+__all__ = ["Plugin", "Registry", "import_class", "see_current_folder"]
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -77,8 +81,7 @@ class Plugin:
             return self.point.load()
         except Exception as error:
             # Whatever somebody else's module raises when it is imported.
-            lines = str(error).splitlines()
-            cause = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+            cause = _cause(error)
             raise self.error(f"{self.point.value} cannot be imported ({cause})") from error
 
 
@@ -155,6 +158,55 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         yield from self.own
         yield from self.plugins()
+
+
+def see_current_folder() -> None:
+    """Let modules of the current folder be imported, after all others; an installed script sees none."""
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+
+
+def import_class(path: str, base: type[S]) -> type[S]:
+    """Import the class at `module:Class`, of an installed package or of a module in the current folder.
+
+    Raises:
+        BadNameError: the module cannot be imported, or has no such subclass of `base`.
+
+    Example:
+        >>> import_class("learnedgec.errors:InputError", Exception)
+        <class 'learnedgec.errors.InputError'>
+    """
+    see_current_folder()
+    module_name, _, attribute = path.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    # Whatever somebody else's module does when it is imported, such as to end the program.
+    except (Exception, SystemExit) as error:
+        raise BadNameError(
+            f"{path}: the module {module_name} cannot be imported ({_cause(error)}); MODULE:CLASS was "
+            "expected, with a module in the current folder or of an installed package."
+        ) from error
+    place = getattr(module, "__file__", None) or module_name
+    try:
+        found = attrgetter(attribute)(module)
+    except AttributeError:
+        raise BadNameError(
+            f"{path}: {place} has no {attribute}; name a class that it has."
+        ) from None
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise BadNameError(f"{path}: {attribute} in {place} is no subclass of {base.__name__}.")
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        raise BadNameError(
+            f"{path}: {attribute} in {place} lacks {', '.join(missing)}; define that."
+        )
+    return found
+
+
+def _cause(error: BaseException) -> str:
+    """Return what an error says, on one line."""
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:

@@ -26,10 +26,12 @@ One file, though long: it is the contract, which is read as a whole.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,18 +40,21 @@ from learnedgec._version import __version__
 from learnedgec.arrays import Array, Floats
 from learnedgec.errors import InputError
 from learnedgec.execution import cache
-from learnedgec.execution.digests import key_of
+from learnedgec.execution.digests import file_digest, key_of
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import ReferenceRows, References, as_references
 from learnedgec.formats.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.formats.text import check_lengths
 from learnedgec.metrics.scores import Score, Scores
+from learnedgec.metrics.tuned import TEST_MARK
 
 __all__ = [
     "Metric",
     "Statistics",
     "score_metrics",
 ]
+
+_Own = TypeVar("_Own", bound="Metric")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,8 @@ class Metric(ABC):
     needs_references: ClassVar[bool] = True
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset()
     """Parameters that the statistics do not depend on: trying other values of them is cheap."""
+    import_path: ClassVar[str]
+    """Of a class that was loaded by it, `module:Class`; a subclass does not inherit it."""
 
     # -- what a metric implements ------------------------------------------------------------
 
@@ -173,15 +180,43 @@ class Metric(ABC):
 
     @property
     def label(self) -> str:
-        """The name with only the parameters that differ from their default."""
+        """The name with only the parameters that differ from their default, or from what was tuned."""
+        fields = dataclasses.fields(self)
+        usual = {
+            field.name: getattr(self._tuned[1], field.name) if self._tuned else field.default
+            for field in fields
+        }
         return self._format(
-            [
-                field
-                for field in dataclasses.fields(self)
-                if field.default is dataclasses.MISSING
-                or getattr(self, field.name) != field.default
-            ]
+            [field for field in fields if getattr(self, field.name) != usual[field.name]]
         )
+
+    @property
+    def tuned_on_test(self) -> bool:
+        """Whether it is a tuned metric whose name says that it was tuned on test data."""
+        return self._tuned is not None and self._tuned[0].endswith(TEST_MARK)
+
+    def named(self: _Own, tuned: str, original: Metric) -> _Own:
+        """Return the metric under the name of a tuned one.
+
+        The name stays with this value: a copy with other parameters (`dataclasses.replace`) has none unless
+        `named_like` gives it. Equality does not ask for it.
+
+        Args:
+            tuned: such as `some@jfleg`.
+            original: the tuned metric as its file has it; `label` prints what differs from that.
+        """
+        found = dataclasses.replace(self)
+        object.__setattr__(found, "_tuned_as", (tuned, original))
+        return found
+
+    def named_like(self: _Own, other: Metric) -> _Own:
+        """Return the metric, which is another one with a change, under that one's tuned name if any."""
+        return self if other._tuned is None else self.named(*other._tuned)
+
+    @property
+    def _tuned(self) -> tuple[str, Metric] | None:
+        found: tuple[str, Metric] | None = vars(self).get("_tuned_as")
+        return found
 
     @property
     def for_statistics(self) -> Metric:
@@ -194,11 +229,14 @@ class Metric(ABC):
             for field in dataclasses.fields(self)
             if field.name in self.aggregate_parameters
         }
-        return dataclasses.replace(self, **defaults) if defaults else self
+        # A copy even without any: a tuned metric's statistics are not its own.
+        return dataclasses.replace(self, **defaults)
 
     def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
         inner = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields)
-        return f"{self.name}({inner})" if inner else self.name
+        # The name that `load_metric` knows: of a tuned metric, of an imported class, or its own.
+        name = self._tuned[0] if self._tuned else vars(type(self)).get("import_path", self.name)
+        return f"{name}({inner})" if inner else name
 
     def statistics(
         self,
@@ -351,6 +389,9 @@ class Metric(ABC):
     ) -> str:
         """Return one line that names everything the score depends on besides the sentences."""
         parts: dict[str, str | int | float] = dict(self.describe(runtime))
+        if "import_path" in vars(type(self)) and (file := inspect.getsourcefile(type(self))):
+            # No version says which this is.
+            parts["code"] = file_digest(Path(file))[:12]
         if self.needs_references and references is not None:
             counts = {len(row) for row in references}
             low, high = min(counts, default=0), max(counts, default=0)

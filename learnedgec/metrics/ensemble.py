@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.arrays import Array, Floats
-from learnedgec.errors import InputError, ParameterError
+from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, Statistics
@@ -31,9 +31,9 @@ class Ensemble(Metric):
     that are scored, whose scores would then depend on each other. Without `scales` the raw scores are
     summed (μ = 0, σ = 1).
 
-    Names may be short: `ensemble(some=0.6, gleu=0.4)`, or with any metric's full name,
-    `ensemble(members={'some@jfleg': 0.6, 'm2(beta=1.0)': 0.4})`. Statistics are the members' own, side
-    by side, so nothing is computed or cached twice.
+    Names may be short: `ensemble(some=0.6, gleu=0.4)`, also with parameters and in quotes,
+    `ensemble(some@jfleg=0.6, 'm2(beta=1.0)'=0.4)`; `members={'some@jfleg': 0.6, …}` says the same. Statistics
+    are the members' own, side by side, so nothing is computed or cached twice.
 
     Attributes:
         members: names of K metrics; printed with all their parameters.
@@ -75,13 +75,20 @@ class Ensemble(Metric):
 
     @classmethod
     def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Read `some=0.6` and `members={'some': 0.6}` as members with weights."""
-        from learnedgec.metrics.registry import is_metric_name
+        """Read `some=0.6` and `members={'some': 0.6}` as members with weights.
+
+        Raises:
+            ParameterError: a key is neither a parameter nor a metric.
+        """
+        from learnedgec.metrics.registry import is_metric_name, known_names
 
         given = dict(parameters)
         fields = {field.name for field in dataclasses.fields(cls)}
-        metrics = [key for key in parameters if key not in fields and is_metric_name(key)]
-        short = {key: given.pop(key) for key in metrics}
+        short = {key: given.pop(key) for key in parameters if key not in fields}
+        for key in short:
+            if not is_metric_name(key):
+                what, known = f"parameter of {cls.name} and no metric", [*fields, *known_names()]
+                raise ParameterError(str(UnknownNameError(what, key.partition("(")[0], known)))
         members = given.get("members")
         weighted = {**(members if isinstance(members, Mapping) else {}), **short}
         if weighted:
@@ -105,14 +112,20 @@ class Ensemble(Metric):
     @property
     def label(self) -> str:
         """The short name: the members' labels with their weights, and the scales."""
+        if self._tuned:
+            return super().label
         labels = [metric.label for metric in self.metrics]
-        if all(label.isidentifier() for label in labels):
-            inner = [f"{k}={w!r}" for k, w in zip(labels, self._weights, strict=True)]
-        else:
-            inner = [f"members={dict(zip(labels, self._weights, strict=True))!r}"]
+        # What has parameters is easier to read in quotes.
+        keys = [repr(label) if "(" in label else label for label in labels]
+        inner = [f"{key}={weight!r}" for key, weight in zip(keys, self._weights, strict=True)]
         if self.scales is not None:
             inner.append(f"scales={self.scales!r}")
         return f"{self.name}({', '.join(inner)})"
+
+    @property
+    def tuned_on_test(self) -> bool:
+        """Whether it or a member is a tuned metric that says so."""
+        return super().tuned_on_test or any(metric.tuned_on_test for metric in self.metrics)
 
     def scaled_by(self, statistics: Iterable[Statistics]) -> Ensemble:
         """Return the ensemble with the scales of these statistics, such as all systems' of a benchmark.

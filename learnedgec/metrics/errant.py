@@ -170,7 +170,7 @@ class Errant(EditOverlap):
 
     def typed(self) -> Errant:
         """Return the metric with types for the edits of systems."""
-        return replace(self, types=True)
+        return replace(self, types=True).named_like(self)
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.

@@ -246,7 +246,7 @@ class GotoScorer(EditOverlap):
 
     def with_weights(self, path: str) -> GotoScorer:
         """Return the metric with the weights of a file."""
-        return replace(self, weights=path)
+        return replace(self, weights=path).named_like(self)
 
     def compute_systems(
         self,

@@ -10,7 +10,7 @@ from learnedgec.arrays import Floats
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.models.packages import package_config, package_digest
+from learnedgec.models.packages import package_digest, package_sum
 from learnedgec.models.ratings import package_ratings
 
 __all__ = [
@@ -67,10 +67,7 @@ class Preference(Metric):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of the weights, what is summed, and the precision."""
-        # The weights do not tell how a sum is made.
-        sums = package_config(self.model).get("sums") or {}
-        parts = sums.get("preference", {})
-        terms = "+".join(f"{weight:g}*{head}" for head, weight in parts.items())
+        terms = package_sum(self.model, "preference")
         return {
             "sha256": package_digest(self.model),
             **({"sum": terms} if terms else {}),

@@ -1,13 +1,16 @@
 """The table of metrics and the grammar of their names.
 
     metric     = name [ "(" parameter { "," parameter } ")" ]
-    parameter  = identifier "=" literal          a Python literal: 0.5, 4, 'text', True, None, (1, 2)
+    parameter  = key "=" literal                 a Python literal: 0.5, 4, 'text', True, None, (1, 2)
+    key        = identifier | metric | text      of an ensemble: gleu=0.5, m2(beta=1.0)=0.5, 'some@jfleg'=0.5
 
-A name has at most 10,000 characters, its numbers are finite and need at most 64 bits.
+A name has at most 10,000 characters, its numbers are finite and need at most 64 bits. Capitals, hyphens and
+underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`.
 
 A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): what it stands for is
-read from its file, and parameters may be given on top. A metric that is made of others holds their
-names as texts: `ensemble(members=('some', 'm2(beta=1.0)'), weights=(0.6, 0.4))`.
+read from its file, and parameters may be given on top. A name with a colon, such as `mymodule:MyMetric`, is
+that of a class in a module of the current folder or of an installed package. A metric that is made of others
+holds their names as texts: `ensemble(members=('some', 'm2(beta=1.0)'), weights=(0.6, 0.4))`.
 
 `load_metric` reads a name, `str(metric)` writes it back with every parameter. The same names serve
 the command line, configurations, reports and cache keys. Modules are imported when a name is used,
@@ -30,15 +33,16 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
-from learnedgec.execution.plugins import Plugin, Registry
+from learnedgec.execution.plugins import Plugin, Registry, import_class
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.tuned import read_tuned
+from learnedgec.metrics.tuned import find_tuned, read_tuned
 
 __all__ = [
     "METRICS",
     "REGISTRY",
     "MetricEntry",
     "is_metric_name",
+    "known_names",
     "load_metric",
     "metric_class",
     "with_parameters",
@@ -111,6 +115,10 @@ METRICS: dict[str, MetricEntry] = {
         "learnedgec.metrics.preference:Preference",
         "learned preference for the hypothesis over the source, without references",
     ),
+    "head": MetricEntry(
+        "learnedgec.metrics.head:Head",
+        "an evaluator's own dimension: head(model='mine', name='adequacy')",
+    ),
     "ensemble": MetricEntry(
         "learnedgec.metrics.ensemble:Ensemble",
         "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)",
@@ -182,7 +190,11 @@ _LONGEST = 10_000
 
 _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
 
-_NAME = re.compile(r"\s*([A-Za-z][\w.@+-]*)\s*(\(.*\))?\s*", re.DOTALL)
+_NAME = re.compile(
+    r"\s*([A-Za-z][\w.@+-]*|[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)\s*(\(.*\))?\s*", re.DOTALL
+)
+# What matters where a key ends: texts, in which nothing does, and single signs.
+_SIGN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{},=]""", re.DOTALL)
 
 
 def _plugged(plugin: Plugin) -> MetricEntry:
@@ -198,29 +210,40 @@ REGISTRY: Registry[MetricEntry] = Registry(
 )
 
 
+def known_names() -> list[str]:
+    """Return the names of the table: learnedgec's own, and those of installed packages."""
+    return list(REGISTRY)
+
+
 def is_metric_name(name: str) -> bool:
-    """Return whether a metric, or an installed one, has exactly this name."""
-    return name in REGISTRY
+    """Return whether a name is in the table, or means a tuned metric or a class; parameters may follow it."""
+    match = _NAME.fullmatch(name)
+    return match is not None and (
+        "@" in match[1] or ":" in match[1] or _spelt(match[1]) in REGISTRY
+    )
 
 
 def metric_class(name: str) -> type[Metric]:
-    """Return the class behind a metric's name, importing its module.
+    """Return the class behind a metric's name or import path, importing its module.
 
     Raises:
         UnknownNameError: no metric has this name.
+        BadNameError: there is no metric at the import path.
         PluginError: it is that of another installed package and cannot be loaded.
     """
-    module, _, attribute = REGISTRY.find(name).target.partition(":")
+    if ":" in name:
+        return _imported(name)
+    module, _, attribute = REGISTRY.find(_spelt(name)).target.partition(":")
     found: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return found
 
 
-def load_metric(name: str, **parameters: Any) -> Metric:
+def load_metric(name: str, /, **parameters: Any) -> Metric:
     """Return the metric that `name` describes; the inverse of `str(metric)`.
 
     Args:
-        name: a name in the grammar above, such as `gleu`, `some(weights=(0.5, 0.4, 0.1))` or the
-            name of a tuned metric, such as `some@jfleg`.
+        name: a name in the grammar above, such as `gleu`, `some(weights=(0.5, 0.4, 0.1))`, the name of a
+            tuned metric, such as `some@jfleg`, or the import path of a class, such as `mymodule:MyMetric`.
         parameters: replace those of the name.
 
     Raises:
@@ -247,11 +270,16 @@ def load_metric(name: str, **parameters: Any) -> Metric:
     base, arguments = match.groups()
     parameters = {**_parse_arguments(base, arguments or "()"), **parameters}
     if "@" in base:
+        base = find_tuned(base)
         try:
-            return load_metric(read_tuned(base).metric, **parameters)
+            original = load_metric(read_tuned(base).metric)
+            return with_parameters(original, original.expand(parameters)).named(base, original)
         except RecursionError:
             raise BadNameError(f"{base} is made of itself; tune it anew.") from None
     kind = metric_class(base)
+    if ":" in base:
+        return _build(base, kind, kind.expand(parameters))
+    base = _spelt(base)
     return _build(base, kind, {**REGISTRY.find(base).parameters, **kind.expand(parameters)})
 
 
@@ -262,13 +290,39 @@ def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
         ParameterError: a parameter is unknown or has the wrong type.
     """
     own = {field.name: getattr(metric, field.name) for field in dataclasses.fields(metric)}
-    return _build(metric.name, type(metric), {**own, **parameters})
+    return _build(metric.name, type(metric), {**own, **parameters}).named_like(metric)
+
+
+def _spelt(name: str) -> str:
+    """Return a name as the table spells it, or as it is where the table has none like it."""
+    if name in REGISTRY:
+        return name
+    alike = [known for known in REGISTRY if _letters(known) == _letters(name)]
+    return alike[0] if len(alike) == 1 else name
+
+
+def _letters(name: str) -> str:
+    return re.sub("[-_]", "", name).lower()
+
+
+def _imported(path: str) -> type[Metric]:
+    """Return the metric's class at an import path, under which it is printed unless the table has it."""
+    kind = import_class(path, Metric)  # type: ignore[type-abstract]
+    if not isinstance(getattr(kind, "name", None), str):
+        raise BadNameError(
+            f"{path}: the class has no name; give it one, such as name: ClassVar[str] = 'mine'."
+        )
+    own = METRICS.get(kind.name)
+    if own is None or own.target != f"{kind.__module__}:{kind.__qualname__}":
+        kind.import_path = path
+    return kind
 
 
 def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
     """Return the keyword arguments of a name such as `(beta=0.5, scorer='bertscore')`."""
-    text = f"_{arguments}"
     try:
+        # What Python takes for a keyword stands for each key, which may be a metric's name.
+        keys, text = _without_keys(f"_{arguments}")
         call = ast.parse(text, mode="eval").body
         # One call and nothing else: not the call of a call, and no comment after it.
         if (
@@ -278,9 +332,10 @@ def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
             or ast.get_source_segment(text, call) != text
         ):
             raise ValueError
-        pairs = [(keyword.arg, ast.literal_eval(keyword.value)) for keyword in call.keywords]
+        values = [(keyword.arg, ast.literal_eval(keyword.value)) for keyword in call.keywords]
+        pairs = [(key and keys[key], value) for key, value in values]
     # The parser runs out of memory or of depth on what is nested too deeply.
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
         raise BadNameError(
             f"the parameters of {_shown(name + arguments)} cannot be read; write them as "
             f"{name}(parameter=value, …) with texts in quotes."
@@ -293,6 +348,36 @@ def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
             )
         found[key] = value
     return found
+
+
+def _without_keys(text: str) -> tuple[dict[str, str], str]:
+    """Return the keys of `_(key=value, …)` by the words that stand for them in the text beside.
+
+    Raises:
+        ValueError: a key is neither an identifier, nor a metric's name, nor a text in quotes.
+    """
+    keys: dict[str, str] = {}
+    pieces, depth, done, start = [], 0, 0, -1
+    for match in _SIGN.finditer(text):
+        sign, at = match[0], match.start()
+        if sign in "([{":
+            depth += 1
+            start = at + 1 if depth == 1 else start
+        elif sign in ")]}":
+            depth -= 1
+        elif depth == 1 and sign == ",":
+            start = at + 1
+        elif depth == 1 and sign == "=" and start >= 0:
+            key = text[start:at].strip()
+            if key[:1] in ("'", '"'):
+                key = str(ast.literal_eval(key))
+            elif not (key.isidentifier() or _NAME.fullmatch(key)):
+                raise ValueError(key)
+            word = f"key{len(keys)}"
+            keys[word] = key
+            pieces += [text[done:start], word]
+            done, start = at, -1
+    return keys, "".join([*pieces, text[done:]])
 
 
 def _shown(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,11 +14,13 @@ from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.head import Head
 from learnedgec.models.loading import checkpoint_digest
 from learnedgec.models.packages import is_evaluator, package_digest
 from learnedgec.models.ratings import classifier_ratings, package_ratings
 
 __all__ = [
+    "DIMENSIONS",
     "Some",
 ]
 
@@ -35,7 +38,8 @@ class Some(Metric):
     The evaluator is one package with the heads `grammaticality`, `fluency` and `meaning` (`model=`), or
     three models given one by one, each a package or a directory (or hub id) with a sequence
     classifier of one label, the layout of the official release. Inputs are cut at the package's
-    maximum length, 128 tokens in the official release.
+    maximum length, 128 tokens in the official release. An output of another name, or a sum of several, is
+    written as the metric that it is: `some(meaning="head(model='mine', name='adequacy')")`.
 
     Source: Yoshimura et al., "SOME: Reference-less Sub-Metrics Optimized for Manual Evaluations of
     Grammatical Error Correction" (COLING 2020). The default weights are the paper's, tuned for the
@@ -44,7 +48,7 @@ class Some(Metric):
     Attributes:
         model: name or directory of an evaluator package with the three heads; `joint-mpnet` is released with
             learnedgec, and is not the paper's (BERT-base, three models).
-        grammaticality: a model for this dimension in place of the package's head.
+        grammaticality: a model for this dimension in place of the package's head, or the output of one.
         fluency: likewise.
         meaning: likewise.
         weights: α, β and γ.
@@ -83,7 +87,10 @@ class Some(Metric):
         for dimension in DIMENSIONS:
             if dimension not in shared:
                 name = getattr(self, dimension)
-                if is_evaluator(name):
+                if head := _head(name):
+                    found = head.compute(sources, hypotheses, None, runtime)
+                    ratings[dimension] = head.sentence_scores(found)
+                elif is_evaluator(name):
                     ratings |= package_ratings(name, [dimension], sources, hypotheses, runtime)
                 else:
                     ratings[dimension] = classifier_ratings(
@@ -108,16 +115,32 @@ class Some(Metric):
     def evaluators(self) -> tuple[str, ...]:
         """Return the packages in use."""
         names = dict.fromkeys(getattr(self, each) or self.model for each in DIMENSIONS)
+        names = dict.fromkeys(head.model if (head := _head(name)) else name for name in names)
         return tuple(name for name in names if is_evaluator(name))
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 of each model in use, and the precision."""
-        digests = []
+        digests: list[str] = []
+        sums: dict[str, str | int | float] = {}
         for dimension in DIMENSIONS:
             name = getattr(self, dimension) or self.model
-            digests.append(
-                package_digest(name)
-                if getattr(self, dimension) is None or is_evaluator(name)
-                else checkpoint_digest(name)
-            )
-        return {"sha256": ",".join(dict.fromkeys(digests)), "dtype": runtime.dtype}
+            if head := _head(name):
+                of_head = head.describe(runtime)
+                digests.append(str(of_head["sha256"]))
+                sums |= {key: terms for key, terms in of_head.items() if key.startswith("sum-")}
+            elif getattr(self, dimension) is None or is_evaluator(name):
+                digests.append(package_digest(name))
+            else:
+                digests.append(checkpoint_digest(name))
+        return {"sha256": ",".join(dict.fromkeys(digests)), **sums, "dtype": runtime.dtype}
+
+
+def _head(name: str) -> Head | None:
+    """Return the head that a model's name describes, if it is one like `head(model=…, name=…)`."""
+    from learnedgec.metrics.registry import load_metric
+
+    if not re.match(r"\s*head\s*\(", name):
+        return None
+    head = load_metric(name)
+    assert isinstance(head, Head)
+    return head

@@ -5,7 +5,8 @@
     {"metric": "some(…, weights=(0.01, 0.98, 0.01))", "tuned_on_test": false, "study": {…}}
 
 `load_metric("some@jfleg")` reads it from the folders in which evaluators are looked up:
-`$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own.
+`$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own. The name goes wherever the metric goes, and
+so does the mark of one that was tuned on test data: its name ends in `+test`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,18 @@ from learnedgec.errors import FormatError, UnknownNameError
 from learnedgec.execution.shelves import shelves
 from learnedgec.formats.text import read_json, write_json
 
-__all__ = ["TunedMetric", "list_tuned", "read_tuned", "read_tuned_file", "write_tuned"]
+__all__ = [
+    "TEST_MARK",
+    "TunedMetric",
+    "find_tuned",
+    "list_tuned",
+    "read_tuned",
+    "read_tuned_file",
+    "write_tuned",
+]
+
+# How the name of a metric ends that was tuned on test data.
+TEST_MARK = "+test"
 
 _SUFFIX = ".json"
 
@@ -58,19 +70,38 @@ def list_tuned() -> dict[str, Path]:
     return found
 
 
+def find_tuned(name: str) -> str:
+    """Return a tuned metric's name as its file spells it; capitals do not matter.
+
+    Raises:
+        UnknownNameError: no tuned metric has this name; the message suggests the nearest.
+    """
+    known = list_tuned()
+    if name in known:
+        return name
+    alike = [each for each in known if each.lower() == name.lower()]
+    if len(alike) != 1:
+        raise UnknownNameError(
+            "tuned metric", name, known, hint="`learnedgec tune` writes tuned metrics."
+        )
+    return alike[0]
+
+
 def read_tuned(name: str) -> TunedMetric:
     """Return a tuned metric by name, warning where it was tuned on test data.
 
     Raises:
         UnknownNameError: no tuned metric has this name; the message suggests the nearest.
-        FormatError: its file is damaged.
+        FormatError: its file is damaged, or is that of one tuned on test data and its name hides it.
     """
-    known = list_tuned()
-    if name not in known:
-        raise UnknownNameError(
-            "tuned metric", name, known, hint="`learnedgec tune` writes tuned metrics."
+    name = find_tuned(name)
+    path = list_tuned()[name]
+    found = read_tuned_file(path)
+    if found.tuned_on_test and not name.endswith(TEST_MARK):
+        raise FormatError(
+            f"{path}:1: this metric was tuned on test data, and its name must say so; rename the file to "
+            f"{name}{TEST_MARK}{_SUFFIX}."
         )
-    found = read_tuned_file(known[name])
     if found.tuned_on_test:
         warnings.warn(
             f"{name} was tuned on test data ({found.study.get('benchmark')}); results there say nothing.",

@@ -36,6 +36,7 @@ __all__ = [
     "manifest_datasets",
     "package_config",
     "package_digest",
+    "package_sum",
     "was_checked",
 ]
 
@@ -175,6 +176,18 @@ def package_config(name: str) -> dict[str, Any]:
     """
     config: dict[str, Any] = read_json(find_evaluator(name) / "config.json")
     return config
+
+
+def package_sum(name: str, output: str) -> str:
+    """Return what an evaluator's output is the sum of, such as `0.5*fluency+0.5*meaning`; empty for a head.
+
+    The weights do not tell how a sum is made, so a signature that names them says this as well.
+
+    Raises:
+        UnknownNameError: no evaluator has this name.
+    """
+    parts = (package_config(name).get("sums") or {}).get(output, {})
+    return "+".join(f"{weight:g}*{head}" for head, weight in parts.items())
 
 
 def was_checked(manifest: Mapping[str, Any]) -> bool:

@@ -33,7 +33,8 @@ def package_ratings(
     if absent:
         raise ModelError(
             f"the evaluator {name} has the heads {', '.join(evaluator.outputs)} but not {absent[0]}, "
-            "which this metric reads; name an evaluator that has it."
+            "which this metric reads; name an evaluator that has it, or score a head by itself: "
+            f"head(model={name!r}, name={evaluator.outputs[0]!r})."
         )
     return evaluator.predict(sources, hypotheses, dimensions, runtime=runtime)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import re
+import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +18,11 @@ from safetensors.torch import save_file
 from learnedgec._version import __version__
 from learnedgec.errors import ConfigError
 from learnedgec.execution.writing import atomic_folder, check_writable
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.head import Head
+from learnedgec.metrics.impara import Impara
+from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.some import DIMENSIONS, Some
 from learnedgec.models.evaluator import EvaluatorConfig
 from learnedgec.models.loading import quiet_transformers
 from learnedgec.models.packages import MANIFEST, is_package, manifest_datasets
@@ -33,8 +40,11 @@ def package_path(output: Path, name: str) -> Path:
         ConfigError: the name is none, or what is there is no package and would be replaced.
         OutputError: it cannot be written.
     """
-    if Path(name).name != name or name in ("", ".."):
-        raise ConfigError(f"name: {name!r} must be a plain name without slashes.")
+    # It is typed within the names of metrics, in quotes.
+    if not re.fullmatch(r"\w[\w.+-]*", name):
+        raise ConfigError(
+            f"name: {name!r} must be a plain name without slashes, of letters, digits and ._+-, such as mine."
+        )
     path = output / name
     check_writable(path / MANIFEST if path.is_dir() else path)
     if path.is_file() or (path.is_dir() and not is_package(path)):
@@ -162,8 +172,9 @@ Heads; those that learned from ratings speak in their units:
 {inputs}
 
 Use: `learnedgec score --src SOURCE --hyp OUTPUT --metric {_metrics(manifest)}`, or
-`Evaluator.load("{manifest["name"]}")` in Python. It loads without the network and without its base
-model.
+`Evaluator.load("{manifest["name"]}")` in Python. The name is known where the package lies in `checkpoints`
+of the current folder, or in the folder that `LEARNEDGEC_EVALUATORS` names; elsewhere give its path instead.
+It loads without the network and without its base model.
 {_gate(manifest)}
 ## Training
 
@@ -228,16 +239,20 @@ def _seeds(seed: int | Sequence[int]) -> str:
 
 
 def _metrics(manifest: Mapping[str, Any]) -> str:
-    """Return the names of the metrics that the package serves, for a command line."""
-    name, heads = manifest["name"], {*manifest["heads"], *manifest["sums"]}
-    served = [
-        ({"grammaticality", "fluency", "meaning"}, f"some(model='{name}')"),
-        ({"quality"}, f"impara(quality='{name}')"),
-        ({"preference"}, f"preference(model='{name}')"),
+    """Return the metrics that read the package, for a command line: every output is read by one."""
+    name, outputs = manifest["name"], [*manifest["heads"], *manifest["sums"]]
+    readers: list[tuple[Metric, set[str]]] = [
+        (Some(model=name), set(DIMENSIONS)),
+        (Impara(quality=name), {"quality"}),
+        (Preference(model=name), {"preference"}),
     ]
-    found = [metric for needed, metric in served if needed <= heads]
-    # With other heads it can only be one of the three models of a SOME.
-    return " ".join(f'"{metric}"' for metric in found or [f"some(grammaticality='{name}', …)"])
+    metrics = [(metric, read) for metric, read in readers if read <= set(outputs)]
+    others = set(outputs).difference(*(read for _, read in metrics))
+    heads = [Head(model=name, heads=(output,)) for output in outputs if output in others]
+    labels = [metric.label for metric in (*(metric for metric, _ in metrics), *heads)]
+    return " ".join(
+        shlex.quote(label) if re.search(r'["$`\\!]', label) else f'"{label}"' for label in labels
+    )
 
 
 def _gate(manifest: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.meta.evaluation import benchmark_statistics
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
+from learnedgec.metrics.tuned import TEST_MARK
 from learnedgec.stats.resampling import interval, resample
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
 from learnedgec.tuning.results import Comparison, Fold, Tuning
@@ -37,9 +38,6 @@ __all__ = [
     "tune",
     "tuned_name",
 ]
-
-# How the name of a metric ends that was tuned on test data.
-_MARK = "+test"
 
 
 def tune(
@@ -84,7 +82,10 @@ def tune(
         >>> found.best.value >= max(each.value for each in found.references.values())
         True
     """
-    marked = False
+    # What it is made of may have been tuned on test data already.
+    marked = metric.tuned_on_test
+    # Of a tuned metric the parameters count, no longer the name.
+    metric = dataclasses.replace(metric)
     try:
         check_tuning_data(benchmark, goal)
     except LeakageError:
@@ -120,7 +121,7 @@ def tune(
         target,
         ranges,
         plan,
-        study=tuned_name(metric, benchmark, name, tuned_on_test=marked),
+        study=tuned_name(metric, benchmark.name, name, tuned_on_test=marked),
         task=task,
         early=EarlyCheck(trials_of, goal, plan.seed) if plan.prune else None,
         progress=runtime.progress,
@@ -191,23 +192,30 @@ def compare(
 
 
 def tuned_name(
-    metric: Metric, benchmark: Benchmark, name: str = "", *, tuned_on_test: bool = False
+    metric: Metric, benchmark: str, name: str = "", *, tuned_on_test: bool = False
 ) -> str:
     """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the one it was given.
 
     A metric that was tuned on test data has a name that ends in `+test`, so that every table says so.
 
+    Args:
+        metric: what is tuned.
+        benchmark: the tuning data's name, as it was asked for.
+        name: of the tuned metric, if it was given one.
+        tuned_on_test: whether the tuning data are test data.
+
     Example:
         >>> from learnedgec import load_metric
-        >>> from learnedgec.benchmarks.registry import load_benchmark
-        >>> tuned_name(load_metric("length"), load_benchmark("sample"))
-        'length@sample'
+        >>> tuned_name(load_metric("length"), "gjg15:dev10")
+        'length@gjg15-dev10'
     """
     if not name:
-        head = benchmark.name.partition(":")[0]
-        where = head if head == "jfleg" else Path(benchmark.name).name
-        name = f"{metric.name}@{re.sub('[^A-Za-z0-9_.+]+', '-', where).strip('-.')}"
-    return name + _MARK if tuned_on_test and not name.endswith(_MARK) else name
+        head = benchmark.partition(":")[0]
+        # A folder such as `.` has its name elsewhere; one without a usable letter has none.
+        places = [Path(head if head == "jfleg" else benchmark), Path(benchmark).absolute()]
+        words = [re.sub("[^A-Za-z0-9_.+]+", "-", place.name).strip("-.") for place in places]
+        name = f"{metric.name}@{next(filter(None, words), 'folder')}"
+    return name + TEST_MARK if tuned_on_test and not name.endswith(TEST_MARK) else name
 
 
 def check_name(name: str) -> None:

@@ -274,9 +274,9 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
     """
     fields = {field.name: field for field in dataclasses.fields(metric)}
     if not description:
-        if "weights" not in fields:
+        if "weights" not in fields or getattr(metric, "weights", None) == (1.0,):
             raise ConfigError(
-                f"space: {metric.name} has no weights, so say what to tune, such as "
+                f"space: {metric.name} has no weights to choose between, so say what to tune, such as "
                 "space.PARAMETER: {low: 0, high: 1}; its parameters are "
                 f"{', '.join(fields) or 'none'}."
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def test_writes_a_metric_that_score_knows(shelf: Path, capsys: pytest.CaptureFix
     assert len(content["study"]["trials"]) == 12
     assert len(content["study"]["folds"]) == 2
     tuned = load_metric("ensemble@sample")
-    assert str(tuned) == content["metric"]
+    assert tuned.label == "ensemble@sample"
+    assert str(tuned) == content["metric"].replace("ensemble(", "ensemble@sample(", 1)
     files = [str(SAMPLE_FOLDER / "systems" / f"{name}.txt") for name in ("strong", "weak")]
     source = str(SAMPLE_FOLDER / "source.txt")
     words = ["score", "--src", source, "--hyp", *files, "--metric", "ensemble@sample"]
@@ -54,7 +56,7 @@ def test_writes_a_metric_that_score_knows(shelf: Path, capsys: pytest.CaptureFix
     assert main(["metrics"]) == 0
     assert "ensemble tuned for sentence-accuracy on sample" in capsys.readouterr().out
     assert main(["metrics", "ensemble@sample"]) == 0
-    assert capsys.readouterr().out.startswith(f"{tuned}\n\n{{\n")
+    assert capsys.readouterr().out.startswith(f"{content['metric']}\n\n{{\n")
 
 
 def test_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,8 +147,10 @@ def test_tuned_names(shelf: Path) -> None:
     assert load_metric("gleu@mine(n=3)") == load_metric("gleu@mine", n=3)
     assert load_metric("gleu@mine(n=3)") == load_metric("gleu(n=3, iterations=9)")
     both = load_metric("ensemble(members={'gleu@mine': 0.5, 'length': 0.5})")
-    assert "gleu(n=2" in str(both)
+    assert both.label == "ensemble(gleu@mine=0.5, length=0.5)"
+    assert "gleu@mine(n=2" in str(both)
     assert load_metric(str(both)) == both
+    assert load_metric("GLEU@Mine").label == "gleu@mine"
     with pytest.raises(UnknownNameError, match="did you mean 'gleu@mine'"):
         load_metric("gleu@min")
 
@@ -158,6 +162,46 @@ def test_tuned_on_test_warns(shelf: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert main(["metrics"]) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.* was tuned on test data")
+def test_a_tuned_metric_keeps_its_name_and_the_mark(
+    shelf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_tuned(shelf, "gleu@x+test", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
+    metric = load_metric("gleu@x+test")
+    assert metric.label == "gleu@x+test"
+    assert load_metric("gleu@x+test(n=3)").label == "gleu@x+test(n=3)"
+    assert str(metric).startswith("gleu@x+test(n=2, ")
+    for name in (str(metric), metric.label):
+        assert str(load_metric(name)) == str(metric)
+    assert str(pickle.loads(pickle.dumps(metric))) == str(metric)
+    assert load_metric("ensemble(gleu@x+test=0.5, length=0.5)").tuned_on_test
+    # Its statistics are those of the metric that it is.
+    assert str(metric.for_statistics) == str(load_metric("gleu(n=2)"))
+
+    source, hypothesis = str(SAMPLE_FOLDER / "source.txt"), str(SAMPLE_FOLDER / "ref1.txt")
+    words = ["--src", source, "--hyp", hypothesis, "--ref", str(SAMPLE_FOLDER / "ref0.txt")]
+    out = tmp_path / "scores.json"
+    assert main(["score", *words, "--metric", "gleu@x+test"]) == 0
+    assert "gleu@x+test" in capsys.readouterr().out.splitlines()[0]
+    assert (
+        main(["score", *words, "--metric", "gleu@x+test", "--format", "json", "--out", str(out)])
+        == 0
+    )
+    (found,) = json.loads(out.read_text())["scores"]
+    assert found["metric"] == "gleu@x+test"
+    assert found["signature"].startswith("gleu@x+test(n=2, ")
+
+    # Tuned anew, elsewhere, it is still made of what test data taught.
+    assert run("--metric", "ensemble(gleu@x+test=0.5, length=0.5)", "--validation", "none") == 0
+    assert [path.name for path in shelf.glob("ensemble*")] == ["ensemble@sample+test.json"]
+
+
+def test_a_file_cannot_hide_the_mark(shelf: Path) -> None:
+    path = write_tuned(shelf, "gleu@x", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
+    with pytest.raises(FormatError, match=rf"{path}:1: .*rename the file to gleu@x\+test\.json"):
+        load_metric("gleu@x")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,10 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
         "quality": str(request.getfixturevalue("tiny_regressor")),
         "similarity": str(request.getfixturevalue("tiny_encoder")),
     },
+    "head": lambda request: {
+        "model": str(request.getfixturevalue("tiny_evaluator")),
+        "weights": {"fluency": 0.7, "meaning": 0.3},
+    },
     "preference": lambda request: {"model": str(request.getfixturevalue("tiny_preference"))},
     "errant": lambda request: {"annotator": "en-ewt-sm"},
     "senterrant": lambda request: {"annotator": "en-ewt-sm"},

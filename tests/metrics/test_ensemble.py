@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.errors import InputError, ParameterError, UnknownNameError
+from learnedgec.errors import BadNameError, InputError, ParameterError, UnknownNameError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
@@ -46,11 +46,24 @@ def test_one_member_alone_is_that_member(sample: Sample) -> None:
         ("ensemble(members=('length', 'random'))", "ensemble(length=0.5, random=0.5)"),
         (
             "ensemble(members={'edit-count': 0.5, 'random(seed=2)': 0.5})",
-            "ensemble(members={'edit-count': 0.5, 'random(seed=2)': 0.5})",
+            "ensemble(edit-count=0.5, 'random(seed=2)'=0.5)",
         ),
         (
             "ensemble(members={'ensemble(length=1.0)': 0.5}, gleu=0.5)",
-            "ensemble(members={'ensemble(length=1.0)': 0.5, 'gleu': 0.5})",
+            "ensemble('ensemble(length=1.0)'=0.5, gleu=0.5)",
+        ),
+        ("ensemble(edit-count=0.5, GLEU=.5)", "ensemble(edit-count=0.5, gleu=0.5)"),
+        (
+            "ensemble(m2(beta=1.0)=0.5, 'gleu(n=2)' = 0.5)",
+            "ensemble('m2(beta=1.0)'=0.5, 'gleu(n=2)'=0.5)",
+        ),
+        (
+            "ensemble(\"bertscore(encoder='a=b,(')\"=1, length=1)",
+            """ensemble("bertscore(encoder='a=b,(')"=1.0, length=1.0)""",
+        ),
+        (
+            "ensemble(ensemble(edit-count=1.0)=0.5, length=0.5)",
+            "ensemble('ensemble(edit-count=1.0)'=0.5, length=0.5)",
         ),
         (
             "ensemble(length=0.5, random=0.5, scales=((1.0, 2.0), (0.5, 0.3)))",
@@ -97,7 +110,22 @@ def test_needs_references_where_a_member_does() -> None:
         ("ensemble(members=('gleu',), weights=(1.0, 2.0))", ParameterError, "2 weights for 1"),
         ("ensemble(length=1.0, scales=((0.0, 0.0),))", ParameterError, "positive deviation"),
         ("ensemble(members={'glue': 1.0})", UnknownNameError, "did you mean 'gleu'?"),
-        ("ensemble(glue=1.0)", ParameterError, "no parameter of ensemble is named 'glue'"),
+        (
+            "ensemble(glue=1.0)",
+            ParameterError,
+            "no parameter of ensemble and no metric is named 'glue'; did you mean 'gleu'?",
+        ),
+        ("ensemble(edit-cuont=1.0, gleu=1)", ParameterError, "did you mean 'edit-count'?"),
+        ("ensemble(glue(n=2)=1.0)", ParameterError, "named 'glue'; did you mean 'gleu'?"),
+        ("ensemble(gleu=0.5, wieghts=(1,))", ParameterError, "did you mean 'weights'?"),
+        ("ensemble(gleu(m=2)=1.0)", ParameterError, "no parameter of gleu is named 'm'"),
+        ("ensemble(gleu=1, GLEU=1)", ParameterError, "each of them once"),
+        ("ensemble(gleu=1, gleu=1)", BadNameError, "gives the parameter 'gleu' twice"),
+        ("ensemble(gleu)", BadNameError, "cannot be read"),
+        ("ensemble(gleu=)", BadNameError, "cannot be read"),
+        ("ensemble(2gleu=1)", BadNameError, "cannot be read"),
+        ("ensemble(**{'gleu': 1})", BadNameError, "unnamed"),
+        ("ensemble(some@nothing=1)", UnknownNameError, "no tuned metric is named 'some@nothing'"),
     ],
 )
 def test_bad_names(name: str, error: type[Exception], message: str) -> None:

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import gc
+import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from learnedgec import metrics
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
-from learnedgec.metrics.registry import METRICS, load_metric, metric_class
+from learnedgec.metrics.registry import METRICS, load_metric, metric_class, with_parameters
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
 
 
@@ -48,6 +51,118 @@ def test_whole_numbers_become_numbers() -> None:
 def test_label_has_only_what_differs() -> None:
     assert load_metric(" gleu ( n=4 , iterations=9 ) ").label == "gleu(iterations=9)"
     assert load_metric("gleu").label == "gleu"
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("GLEU", "gleu"),
+        ("ERRANT", "errant"),
+        ("M2", "m2"),
+        ("SentM2", "sentm2"),
+        ("PT-M2", "pt-m2"),
+        ("PTM2", "pt-m2"),
+        ("pt_errant", "pt-errant"),
+        ("BERTScore", "bertscore"),
+        ("LLM-S", "llm-s"),
+        ("Edit_Count", "edit-count"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the spaCy package en_core_web_sm is not installed")
+def test_common_spellings_are_understood(typed: str, name: str) -> None:
+    assert load_metric(typed) == load_metric(name)
+    assert metric_class(typed) is metric_class(name)
+
+
+# -- classes by their import path --------------------------------------------------------------------
+
+CHARACTERS = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from learnedgec import Metric, Statistics
+
+
+@dataclass(frozen=True)
+class Characters(Metric):
+    name: ClassVar[str] = "characters"
+    needs_references: ClassVar[bool] = False
+    scale: float = 1.0
+
+    def compute(self, sources, hypotheses, references, runtime):
+        return Statistics({"n": np.array([float(len(text)) for text in hypotheses])})
+
+    def sentence_scores(self, statistics):
+        return statistics["n"] * self.scale
+
+
+class Nameless(Characters):
+    name = None
+
+
+class Half(Metric):
+    name = "half"
+
+    def compute(self, sources, hypotheses, references, runtime):
+        return None
+
+
+NOTHING = 3
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Return the name of a module in the current folder, which Python does not look into by itself."""
+    name = "module_of_the_current_folder"
+    (tmp_path / f"{name}.py").write_text(CHARACTERS)
+    (tmp_path / "broken_module.py").write_text("raise SystemExit('no such luck\\nat all')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    importlib.invalidate_caches()
+    yield name
+    sys.modules.pop(name, None)
+    gc.collect()  # a class is in cycles; Metric must forget this one
+
+
+def test_a_class_of_the_current_folder_is_a_metric(own_module: str) -> None:
+    path = f"{own_module}:Characters"
+    metric = load_metric(f"{path}(scale=2)")
+    assert metric.label == str(metric) == f"{path}(scale=2.0)"
+    assert load_metric(str(metric)) == metric
+    assert load_metric(path).label == path
+    score = metric.score(["a b"], ["a b c"])
+    assert score.value == 10.0
+    # It has no version, so its code is named; the statistics are kept under that.
+    assert score.signature.startswith(f"{path}(scale=2.0)|code:")
+    mixed = load_metric(f"ensemble({path}=0.5, length=0.5)")
+    assert mixed.label == f"ensemble({path}=0.5, length=0.5)"
+    assert load_metric(str(mixed)).score(["a"], ["a b c"]).value == 4.0
+    assert with_parameters(metric, {"scale": 3.0}).label == f"{path}(scale=3.0)"
+
+
+def test_the_path_of_a_class_in_the_table_is_its_name() -> None:
+    assert str(load_metric("learnedgec.metrics.gleu:Gleu")) == str(load_metric("gleu"))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no_such_module_here:M", r"cannot be imported \(ModuleNotFoundError: No module named"),
+        ("broken_module:M", r"cannot be imported \(SystemExit: no such luck\);"),
+        ("{own}:Charakters", r"current_folder\.py has no Charakters"),
+        ("{own}:NOTHING", "NOTHING in .* is no subclass of Metric"),
+        ("{own}:Half", "Half in .* lacks sentence_scores"),
+        ("{own}:Nameless", "the class has no name"),
+        ("{own}:Characters(n=1)", "no parameter of .*:Characters is named 'n'"),
+    ],
+)
+def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, message: str) -> None:
+    with pytest.raises(BadNameError, match=message) as caught:
+        load_metric(name.format(own=own_module))
+    assert "\n" not in str(caught.value)
 
 
 def test_overrides_win() -> None:

@@ -323,14 +323,19 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
         tune(Parts(), planted, Goal("sentence-accuracy"), SearchPlan(trials=6, folds=81))
 
 
-def test_names_of_tuned_metrics(planted: Benchmark) -> None:
-    def name(benchmark: str, given: str = "", *, test: bool = False) -> str:
-        where = dataclasses.replace(planted, name=benchmark)
-        return tuned_name(load_metric("gleu"), where, given, tuned_on_test=test)
+def test_names_of_tuned_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
 
+    def name(benchmark: str, given: str = "", *, test: bool = False) -> str:
+        return tuned_name(load_metric("gleu"), benchmark, given, tuned_on_test=test)
+
+    assert name("gjg15:dev10") == "gleu@gjg15-dev10"
     assert name("gjg15:12:dev10") == "gleu@gjg15-12-dev10"
     assert name("jfleg:./my/outputs") == "gleu@jfleg"
-    assert name("./my/own data") == "gleu@own-data"
+    assert name("./my/own data/") == "gleu@own-data"
+    assert name(".") == "gleu@mine"
+    assert name("./判定") == "gleu@folder"
     assert name("seeda-s:+fluency", test=True) == "gleu@seeda-s-+fluency+test"
     assert name("seeda-s", "gleu@mine", test=True) == "gleu@mine+test"
 

@@ -1,0 +1,131 @@
+"""Outputs of a trained evaluator as a metric: one of them, or a weighted sum of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from learnedgec.arrays import Array, Floats
+from learnedgec.errors import ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.models.packages import package_digest, package_sum
+from learnedgec.models.ratings import package_ratings
+
+__all__ = ["Head"]
+
+
+@dataclass(frozen=True)
+class Head(Metric):
+    """What an evaluator's head says, in the head's own units; of several heads `Σ wₖ·xₖ`.
+
+    A head that learned from ratings speaks in their units: adequacy rated from 1 to 5 scores about as much.
+    Any output of the package will do, a head by the name that the training configuration gave it, or one of
+    its `sums`. The system score is the mean over sentences.
+
+    Names may be short: `head(model='mine', name='adequacy')` for one head, and
+    `head(model='mine', weights={'adequacy': 0.7, 'fluency': 0.3})` for a sum.
+
+    Attributes:
+        model: name or directory of an evaluator package.
+        heads: names of K outputs.
+        weights: K weights; 1/K each if absent.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("head(heads=('fluency', 'meaning'), weights=(0.7, 0.3))").label
+        "head(model='joint-mpnet', weights={'fluency': 0.7, 'meaning': 0.3})"
+    """
+
+    name: ClassVar[str] = "head"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
+    model: str = "joint-mpnet"
+    heads: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        size = len(self.heads)
+        if not size or len(set(self.heads)) < size:
+            raise ParameterError(
+                f"head: name an output of the evaluator, such as head(model={self.model!r}, "
+                "name='fluency'), or several of them, each once."
+            )
+        if not self.weights:
+            object.__setattr__(self, "weights", (1 / size,) * size)
+        if len(self.weights) != size:
+            raise ParameterError(f"head: {len(self.weights)} weights for {size} heads.")
+        if min(self.weights) < 0 or sum(self.weights) <= 0:
+            raise ParameterError(
+                f"head: the weights {self.weights} must not be negative, nor all zero."
+            )
+
+    @classmethod
+    def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Read `name='adequacy'` and `weights={'adequacy': 0.7, …}` as heads, the latter with weights."""
+        given = dict(parameters)
+        weights = given.get("weights")
+        named: list[str] = [key for key in ("name", "heads") if key in given]
+        if isinstance(weights, Mapping):
+            named.append("weights")
+            given |= {"heads": tuple(weights), "weights": tuple(weights.values())}
+        if len(named) > 1:
+            raise ParameterError("head: name the outputs once: by name, heads or weights.")
+        if "name" in given:
+            given["heads"] = (given.pop("name"),)
+        return given
+
+    @property
+    def label(self) -> str:
+        """The short name: the model, and its head or heads."""
+        if self._tuned:
+            return super().label
+        if self.weights == (1.0,):
+            return f"{self.name}(model={self.model!r}, name={self.heads[0]!r})"
+        weights = dict(zip(self.heads, self.weights, strict=True))
+        return f"{self.name}(model={self.model!r}, weights={weights!r})"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return each head's values, float64 (N,)."""
+        return Statistics(package_ratings(self.model, self.heads, sources, hypotheses, runtime))
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the weighted sum of the heads."""
+        terms = [w * statistics[head] for w, head in zip(self.weights, self.heads, strict=True)]
+        scores: Floats = np.sum(terms, axis=0)
+        return scores
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the mean of each head, where there are several."""
+        return {head: float(values.mean()) for head, values in self._several(statistics).items()}
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return each head, where there are several."""
+        return self._several(statistics)
+
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the package."""
+        return (self.model,)
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the SHA-256 of the weights, what the package's own sums are made of, and the precision."""
+        sums = {head: package_sum(self.model, head) for head in self.heads}
+        return {
+            "sha256": package_digest(self.model),
+            **{f"sum-{head}": terms for head, terms in sums.items() if terms},
+            "dtype": runtime.dtype,
+        }
+
+    def _several(self, statistics: Statistics) -> dict[str, Array]:
+        heads = self.heads if len(self.heads) > 1 else ()
+        return {head: statistics[head] for head in heads}

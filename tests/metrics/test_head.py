@@ -1,0 +1,168 @@
+"""Outputs of an evaluator as metrics: by definition, in every command, and as a term of SOME."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+from embedded import SAMPLE_FOLDER
+
+from learnedgec.cli.main import main
+from learnedgec.errors import BadNameError, ConfigError, ModelError, ParameterError
+from learnedgec.metrics.head import Head
+from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.some import Some
+from learnedgec.models import evaluator
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.tuning.space import read_space
+
+SOURCES = ["He go home .", "I has a dog .", "She are here ."]
+HYPOTHESES = ["He goes home .", "I have a dog .", "She are here ."]
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the name of an evaluator with dimensions of one's own, in the current folder."""
+    heads = {
+        "adequacy": evaluator.Head("pair", 3.0, 0.5),
+        "style": evaluator.Head("hypothesis", 50.0, 9.0),
+    }
+    sums = {"both": {"adequacy": 2.0, "style": 1.0}}
+    tiny.save_evaluator(tmp_path / "checkpoints" / "mine", heads=heads, sums=sums)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LEARNEDGEC_EVALUATORS", raising=False)
+    return "mine"
+
+
+def test_is_what_the_head_says(mine: str) -> None:
+    predicted = Evaluator.load(mine).predict(SOURCES, HYPOTHESES)
+    score = load_metric("head(model='mine', name='adequacy')").score(SOURCES, HYPOTHESES)
+    assert score.sentences == pytest.approx(predicted["adequacy"])
+    assert score.value == pytest.approx(predicted["adequacy"].mean())
+    assert np.ptp(score.sentences) > 0
+    both = load_metric("head(model='mine', weights={'adequacy': .7, 'style': .3})")
+    found = both.score(SOURCES, HYPOTHESES)
+    assert found.sentences == pytest.approx(0.7 * predicted["adequacy"] + 0.3 * predicted["style"])
+    assert found.details == pytest.approx({head: predicted[head].mean() for head in both.heads})  # type: ignore[attr-defined]
+
+
+def test_the_signature_says_what_a_sum_of_the_package_is(mine: str) -> None:
+    signature = load_metric("head(model='mine', name='both')").signature()
+    assert "|sum-both:2*adequacy+1*style|" in signature
+    assert f"|sha256:{Evaluator.load(mine).digest}|" in signature
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("head(model='m', name='a')", "head(model='m', name='a')"),
+        ("head(name='fluency')", "head(model='joint-mpnet', name='fluency')"),
+        ("head(model='m', heads=('a',))", "head(model='m', name='a')"),
+        (
+            "head(model='m', weights={'a': 1, 'b': 2})",
+            "head(model='m', weights={'a': 1.0, 'b': 2.0})",
+        ),
+        ("head(model='m', heads=['a', 'b'])", "head(model='m', weights={'a': 0.5, 'b': 0.5})"),
+        (
+            "head(model='m', heads=('a', 'b'), weights=(1, 0))",
+            "head(model='m', weights={'a': 1.0, 'b': 0.0})",
+        ),
+    ],
+)
+def test_names(name: str, label: str) -> None:
+    metric = load_metric(name)
+    assert metric.label == label
+    assert load_metric(label) == load_metric(str(metric)) == metric
+
+
+def test_keywords_say_what_a_name_says() -> None:
+    assert load_metric("head", model="m", name="a") == Head(model="m", heads=("a",))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("head", "name an output of the evaluator"),
+        ("head(model='m')", r"such as head\(model='m', name='fluency'\)"),
+        ("head(heads=('a', 'a'))", "each once"),
+        ("head(name='a', heads=('a',))", "name the outputs once"),
+        ("head(name='a', weights={'b': 1})", "name the outputs once"),
+        ("head(heads=('a', 'b'), weights=(1,))", "1 weights for 2 heads"),
+        ("head(weights={'a': -1, 'b': 2})", "must not be negative"),
+        ("head(weights={'a': 0})", "nor all zero"),
+        ("head(weights={'a': 'x'})", "was expected"),
+        ("head(name=3)", "was expected"),
+        ("head(hed='a')", "no parameter of head is named 'hed'"),
+    ],
+)
+def test_bad_names(name: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        load_metric(name)
+
+
+def test_a_head_that_the_evaluator_lacks_is_refused(mine: str) -> None:
+    metric = load_metric("head(model='mine', name='adequasy')")
+    message = r"mine has the heads adequacy, style, both but not adequasy.*name='adequacy'\)"
+    with pytest.raises(ModelError, match=message):
+        metric.score(SOURCES, HYPOTHESES)
+    with pytest.raises(
+        ModelError, match=r"score a head by itself: head\(model='mine', name='adequacy'\)"
+    ):
+        load_metric("some(model='mine')").score(SOURCES, HYPOTHESES)
+
+
+def test_is_a_term_of_some(mine: str, tiny_evaluator: Path) -> None:
+    term = "head(model='mine', weights={'adequacy': 1.0, 'style': 0.02})"
+    some = load_metric("some", model=str(tiny_evaluator), meaning=term)
+    plain, own = Some(model=str(tiny_evaluator)), load_metric(term)
+    found = some.score(SOURCES, HYPOTHESES).sentence_details
+    expected = (own.score(SOURCES, HYPOTHESES).sentences - 1) / 3
+    assert found["meaning"] == pytest.approx(expected)
+    assert found["fluency"] == pytest.approx(
+        plain.score(SOURCES, HYPOTHESES).sentence_details["fluency"]
+    )
+    assert some.evaluators() == (str(tiny_evaluator), "mine")
+    assert Evaluator.load(mine).digest in some.signature()
+    assert load_metric(str(some)) == some
+    with pytest.raises(BadNameError, match="no parameter of head"):
+        load_metric("some", meaning="head(model='mine', hed='a')").score(SOURCES, HYPOTHESES)
+
+
+def test_a_single_head_leaves_nothing_to_tune() -> None:
+    with pytest.raises(ConfigError, match="head has no weights to choose between"):
+        read_space(load_metric("head(name='fluency')"))
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "head(model='mine', name='adequacy')",
+        "head(model='mine', weights={'adequacy': .7, 'style': .3})",
+        "ensemble(\"head(model='mine', name='adequacy')\"=0.5, length=0.5)",
+    ],
+)
+def test_every_command_takes_it(mine: str, metric: str, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ["--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp"]
+    texts += [
+        str(SAMPLE_FOLDER / "systems" / f"{name}.txt") for name in ("strong", "weak", "eager")
+    ]
+    label = load_metric(metric).label
+    for words in (
+        ["score", *texts],
+        ["rank", *texts, "--resamples", "10"],
+        ["meta", "--benchmark", "sample", "--resamples", "10"],
+    ):
+        assert main([*words, "--metric", metric, "--format", "json", "--quiet"]) == 0
+        assert json.dumps(label)[1:-1] in capsys.readouterr().out
+    if metric.startswith("head") and "weights" not in metric:
+        return  # one head has nothing to tune
+    words = ["--benchmark", "sample", "--objective", "sentence-accuracy", "--trials", "5"]
+    tuned = ["tune", "--metric", metric, *words, "--validation", "none", "--name", "own@mine"]
+    assert main([*tuned, "--format", "json", "--quiet"]) == 0
+    capsys.readouterr()
+    assert load_metric("own@mine").label == "own@mine"
+    assert main(["score", *texts, "--metric", "own@mine", "--quiet"]) == 0
+    assert "own@mine" in capsys.readouterr().out
