@@ -63,10 +63,10 @@ def tiny_preference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of an evaluator package with the head `preference` and random weights."""
     import tiny
 
-    from learnedgec.models.evaluator import Head
+    from learnedgec.models.evaluator import HeadConfig
 
     folder = tmp_path_factory.mktemp("evaluators") / "preference"
-    return tiny.save_evaluator(folder, heads={"preference": Head("pair")})
+    return tiny.save_evaluator(folder, heads={"preference": HeadConfig("pair")})
 
 
 @pytest.fixture(scope="session")

@@ -21,15 +21,15 @@ from transformers import (
 
 from learnedgec.execution.digests import file_digest
 from learnedgec.formats.text import read_lines
-from learnedgec.models.evaluator import EvaluatorModel, Head
+from learnedgec.models.evaluator import EvaluatorModel, HeadConfig
 from learnedgec.models.quantization import Bits, round_weights
 from learnedgec.training.package import write_package
 
 SAMPLE = Path(__file__).parent.parent / "data" / "sample"
 SOME_HEADS = {
-    "grammaticality": Head("hypothesis", 3.0, 0.5),
-    "fluency": Head("hypothesis", 2.8, 0.5),
-    "meaning": Head("pair", 3.5, 0.4),
+    "grammaticality": HeadConfig("hypothesis", 3.0, 0.5),
+    "fluency": HeadConfig("hypothesis", 2.8, 0.5),
+    "meaning": HeadConfig("pair", 3.5, 0.4),
 }
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -100,7 +100,7 @@ def save_regressor(folder: Path, seed: int = 0) -> Path:
 def save_evaluator(
     folder: Path,
     seed: int = 0,
-    heads: Mapping[str, Head] = SOME_HEADS,
+    heads: Mapping[str, HeadConfig] = SOME_HEADS,
     encoder: str = "tiny",
     datasets: Sequence[str] = ("none",),
     bits: Bits = 16,

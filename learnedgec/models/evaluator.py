@@ -25,7 +25,7 @@ from learnedgec.models.loading import load_tokenizer, quiet_transformers, torch_
 from learnedgec.models.packages import find_evaluator, package_digest
 from learnedgec.models.quantization import unpack
 
-__all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "Head"]
+__all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "HeadConfig"]
 
 Pooling = Literal["mean", "cls", "pooler"]
 # Inputs of one kind whose values an evaluator keeps, unless more are asked for at once: several benchmarks.
@@ -33,7 +33,7 @@ _MOST_KEPT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class HeadConfig:
     """One output of an evaluator.
 
     Attributes:
@@ -78,9 +78,9 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
         self.max_tokens = max_tokens
         super().__init__(**others)
 
-    def head(self, name: str) -> Head:
+    def head(self, name: str) -> HeadConfig:
         """Return one head's configuration."""
-        return Head(**self.heads[name])
+        return HeadConfig(**self.heads[name])
 
 
 class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
@@ -124,7 +124,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
     def from_encoder(
         cls,
         encoder: Any,
-        heads: Mapping[str, Head],
+        heads: Mapping[str, HeadConfig],
         *,
         pooling: Pooling = "mean",
         dropout: float = 0.1,

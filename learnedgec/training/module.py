@@ -14,7 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from torchmetrics import MeanMetric, PearsonCorrCoef
 
 from learnedgec.errors import ConfigError
-from learnedgec.models.evaluator import Evaluator, EvaluatorModel, Head, Pooling
+from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig, Pooling
 from learnedgec.models.loading import load_pretrained, load_tokenizer
 from learnedgec.models.packages import check_package, find_evaluator, is_evaluator
 
@@ -165,7 +165,7 @@ class EvaluatorModule(lightning.LightningModule):
         self.model = EvaluatorModel.from_encoder(
             pretrained,
             {
-                name: Head(options.input, reads="tokens" if options.detects else "pooled")
+                name: HeadConfig(options.input, reads="tokens" if options.detects else "pooled")
                 for name, options in heads.items()
             },
             pooling=pooling,

@@ -10,12 +10,12 @@ import tiny
 from learnedgec import load_metric
 from learnedgec.benchmarks.contamination import contamination
 from learnedgec.cli.main import main
-from learnedgec.models.evaluator import Head
+from learnedgec.models.evaluator import HeadConfig
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    heads = {**tiny.SOME_HEADS, "quality": Head(), "preference": Head("pair")}
+    heads = {**tiny.SOME_HEADS, "quality": HeadConfig(), "preference": HeadConfig("pair")}
     learned = ["gmeg:fce", "tmu-gfm", "robustgec:bea19", "sample"]
     folder = tmp_path_factory.mktemp("packages") / "learned"
     return tiny.save_evaluator(folder, heads=heads, datasets=learned)

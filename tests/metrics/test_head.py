@@ -27,8 +27,8 @@ HYPOTHESES = ["He goes home .", "I have a dog .", "She are here ."]
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the name of an evaluator with dimensions of one's own, in the current folder."""
     heads = {
-        "adequacy": evaluator.Head("pair", 3.0, 0.5),
-        "style": evaluator.Head("hypothesis", 50.0, 9.0),
+        "adequacy": evaluator.HeadConfig("pair", 3.0, 0.5),
+        "style": evaluator.HeadConfig("hypothesis", 50.0, 9.0),
     }
     sums = {"both": {"adequacy": 2.0, "style": 1.0}}
     tiny.save_evaluator(tmp_path / "checkpoints" / "mine", heads=heads, sums=sums)

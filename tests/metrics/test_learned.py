@@ -20,7 +20,7 @@ from learnedgec.metrics.base import Statistics, score_metrics
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.models.batching import TruncationWarning
-from learnedgec.models.evaluator import Evaluator, EvaluatorModel, Head
+from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.models.loading import checkpoint_digest, load_tokenizer
 
 
@@ -28,7 +28,7 @@ from learnedgec.models.loading import checkpoint_digest, load_tokenizer
 def package(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a package with the head `quality`."""
     folder = tmp_path_factory.mktemp("evaluators") / "impara"
-    heads = {"quality": Head("hypothesis", 0.2, 1.5)}
+    heads = {"quality": HeadConfig("hypothesis", 0.2, 1.5)}
     return tiny.save_evaluator(folder, seed=1, heads=heads, encoder=str(tiny_encoder))
 
 

@@ -12,10 +12,10 @@ import tiny
 
 from learnedgec.cli.main import main
 from learnedgec.errors import ConfigError
-from learnedgec.models.evaluator import Evaluator, Head
+from learnedgec.models.evaluator import Evaluator, HeadConfig
 from learnedgec.training.package import package_path
 
-PAIR = Head("pair")
+PAIR = HeadConfig("pair")
 
 
 @pytest.mark.parametrize(
@@ -23,14 +23,14 @@ PAIR = Head("pair")
     [
         (tiny.SOME_HEADS, {}, ["some(model='mine')"]),
         (
-            {"adequacy": PAIR, "style": Head()},
+            {"adequacy": PAIR, "style": HeadConfig()},
             {},
             ["head(model='mine', name='adequacy')", "head(model='mine', name='style')"],
         ),
-        ({"fluency": Head()}, {}, ["head(model='mine', name='fluency')"]),
+        ({"fluency": HeadConfig()}, {}, ["head(model='mine', name='fluency')"]),
         ({'it\'s "$HOME"': PAIR}, {}, ["""head(model='mine', name='it\\\'s "$HOME"')"""]),
         (
-            {"quality": PAIR, "fluency": Head()},
+            {"quality": PAIR, "fluency": HeadConfig()},
             {"preference": {"quality": 1.0, "fluency": 0.5}},
             [
                 "impara(quality='mine')",
@@ -42,7 +42,7 @@ PAIR = Head("pair")
     ids=["some", "own", "part", "quotes", "several"],
 )
 def test_every_command_on_a_card_runs(
-    heads: Mapping[str, Head],
+    heads: Mapping[str, HeadConfig],
     sums: Mapping[str, Mapping[str, float]],
     metrics: list[str],
     tmp_path: Path,

@@ -17,7 +17,7 @@ from torch.nn.functional import softplus
 
 from learnedgec.cli.main import main
 from learnedgec.errors import ConfigError, FormatError, LeakageError, ModelError
-from learnedgec.models.evaluator import Evaluator, Head
+from learnedgec.models.evaluator import Evaluator, HeadConfig
 from learnedgec.models.loading import load_pretrained
 from learnedgec.training import data as training_data_module
 from learnedgec.training.data import TrainingData
@@ -249,7 +249,9 @@ def test_bits_that_the_encoder_cannot_have_are_refused_before_training(
 
 def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
     folder = tiny.save_evaluator(
-        tmp_path / "first", seed=1, heads={"a": Head("hypothesis", 2.8, 0.5), "b": Head("pair")}
+        tmp_path / "first",
+        seed=1,
+        heads={"a": HeadConfig("hypothesis", 2.8, 0.5), "b": HeadConfig("pair")},
     )
     module = EvaluatorModule(
         {"a": HeadOptions(), "b": HeadOptions(input="hypothesis")}, encoder=str(folder)
@@ -258,7 +260,7 @@ def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
 
     earlier = Evaluator.load(str(folder)).model
     assert torch.equal(module.model.heads["a"].weight, earlier.heads["a"].weight)
-    assert module.model.config.head("a") == Head("hypothesis", 2.8, 0.5)
+    assert module.model.config.head("a") == HeadConfig("hypothesis", 2.8, 0.5)
     assert not torch.equal(module.model.heads["b"].weight, earlier.heads["b"].weight)
 
 
