@@ -1,8 +1,8 @@
 """Threads, processes and replacement at once: equal scores, whole files, whole packages.
 
-Threads share a metric and a cache folder; a forked child and spawned workers score beside them; two packages take
-each other's place under one name while others load it. Whatever runs beside it, a score is the one computed alone,
-and a loaded evaluator is one of the two.
+Threads share a metric and a cache folder; a forked child and spawned workers score beside them; two packages
+take each other's place under one name while others load it. Whatever runs beside it, a score is the one
+computed alone, and a loaded evaluator is one of the two.
 """
 
 from __future__ import annotations
