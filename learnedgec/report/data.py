@@ -22,8 +22,8 @@ from learnedgec.formats.references import References
 from learnedgec.meta.evaluation import SENTINELS, benchmark_statistics, evaluate
 from learnedgec.meta.human_scores import default_human, judged
 from learnedgec.meta.protocol import Protocol
+from learnedgec.metrics.abilities import ShowsEdits
 from learnedgec.metrics.base import Metric, Statistics
-from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.metrics.scores import Score
@@ -214,9 +214,14 @@ def _build(
     described = {metric: describe_scores(metric, scores[metric]) for metric in metrics}
     errant = Errant(annotator=annotator, types=True)
     compared = _compare(errant, annotated) if benchmark.references is not None else None
-    lenses = {metric: scores[metric] for metric in metrics if isinstance(metric, EditOverlap)} or (
-        {errant: [errant.score_of(each) for each in compared]} if compared else {}
-    )
+    lenses = [
+        {"name": metric.label, **findings(metric, scores[metric], annotated, types)}
+        for metric in metrics
+        if isinstance(metric, ShowsEdits)
+    ]
+    if not lenses and compared is not None:
+        found = findings(errant, [errant.score_of(each) for each in compared], annotated, types)
+        lenses = [{"name": errant.label, **found}]
     rankings = _rankings(statistics, benchmark, resamples, settings, runtime)
     names = list(benchmark.systems)
     return {
@@ -229,10 +234,7 @@ def _build(
         "sentences": {
             **texts,
             "metrics": list(described.values()),
-            "lenses": [
-                {"name": metric.label, **findings(metric, found, annotated, types)}
-                for metric, found in lenses.items()
-            ],
+            "lenses": lenses,
             "attribution": worth,
         },
         "types": types.names,

@@ -20,8 +20,8 @@ from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits
 from learnedgec.formats.references import Reference, References
+from learnedgec.metrics.abilities import ShowsEdits
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.scores import Score
 
@@ -170,72 +170,52 @@ def describe_scores(metric: Metric, scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def findings(
-    metric: EditOverlap, scores: Sequence[Score], annotated: Annotated, types: TypeTable
+    metric: ShowsEdits, scores: Sequence[Score], annotated: Annotated, types: TypeTable
 ) -> dict[str, Any]:
     """Return what an edit metric found, each sentence compared with the reference that it chose.
 
     Returns:
-        `lists` (N lists): `annotator`; `edits`, each with 1 at the end if it was matched and its weight if
-        it has one; `missed`, gold edits with a list of corrections; `rest`, edits that the metric does not
-        count. `of` (S, N): which of the lists.
+        `lists` (N lists): `annotator`, None if nobody edits the sentence; `edits`, each with 1 at the end if
+        it was matched and its weight if it has one; `missed`, gold edits with a list of corrections; `rest`,
+        edits that the metric does not count. `of` (S, N): which of the lists.
     """
     benchmark = annotated.benchmark
-    systems = list(benchmark.systems)
     lists: list[list[dict[str, Any]]] = [[] for _ in benchmark.sources]
     of: list[list[int]] = []
-    for number, score in enumerate(scores):
+    for system, score in zip(benchmark.systems, scores, strict=True):
         of.append([])
-        choices = metric.chosen(score.statistics)
-        for row, (record, choice) in enumerate(zip(score.statistics.records, choices, strict=True)):
-            made = annotated.edits[systems[number]][row]
-            found = _finding(record[choice], benchmark.sources[row], made, types)
-            if found not in lists[row]:
-                lists[row].append(found)
-            of[-1].append(lists[row].index(found))
+        rows: list[list[Mapping[str, Any]]] = [[] for _ in benchmark.sources]
+        for each in metric.edit_rows(score.statistics):
+            rows[each["sentence"] - 1].append(each)
+        for number, own in enumerate(rows):
+            made = annotated.edits[system][number]
+            found = _finding(own, benchmark.sources[number], made, types)
+            if found not in lists[number]:
+                lists[number].append(found)
+            of[-1].append(lists[number].index(found))
     return {"lists": lists, "of": of}
 
 
 def _finding(
-    record: Mapping[str, Any], source: str, made: Sequence[Edit], types: TypeTable
+    rows: Sequence[Mapping[str, Any]], source: str, made: Sequence[Edit], types: TypeTable
 ) -> dict[str, Any]:
     """Return one comparison of a hypothesis, made by some edits, with a reference."""
     kinds = {(edit.start, edit.end, edit.correction): edit.type for edit in made}
-    kinds |= {
-        (edit["start"], edit["end"], text): edit["type"]
-        for edit in record["gold"]
-        for text in edit["corrections"]
-    }
 
-    def weight(edit: Mapping[str, Any]) -> list[float]:
-        return [float(f"{edit['weight']:.4g}")] if "weight" in edit else []
+    def described(row: Mapping[str, Any], correction: Any, *more: int) -> list[Any]:
+        kind = row["type"] or kinds.get((row["start"], row["end"], row["correction"]), "")
+        weight = [float(f"{row['weight']:.4g}")] if "weight" in row else []
+        return [row["start"], row["end"], correction, types.number(kind), *more, *weight]
 
+    counted = [row for row in rows if row["edit"] in ("matched", "unmatched")]
     return {
-        "annotator": record["annotator"],
+        "annotator": rows[0]["annotator"] if rows else None,
         "edits": [
-            [
-                edit["start"],
-                edit["end"],
-                edit["correction"],
-                types.number(
-                    edit.get("type")
-                    or kinds.get((edit["start"], edit["end"], edit["correction"]), "")
-                ),
-                int(edit["matched"]),
-                *weight(edit),
-            ]
-            for edit in record["edits"]
+            described(row, row["correction"], int(row["edit"] == "matched")) for row in counted
         ],
-        "rest": [_edit(edit, types) for edit in _uncounted(record["edits"], source, made)],
+        "rest": [_edit(edit, types) for edit in _uncounted(counted, source, made)],
         "missed": [
-            [
-                edit["start"],
-                edit["end"],
-                edit["corrections"],
-                types.number(edit["type"]),
-                *weight(edit),
-            ]
-            for edit in record["gold"]
-            if not edit["matched"]
+            described(row, row["correction"].split("||")) for row in rows if row["edit"] == "missed"
         ],
     }
 

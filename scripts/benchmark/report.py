@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -173,6 +174,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cache")
     options = parser.parse_args()
+    # The package `errant` is meant, not the script of that name beside this one.
+    sys.path = [
+        path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent
+    ]
     table = Table(
         "systems", "sentences", "MB", "opens, s", "sort, ms", "filter, ms", "memory, MB", "heap, MB"
     )

@@ -396,7 +396,7 @@ class Explorer {
         rejected ? el("span", { class: "tag" }, "rejected by its gate") : null);
     });
     return el("section", { class: "text output" },
-      el("h4", {}, names, found && el("span", { class: "muted" }, ` compared with annotator ${found.annotator}`)),
+      el("h4", {}, names, found && found.annotator !== null && el("span", { class: "muted" }, ` compared with annotator ${found.annotator}`)),
       diff(texts.source[n], this.marks(s, n)),
       el("p", { class: "figures" }, figures),
       ...texts.attribution.map((attribution) => this.worth(attribution, n, s)));

@@ -51,6 +51,7 @@ function agreementCard(evaluation) {
             return el("td", { class: "number", title }, show(found.value, 3), " ", bounds.includes(null) ? "" : el("span", { class: "interval" }, `[${bounds.map((x) => show(x, 2)).join(", ")}]`));
           }),
         ]),
+        { class: "matrix" },
       ),
     );
   };
