@@ -232,7 +232,11 @@ def test_an_interrupt_ends_the_program_while_an_endpoint_is_slow(
     text = str(tmp_path / "text")
     metric = f"llm-s(endpoint='{server.url}')"
     words = ["score", "--src", text, "--hyp", text, "--metric", metric, "--quiet"]
-    program = "import sys; from learnedgec.cli.main import main; sys.exit(main())"
+    # Who runs the tests in the background may have told everything below to ignore SIGINT.
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from learnedgec.cli.main import main; sys.exit(main())"
+    )
     running = subprocess.Popen(
         [sys.executable, "-c", program, *words, "--cache-dir", str(tmp_path / "answers")],
         stderr=subprocess.PIPE,
