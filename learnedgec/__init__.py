@@ -16,14 +16,17 @@ if TYPE_CHECKING:
     from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
     from learnedgec.formats.references import Reference, References
     from learnedgec.formats.text import read_jsonl, read_lines, write_jsonl, write_lines
-    from learnedgec.metrics.base import Metric, Statistics
+    from learnedgec.metrics.base import Metric
     from learnedgec.metrics.registry import load_metric
     from learnedgec.metrics.scores import Score, Scores
     from learnedgec.metrics.scoring import score
+    from learnedgec.metrics.statistics import Statistics
     from learnedgec.models.evaluator import Evaluator
     from learnedgec.ranking import SystemRanking, rank, rank_systems
     from learnedgec.report.data import build_benchmark_report, build_report
     from learnedgec.report.page import write_report
+    from learnedgec.use.rerank import rerank
+    from learnedgec.use.reward import reward
 
 # Loaded on first use, so that `import learnedgec` stays light.
 _HOME = {
@@ -38,7 +41,7 @@ _HOME = {
     "Runtime": "execution.runtime",
     "Score": "metrics.scores",
     "Scores": "metrics.scores",
-    "Statistics": "metrics.base",
+    "Statistics": "metrics.statistics",
     "SystemRanking": "ranking",
     "apply_edits": "formats.m2",
     "attribute_edits": "attribution",
@@ -52,6 +55,8 @@ _HOME = {
     "read_jsonl": "formats.text",
     "read_lines": "formats.text",
     "read_m2": "formats.m2",
+    "rerank": "use.rerank",
+    "reward": "use.reward",
     "score": "metrics.scoring",
     "write_jsonl": "formats.text",
     "write_lines": "formats.text",
@@ -87,6 +92,8 @@ __all__ = [
     "read_jsonl",
     "read_lines",
     "read_m2",
+    "rerank",
+    "reward",
     "score",
     "write_jsonl",
     "write_lines",

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.resampling import interval, resample
 from learnedgec.stats.significance import holm, paired_bootstrap
 

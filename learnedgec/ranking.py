@@ -27,8 +27,9 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import ReferenceRows
 from learnedgec.formats.rows import Row, as_frame, as_html, plain
 from learnedgec.formats.sentences import Sentences, Systems
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scoring import as_metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.resampling import multiplicities, resample
 from learnedgec.stats.significance import holm, paired_bootstrap
 from learnedgec.stats.trueskill import TrueSkillModel, rate_resamples, rate_scores

@@ -9,8 +9,9 @@ import pytest
 from embedded import Sample
 
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.ranking import (
     clusters,
     expected_wins,

@@ -21,8 +21,9 @@ from learnedgec.meta.agreement import decided, preferences
 from learnedgec.meta.human_scores import default_human, judged
 from learnedgec.meta.measures import JudgedBenchmark, Measurement, measurements
 from learnedgec.meta.protocol import Protocol
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.ranking import sentence_scores, system_scores, system_scores_of_resamples
 from learnedgec.stats.correlation import Correlation, leave_one_out, pearson, windows
 from learnedgec.stats.resampling import interval

@@ -17,8 +17,9 @@ from learnedgec.edits.error_types import Tier
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.llm.requests import RequestPlan
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["CountsByType", "LearnsWeights", "PlansRequests", "SavedWeights", "ShowsEdits"]
 

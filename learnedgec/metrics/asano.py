@@ -18,8 +18,9 @@ from learnedgec.catalog.ratings import load_ratings
 from learnedgec.errors import InputError, ModelError, ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.meteor import meteor
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.causal import TokenScores, token_scores
 from learnedgec.models.loading import checkpoint_digest
 

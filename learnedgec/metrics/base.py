@@ -28,7 +28,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -46,53 +46,15 @@ from learnedgec.formats.references import ReferenceRows, References, as_referenc
 from learnedgec.formats.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.formats.text import check_lengths
 from learnedgec.metrics.scores import Score, Scores
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.tuned import TEST_MARK
 
 __all__ = [
     "Metric",
-    "Statistics",
     "score_metrics",
 ]
 
 _Own = TypeVar("_Own", bound="Metric")
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """What a metric knows about each of N sentences; enough for every later number.
-
-    Attributes:
-        arrays: named arrays whose first axis is the sentence. Where the reference is chosen later,
-            the second axis is the reference, padded to the largest number of references, and the
-            array `references`, int (N,), says how many are real.
-        records: N JSON-able explanations (such as matched edits), or `()` where there are none.
-    """
-
-    arrays: Mapping[str, Array]
-    records: tuple[Any, ...] = ()
-
-    def __post_init__(self) -> None:
-        lengths = {len(array) for array in self.arrays.values()}
-        if self.records:
-            lengths.add(len(self.records))
-        if len(lengths) != 1:
-            raise ValueError(f"statistics of different lengths: {sorted(lengths)}")
-
-    def __len__(self) -> int:
-        return len(next(iter(self.arrays.values())))
-
-    def __getitem__(self, name: str) -> Array:
-        return self.arrays[name]
-
-    def take(self, indices: Iterable[int] | Array) -> Statistics:
-        """Return the statistics of the given sentences, in that order, repeats allowed."""
-        index = np.asarray(
-            indices if isinstance(indices, np.ndarray) else list(indices), dtype=np.intp
-        )
-        return Statistics(
-            {name: array[index] for name, array in self.arrays.items()},
-            tuple(self.records[i] for i in index) if self.records else (),
-        )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from learnedgec.errors import ModelError, ParameterError
 from learnedgec.execution.digests import key_of
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.text import read_lines
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.similarity import (
     Similarity,
     TextPair,
@@ -27,6 +26,7 @@ from learnedgec.metrics.similarity import (
     number_pairs,
     parts,
 )
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import group_by_length, model_inputs, tokenise
 from learnedgec.models.inference import TokenStates, token_states
 from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer

@@ -55,7 +55,7 @@ from learnedgec.execution.pool import parallel_map
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.formats.references import Reference, References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.reference_choice import (
     best_along,
@@ -64,6 +64,7 @@ from learnedgec.metrics.reference_choice import (
     real_references,
     sample_blocks,
 )
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["CLASSES", "ChunkOverlap", "Cleme", "Cleme2"]
 

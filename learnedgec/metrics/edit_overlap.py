@@ -22,7 +22,7 @@ from learnedgec.edits.error_types import Tier, at_tier
 from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.reference_choice import (
     Mask,
@@ -31,6 +31,7 @@ from learnedgec.metrics.reference_choice import (
     real_references,
     sample_blocks,
 )
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["EditOverlap", "Record", "overlap_statistics"]
 

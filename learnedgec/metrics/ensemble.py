@@ -16,7 +16,8 @@ from learnedgec.arrays import Array, Floats
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["Ensemble"]
 

@@ -18,11 +18,11 @@ from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 from learnedgec.metrics.m2 import edit_record
 from learnedgec.metrics.reference_choice import four_decimals
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = [
     "Errant",

@@ -15,7 +15,7 @@ from learnedgec.arrays import Array, Floats
 from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ngrams import (
     RESAMPLES_AT_ONCE,
     SharedCounts,
@@ -23,6 +23,7 @@ from learnedgec.metrics.ngrams import (
     resampled_totals,
     slices,
 )
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = [
     "Gleu",

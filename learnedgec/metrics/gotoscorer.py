@@ -23,11 +23,11 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.references import References
 from learnedgec.formats.text import read_json, write_json
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["Difficulties", "GotoScorer"]
 

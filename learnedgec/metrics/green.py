@@ -13,8 +13,9 @@ from learnedgec.arrays import Array, Floats, Ints
 from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ngrams import SharedCounts, Unit, resampled_totals, slices
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = [
     "Green",

@@ -13,7 +13,8 @@ from learnedgec.arrays import Array, Floats
 from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.inference import cosines, sentence_vectors
 from learnedgec.models.loading import checkpoint_digest

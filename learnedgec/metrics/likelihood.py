@@ -12,7 +12,8 @@ import numpy as np
 from learnedgec.arrays import Array, Floats
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.causal import token_scores
 from learnedgec.models.loading import checkpoint_digest, load_model
 

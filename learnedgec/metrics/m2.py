@@ -16,9 +16,9 @@ from learnedgec.execution.pool import parallel_map
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
 from learnedgec.formats.references import Reference, References
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = [
     "M2",

@@ -9,7 +9,8 @@ from typing import ClassVar
 from learnedgec.arrays import Floats
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.packages import package_digest, package_sum
 from learnedgec.models.ratings import package_ratings
 

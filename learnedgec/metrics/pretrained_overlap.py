@@ -27,13 +27,13 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits
 from learnedgec.formats.references import References
 from learnedgec.metrics.bartscore import BartScore
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.similarity import Similarity
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes", "record_edits"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.arrays import Array, Floats, Indices
-from learnedgec.metrics.base import Statistics
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = [
     "Mask",

@@ -12,7 +12,7 @@ from learnedgec.formats.rows import Row, as_frame, as_html, plain
 if TYPE_CHECKING:
     import pandas
 
-    from learnedgec.metrics.base import Statistics
+    from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["Score", "Scores"]
 

@@ -18,7 +18,8 @@ import numpy as np
 from learnedgec.arrays import Floats
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["Constant", "EditCount", "Length", "Random"]
 

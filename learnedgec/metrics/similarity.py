@@ -25,7 +25,8 @@ from scipy.sparse.csgraph import connected_components
 from learnedgec.arrays import Array, Floats, Ints
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import tokenise
 
 __all__ = [

@@ -13,8 +13,9 @@ from learnedgec.arrays import Array, Floats
 from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.head import Head
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.loading import checkpoint_digest
 from learnedgec.models.packages import is_evaluator, package_digest
 from learnedgec.models.ratings import classifier_ratings, package_ratings

@@ -19,10 +19,11 @@ from learnedgec.errors import InputError, ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.formats.references import Reference, References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 from learnedgec.metrics.m2 import edit_record
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.transport import unbalanced_plans
 
 __all__ = ["UotErrant"]

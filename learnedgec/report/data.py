@@ -23,10 +23,11 @@ from learnedgec.meta.evaluation import SENTINELS, benchmark_statistics, evaluate
 from learnedgec.meta.human_scores import default_human, judged
 from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.abilities import ShowsEdits
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.metrics.scores import Score
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.ranking import SystemRanking, rank_systems
 from learnedgec.report.effects import describe_effects
 from learnedgec.report.judgements import describe_evaluation, misjudged_outputs, misjudged_pairs

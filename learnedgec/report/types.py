@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from learnedgec.edits.error_types import TIERS
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["OPERATIONS", "describe_types", "operations"]
 

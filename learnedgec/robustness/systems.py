@@ -35,9 +35,10 @@ from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.formats.text import check_lengths
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.robustness.cases import CaseSet, arrange_cases
 from learnedgec.robustness.changes import Dimension
 from learnedgec.stats.bootstrap import Bootstrap, Estimate

@@ -15,7 +15,8 @@ from learnedgec.errors import InputError, LeakageError
 from learnedgec.meta.agreement import agreement
 from learnedgec.meta.human_scores import default_human, human_scores, judged
 from learnedgec.meta.segments import Grouping, Segments, segment_correlations_of_resamples
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.ranking import Aggregation, sentence_scores, system_scores_of_resamples
 from learnedgec.stats.correlation import (
     Correlation,

@@ -17,7 +17,8 @@ from learnedgec.errors import ConfigError, InputError
 from learnedgec.execution.progress import track
 from learnedgec.execution.runtime import Runtime
 from learnedgec.meta.evaluation import benchmark_statistics
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space
 from learnedgec.tuning.study import Sampler, SharedStudy

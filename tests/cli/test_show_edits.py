@@ -13,12 +13,13 @@ from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import AnnotatedSentence, Edit
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cleme import Cleme
 from learnedgec.metrics.gotoscorer import GotoScorer
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
+from learnedgec.metrics.statistics import Statistics
 
 SOURCES = ["He go home now", "Fine .", "b"]
 HYPOTHESES = ["He goes home", "Fine .", "c"]

@@ -20,7 +20,8 @@ from learnedgec.execution import cache
 from learnedgec.execution.digests import key_of
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 
 
 @dataclass(frozen=True)

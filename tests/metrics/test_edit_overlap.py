@@ -18,11 +18,11 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import AnnotatedSentence, Edit
 from learnedgec.formats.references import Reference, References
 from learnedgec.formats.text import read_lines
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.statistics import Statistics
 
 Rows = Sequence[Sequence[tuple[float, float, float]]]
 

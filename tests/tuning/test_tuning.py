@@ -18,8 +18,9 @@ from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.errors import ConfigError, InputError, LeakageError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.ranking import Aggregation, system_scores
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
 from learnedgec.tuning.results import Tuning

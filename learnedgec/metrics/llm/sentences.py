@@ -18,7 +18,7 @@ from learnedgec.execution.progress import track
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.formats.sentences import Sentences, Systems
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.llm.answers import (
     HIGHEST,
     LOWEST,
@@ -28,6 +28,7 @@ from learnedgec.metrics.llm.answers import (
 )
 from learnedgec.metrics.llm.local import ask_local
 from learnedgec.metrics.llm.requests import Request, RequestPlan
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.chat import (
     OPENAI,
     Answer,

@@ -1,0 +1,51 @@
+"""What a metric knows about each sentence: named arrays, from which every later number comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from learnedgec.arrays import Array
+
+__all__ = ["Statistics"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a metric knows about each of N sentences; enough for every later number.
+
+    Attributes:
+        arrays: named arrays whose first axis is the sentence. Where the reference is chosen later,
+            the second axis is the reference, padded to the largest number of references, and the
+            array `references`, int (N,), says how many are real.
+        records: N JSON-able explanations (such as matched edits), or `()` where there are none.
+    """
+
+    arrays: Mapping[str, Array]
+    records: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        lengths = {len(array) for array in self.arrays.values()}
+        if self.records:
+            lengths.add(len(self.records))
+        if len(lengths) != 1:
+            raise ValueError(f"statistics of different lengths: {sorted(lengths)}")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values())))
+
+    def __getitem__(self, name: str) -> Array:
+        return self.arrays[name]
+
+    def take(self, indices: Iterable[int] | Array) -> Statistics:
+        """Return the statistics of the given sentences, in that order, repeats allowed."""
+        index = np.asarray(
+            indices if isinstance(indices, np.ndarray) else list(indices), dtype=np.intp
+        )
+        return Statistics(
+            {name: array[index] for name, array in self.arrays.items()},
+            tuple(self.records[i] for i in index) if self.records else (),
+        )
