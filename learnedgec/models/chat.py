@@ -13,20 +13,16 @@ One file, though long: it is everything that touches an endpoint, to be checked 
 from __future__ import annotations
 
 import http.client
-import io
 import json
 import math
 import os
 import queue
 import re
-import socket
 import threading
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeGuard, TypeVar
 from urllib.parse import urlsplit
@@ -35,6 +31,7 @@ from learnedgec._version import __version__
 from learnedgec.errors import ConfigError, ModelError
 from learnedgec.execution import cache
 from learnedgec.execution.digests import key_of
+from learnedgec.models.posting import post
 
 __all__ = ["OPENAI", "Answer", "AnswerStore", "Endpoint", "OutputFormat", "ask_all", "find_key"]
 
@@ -175,15 +172,14 @@ class Endpoint:
         }
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
-        request = urllib.request.Request(
-            self.url.rstrip("/") + "/chat/completions", data=content, headers=headers, method="POST"
+        found = post(
+            self.url.rstrip("/") + "/chat/completions",
+            content,
+            headers,
+            timeout=self.timeout,
+            end=end,
+            most=_MOST_BYTES,
         )
-        opener = urllib.request.build_opener(_StayHere, _Http(end), _Https(end))
-        left = max(end - time.monotonic(), 0.001)
-        with opener.open(request, timeout=min(self.timeout, left)) as response:
-            found = response.read(_MOST_BYTES + 1)
-        if len(found) > _MOST_BYTES:
-            raise ValueError(f"the response is longer than {_MOST_BYTES >> 20} MiB")
         return json.loads(found)
 
     def _excerpt(self, error: urllib.error.HTTPError) -> str:
@@ -214,72 +210,6 @@ class Endpoint:
     def _scrub(self, text: str) -> str:
         """Return a text without the key, should a server or a library repeat it."""
         return text.replace(self.key, "[key]") if self.key else text
-
-
-class _StayHere(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects, which would carry the key to another host."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Make the redirect an error."""
-        return
-
-
-class _Timed(urllib.request.AbstractHTTPHandler):
-    """Opens connections whose responses have to be read by a point in time of `time.monotonic`."""
-
-    def __init__(self, end: float) -> None:
-        super().__init__()
-        self._end = end
-
-    def do_open(self, http_class: Any, req: Any, **options: Any) -> http.client.HTTPResponse:
-        def connect(*arguments: Any, **settings: Any) -> Any:
-            connection = http_class(*arguments, **settings)
-            connection.response_class = partial(_TimedResponse, self._end)
-            return connection
-
-        return super().do_open(connect, req, **options)
-
-
-class _Http(_Timed, urllib.request.HTTPHandler):
-    pass
-
-
-class _Https(_Timed, urllib.request.HTTPSHandler):
-    pass
-
-
-class _TimedResponse(http.client.HTTPResponse):
-    """A response whose headers and body end in time, or with a `TimeoutError`: time-outs of a socket do not.
-
-    They begin again with each byte.
-    """
-
-    def __init__(self, end: float, sock: socket.socket, *arguments: Any, **options: Any) -> None:
-        super().__init__(sock, *arguments, **options)
-        self.fp = io.BufferedReader(_TimedStream(end, sock, self.fp.detach()))
-
-
-class _TimedStream(io.RawIOBase):
-    """What a socket receives, until a point in time."""
-
-    def __init__(self, end: float, sock: socket.socket, stream: io.RawIOBase) -> None:
-        super().__init__()
-        self._end, self._socket, self._stream = end, sock, stream
-        self._timeout = sock.gettimeout() or math.inf
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the response did not end in time")
-        self._socket.settimeout(min(left, self._timeout))
-        return self._stream.readinto(buffer)
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
 
 
 def find_key(url: str) -> str | None:
