@@ -68,9 +68,12 @@ class UnknownNameError(BadNameError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
         known = sorted(known)
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        spelt = {each.lower(): each for each in known}
+        close = difflib.get_close_matches(name.lower(), spelt, n=1, cutoff=0.5)
         suggestion = (
-            f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}."
+            f"did you mean {spelt[close[0]]!r}?"
+            if close
+            else f"known: {', '.join(known) or 'none'}."
         )
         super().__init__(
             f"no {kind} is named {name[:200]!r}; {suggestion}" + (f" {hint}" if hint else "")

@@ -107,6 +107,8 @@ def load_benchmark(name: str) -> Benchmark:
         (72, 351)
     """
     head, *words = name.split(":")
+    if not Path(name).is_dir():
+        head = REGISTRY.spelt(head)
     if head == "jfleg":
         if not words:
             raise InputError(
@@ -136,12 +138,12 @@ def expand_benchmarks(names: list[str]) -> list[str]:
     """Return the names with `seeda` (and its words) written as `seeda-s` and `seeda-e`.
 
     Example:
-        >>> expand_benchmarks(["seeda:+fluency", "gjg15"])
+        >>> expand_benchmarks(["SEEDA:+fluency", "gjg15"])
         ['seeda-s:+fluency', 'seeda-e:+fluency', 'gjg15']
     """
     expanded = []
     for name in names:
         head, colon, words = name.partition(":")
-        heads = ("seeda-s", "seeda-e") if head == "seeda" else (head,)
+        heads = ("seeda-s", "seeda-e") if head.lower() == "seeda" else (head,)
         expanded += [head + colon + words for head in heads]
     return expanded

@@ -53,5 +53,5 @@ def main(arguments: Sequence[str]) -> None:
             }
         )
     if not rows:
-        notice("No evaluator is here yet; `learnedgec train --config configs/…` makes one.")
+        notice("No evaluator is here yet; `learnedgec train --config some-mini` makes one.")
     emit(rows, format=options.format, out=options.out)

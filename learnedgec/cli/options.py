@@ -13,7 +13,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.configuration import parser_mode
+from learnedgec.formats.configuration import parser_mode, with_configurations
 from learnedgec.formats.m2 import read_m2
 from learnedgec.formats.references import Reference, References
 from learnedgec.formats.text import (
@@ -56,9 +56,9 @@ class Inputs:
 class _Parser(ArgumentParser):
     """A parser whose every complaint about what was typed is an error of ours or argparse's."""
 
-    def parse_args(self, *args: Any, **options: Any) -> Namespace:  # type: ignore[override]
+    def parse_args(self, args: Sequence[str], **options: Any) -> Namespace:  # type: ignore[override]
         try:
-            return super().parse_args(*args, **options)
+            return super().parse_args(with_configurations(args), **options)
         except (ValueError, OverflowError, RecursionError) as error:
             raise ConfigError(f"an option cannot be read ({error}).") from None
 
@@ -76,7 +76,9 @@ def make_parser(command: str, description: str) -> ArgumentParser:
         parser_mode=parser_mode(),
     )
     parser.add_argument(
-        "--config", action="config", help="YAML file with any of these options as keys"
+        "--config",
+        action="config",
+        help="YAML file with any of these options as keys, or the name of one that comes along",
     )
     return parser
 

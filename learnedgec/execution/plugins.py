@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -132,6 +133,20 @@ class Registry(Generic[T]):
             raise UnknownNameError(self.what, name, [*self.own, *plugins], hint=self.hint)
         return self._adapt(plugins[name])
 
+    def spelt(self, name: str) -> str:
+        """Return a name as the table spells it, whose capitals, hyphens and underscores people vary.
+
+        A name that the table has, or that nothing in it or several are like, is returned as it is.
+
+        Example:
+            >>> Registry("colour", "example.colours", {"dark-red": 1}, lambda plugin: 0).spelt("DarkRed")
+            'dark-red'
+        """
+        if name in self:
+            return name
+        alike = [known for known in self if _letters(known) == _letters(name)]
+        return alike[0] if len(alike) == 1 else name
+
     def plugins(self) -> dict[str, Plugin]:
         """Return what installed packages add, by name and without importing it."""
         found: dict[str, Plugin] = {}
@@ -201,6 +216,10 @@ def import_class(path: str, base: type[S]) -> type[S]:
             f"{path}: {attribute} in {place} lacks {', '.join(missing)}; define that."
         )
     return found
+
+
+def _letters(name: str) -> str:
+    return re.sub("[-_]", "", name).lower()
 
 
 def _cause(error: BaseException) -> str:

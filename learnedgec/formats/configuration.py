@@ -3,18 +3,23 @@
 Aliases let a text of a kilobyte stand for 10⁸ values, or for one that contains itself. A configuration has at
 most 1 MiB, 100,000 values once its aliases are written out, 100 levels and numbers of 30 digits; its texts
 hold no NUL character. Whatever else is wrong with it, its loader says.
+
+The configurations that come along have names, `some-mini` for `configs/some-mini.yaml`, wherever learnedgec
+is installed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from learnedgec.errors import ConfigError
+from learnedgec.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
     import yaml
 
-__all__ = ["check_yaml", "parser_mode"]
+__all__ = ["check_yaml", "configurations", "parser_mode", "with_configurations"]
 
 _MODE = "yaml-within-limits"
 
@@ -90,6 +95,60 @@ def _check_scalar(event: yaml.ScalarEvent, line: int) -> None:
     tag = event.tag or resolver.resolve(yaml.ScalarNode, event.value, event.implicit)
     if tag in _NUMBERS and len(event.value) > _DIGITS:
         raise ConfigError(f"configuration line {line}: a number of more than {_DIGITS} digits.")
+
+
+def configurations() -> dict[str, Path]:
+    """Return the configurations that come along, by name: the same in a checkout and installed.
+
+    Example:
+        >>> sorted(configurations())[:3]
+        ['impara', 'impara-consistent', 'impara-mini']
+    """
+    package = Path(__file__).parents[1]
+    # An installed package carries them; a checkout has them beside the package.
+    for folder in (package / "configs", package.parent / "configs"):
+        if folder.is_dir():
+            return {
+                path.relative_to(folder).with_suffix("").as_posix(): path
+                for path in sorted(folder.rglob("*.yaml"))
+            }
+    return {}
+
+
+def with_configurations(arguments: Sequence[str]) -> list[str]:
+    """Return a command's arguments with the file for the name of each configuration that comes along.
+
+    What `--config` gives is a file where there is one, and else a name if it looks like one, without suffix.
+
+    Raises:
+        UnknownNameError: nothing of that name comes along; the message suggests the nearest.
+    """
+    words = list(arguments)
+    for place, word in enumerate(words):
+        if word == "--config" and place + 1 < len(words):
+            words[place + 1] = _configuration(words[place + 1])
+        elif word.startswith("--config="):
+            words[place] = "--config=" + _configuration(word.partition("=")[2])
+    return words
+
+
+def _configuration(given: str) -> str:
+    """Return the file that a value of `--config` stands for; the parser judges what is no name."""
+    # YAML itself may stand there as well: it has a colon.
+    if (
+        not given
+        or Path(given).suffix
+        or ":" in given
+        or given.startswith("-")
+        or Path(given).is_file()
+    ):
+        return given
+    known = configurations()
+    if given not in known:
+        raise UnknownNameError(
+            "configuration", given, known, hint="The path of a YAML file is taken, too."
+        )
+    return str(known[given])
 
 
 def parser_mode() -> str:

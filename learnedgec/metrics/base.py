@@ -191,8 +191,8 @@ class Metric(ABC):
             for field in dataclasses.fields(self)
             if field.name in self.aggregate_parameters
         }
-        # A copy even without any: a tuned metric's statistics are not its own.
-        return dataclasses.replace(self, **defaults)
+        # The statistics of a tuned metric are not its own: a copy has no name.
+        return dataclasses.replace(self, **defaults) if defaults or self._tuned else self
 
     def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
         inner = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields)

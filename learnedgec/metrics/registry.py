@@ -219,7 +219,7 @@ def is_metric_name(name: str) -> bool:
     """Return whether a name is in the table, or means a tuned metric or a class; parameters may follow it."""
     match = _NAME.fullmatch(name)
     return match is not None and (
-        "@" in match[1] or ":" in match[1] or _spelt(match[1]) in REGISTRY
+        "@" in match[1] or ":" in match[1] or REGISTRY.spelt(match[1]) in REGISTRY
     )
 
 
@@ -233,7 +233,7 @@ def metric_class(name: str) -> type[Metric]:
     """
     if ":" in name:
         return _imported(name)
-    module, _, attribute = REGISTRY.find(_spelt(name)).target.partition(":")
+    module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).target.partition(":")
     found: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return found
 
@@ -279,7 +279,7 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
     kind = metric_class(base)
     if ":" in base:
         return _build(base, kind, kind.expand(parameters))
-    base = _spelt(base)
+    base = REGISTRY.spelt(base)
     return _build(base, kind, {**REGISTRY.find(base).parameters, **kind.expand(parameters)})
 
 
@@ -291,18 +291,6 @@ def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
     """
     own = {field.name: getattr(metric, field.name) for field in dataclasses.fields(metric)}
     return _build(metric.name, type(metric), {**own, **parameters}).named_like(metric)
-
-
-def _spelt(name: str) -> str:
-    """Return a name as the table spells it, or as it is where the table has none like it."""
-    if name in REGISTRY:
-        return name
-    alike = [known for known in REGISTRY if _letters(known) == _letters(name)]
-    return alike[0] if len(alike) == 1 else name
-
-
-def _letters(name: str) -> str:
-    return re.sub("[-_]", "", name).lower()
 
 
 def _imported(path: str) -> type[Metric]:

@@ -245,6 +245,6 @@ def find_evaluator(name: str) -> Path:
             "evaluator",
             name,
             found,
-            hint="Train it (`learnedgec train --config configs/…`) or give a package's directory.",
+            hint="Train it (`learnedgec train --config …`) or give a package's directory.",
         )
     return found[name]

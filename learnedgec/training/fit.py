@@ -24,9 +24,10 @@ from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import CSVLogger
 
 from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
+from learnedgec.execution.plugins import see_current_folder
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import check_writable
-from learnedgec.formats.configuration import parser_mode
+from learnedgec.formats.configuration import parser_mode, with_configurations
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.packages import was_checked
@@ -147,7 +148,7 @@ def train(arguments: Sequence[str], *, progress: bool = True) -> Result | None:
     """Run `learnedgec train`: returns when the package is written.
 
     Args:
-        arguments: as on the command line: `["--config", "configs/some-mini.yaml", …]`.
+        arguments: as on the command line: `["--config", "some-mini", …]`.
         progress: show progress bars on stderr.
 
     Returns:
@@ -173,6 +174,7 @@ def training_data(arguments: Sequence[str]) -> TrainingData:
 def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
     """Build the Trainer, the module and the data from arguments."""
     import_plugins()
+    see_current_folder()  # for classes that a configuration names by their import path
     try:
         parsed = _Parser(
             EvaluatorModule,
@@ -186,7 +188,7 @@ def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
                 "parser_mode": parser_mode(),
             },
             auto_configure_optimizers=False,
-            args=list(arguments),
+            args=with_configurations(arguments),
             run=False,
         )
     except ArgumentError as error:

@@ -212,7 +212,7 @@ def tuned_name(
     if not name:
         head = benchmark.partition(":")[0]
         # A folder such as `.` has its name elsewhere; one without a usable letter has none.
-        places = [Path(head if head == "jfleg" else benchmark), Path(benchmark).absolute()]
+        places = [Path(head if head.lower() == "jfleg" else benchmark), Path(benchmark).absolute()]
         words = [re.sub("[^A-Za-z0-9_.+]+", "-", place.name).strip("-.") for place in places]
         name = f"{metric.name}@{next(filter(None, words), 'folder')}"
     return name + TEST_MARK if tuned_on_test and not name.endswith(TEST_MARK) else name

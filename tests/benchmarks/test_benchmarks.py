@@ -136,6 +136,13 @@ def test_an_only_reference_stays() -> None:
 # -- names ------------------------------------------------------------------------------------
 
 
+def test_capitals_do_not_matter() -> None:
+    assert load_benchmark("Sample").name == "sample"
+    assert expand_benchmarks(["SEEDA"]) == ["seeda-s", "seeda-e"]
+    with pytest.raises(InputError, match="write jfleg:FOLDER"):
+        load_benchmark("JFLEG")
+
+
 def test_unknown_benchmarks_and_words_suggest() -> None:
     with pytest.raises(UnknownNameError, match=r"did you mean 'gjg15'\?"):
         load_benchmark("gjg14")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from learnedgec.cli.main import main
-from learnedgec.errors import ConfigError
-from learnedgec.formats.configuration import check_yaml
+from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.formats.configuration import check_yaml, configurations, with_configurations
 
 
 def bomb(levels: int) -> str:
@@ -81,3 +81,40 @@ def test_a_configuration_that_is_no_text(
     file.write_bytes(content)
     assert main(["score", "--config", str(file)]) == 2
     assert "an option cannot be read" in capsys.readouterr().err
+
+
+# -- names of those that come along ----------------------------------------------------------------
+
+
+def test_a_name_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = configurations()["some-mini"]
+    assert path.name == "some-mini.yaml"
+    assert with_configurations(["--config", "some-mini", "--name", "x"]) == [
+        "--config",
+        str(path),
+        "--name",
+        "x",
+    ]
+    assert with_configurations(["--config=some-mini"]) == [f"--config={path}"]
+    assert configurations()["released/joint-mini"].is_file()
+    # A folder of the name is none, a file is.
+    (tmp_path / "some").mkdir()
+    (tmp_path / "impara").write_text("name: mine\n")
+    assert with_configurations(["--config", "some"]) == ["--config", str(configurations()["some"])]
+    assert with_configurations(["--config", "impara"]) == ["--config", "impara"]
+
+
+@pytest.mark.parametrize("given", ["mine.yaml", "no/such.yaml", "name: x", "", "--name"])
+def test_what_is_no_name_is_left_to_the_parser(given: str) -> None:
+    assert with_configurations(["--config", given]) == ["--config", given]
+    assert with_configurations(["--config"]) == ["--config"]
+
+
+def test_a_typo_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'some-mini'"):
+        with_configurations(["--config", "some-mny"])
+    for command in ("train", "tune"):
+        assert main([command, "--config", "tune-sme"]) == 2
+        error = capsys.readouterr().err
+        assert "no configuration is named 'tune-sme'; did you mean 'tune-some'?" in error

@@ -29,6 +29,16 @@ def test_configurations_are_accepted(path: Path, tiny_encoder: Path) -> None:
     assert data.names or data.pairs
 
 
+def test_the_sample_is_found_from_any_folder(
+    tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = training_data(["--config", "sample", "--model.encoder", str(tiny_encoder)])
+    assert list(data.names) == ["sample"]
+    data.load()
+    assert data.parts["train"]
+
+
 def test_impara_as_in_the_paper_runs(tmp_path: Path, tiny_encoder: Path) -> None:
     # Only what the paper's run needs from elsewhere is replaced: the encoder and CoNLL-2013.
     text = (CONFIGS / "impara.yaml").read_text()

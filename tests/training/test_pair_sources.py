@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,6 +83,20 @@ def test_sources_of_other_packages_have_short_names(words: Callable[..., list[st
     assert distilled.describe()["pairs"] == [{"source": "ShoutedPairs", "words": ["a b"]}]
     with pytest.raises(PluginError, match="update or uninstall"):
         REGISTRY.find("Renamed")
+
+
+def test_sources_of_the_current_folder_are_found(
+    words: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "whispering.py").write_text(PLUGIN.replace("Shouted", "Whispered"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    importlib.invalidate_caches()
+    source = {"class_path": "whispering.WhisperedPairs", "init_args": {"words": ["a b"]}}
+    (found,) = training_data(words([source])).pairs["quality"]
+    assert found.describe() == {"words": ["a b"]}
+    del sys.modules["whispering"], found
+    gc.collect()  # classes are in cycles; PairSource must forget this one
 
 
 @pytest.mark.usefixtures("shouted")
