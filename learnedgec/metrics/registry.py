@@ -1,10 +1,6 @@
-"""The table of metrics and the grammar of their names.
+"""The table of metrics, and what a metric's name stands for.
 
-    metric     = name [ "(" parameter { "," parameter } ")" ]
-    parameter  = key "=" literal                 a Python literal: 0.5, 4, 'text', True, None, (1, 2)
-    key        = identifier | metric | text      of an ensemble: gleu=0.5, m2(beta=1.0)=0.5, 'some@jfleg'=0.5
-
-A name has at most 10,000 characters, its numbers are finite and need at most 64 bits. Capitals, hyphens and
+`grammar` says how a name is written. Its numbers are finite and need at most 64 bits. Capitals, hyphens and
 underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`.
 
 A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): what it stands for is
@@ -20,7 +16,6 @@ point group `learnedgec.metrics` (name -> `module:Class`).
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import importlib
 import math
@@ -35,6 +30,7 @@ from typing import Any, Literal
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.execution.plugins import Plugin, Registry, import_class
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.grammar import shown, split_name
 from learnedgec.metrics.tuned import find_tuned, read_tuned
 
 __all__ = [
@@ -185,16 +181,7 @@ METRICS: dict[str, MetricEntry] = {
     ),
 }
 
-# Of a name, in characters.
-_LONGEST = 10_000
-
 _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
-
-_NAME = re.compile(
-    r"\s*([A-Za-z][\w.@+-]*|[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)\s*(\(.*\))?\s*", re.DOTALL
-)
-# What matters where a key ends: texts, in which nothing does, and single signs.
-_SIGN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{},=]""", re.DOTALL)
 
 
 def _plugged(plugin: Plugin) -> MetricEntry:
@@ -217,10 +204,11 @@ def known_names() -> list[str]:
 
 def is_metric_name(name: str) -> bool:
     """Return whether a name is in the table, or means a tuned metric or a class; parameters may follow it."""
-    match = _NAME.fullmatch(name)
-    return match is not None and (
-        "@" in match[1] or ":" in match[1] or REGISTRY.spelt(match[1]) in REGISTRY
-    )
+    try:
+        base, _ = split_name(name)
+    except BadNameError:
+        return False
+    return "@" in base or ":" in base or REGISTRY.spelt(base) in REGISTRY
 
 
 def metric_class(name: str) -> type[Metric]:
@@ -258,17 +246,8 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
         >>> load_metric(str(load_metric("gleu(n=2)"))) == load_metric("gleu(n=2)")
         True
     """
-    if len(name) > _LONGEST:
-        raise BadNameError(
-            f"the name {_shown(name)} has {len(name)} characters; at most {_LONGEST} were expected."
-        )
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise BadNameError(
-            f"{_shown(name)!r} is not a metric; a name such as gleu or m2(beta=1.0) was expected."
-        )
-    base, arguments = match.groups()
-    parameters = {**_parse_arguments(base, arguments or "()"), **parameters}
+    base, given = split_name(name)
+    parameters = {**given, **parameters}
     if "@" in base:
         base = find_tuned(base)
         try:
@@ -306,73 +285,6 @@ def _imported(path: str) -> type[Metric]:
     return kind
 
 
-def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
-    """Return the keyword arguments of a name such as `(beta=0.5, scorer='bertscore')`."""
-    try:
-        # What Python takes for a keyword stands for each key, which may be a metric's name.
-        keys, text = _without_keys(f"_{arguments}")
-        call = ast.parse(text, mode="eval").body
-        # One call and nothing else: not the call of a call, and no comment after it.
-        if (
-            not isinstance(call, ast.Call)
-            or not isinstance(call.func, ast.Name)
-            or call.args
-            or ast.get_source_segment(text, call) != text
-        ):
-            raise ValueError
-        values = [(keyword.arg, ast.literal_eval(keyword.value)) for keyword in call.keywords]
-        pairs = [(key and keys[key], value) for key, value in values]
-    # The parser runs out of memory or of depth on what is nested too deeply.
-    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
-        raise BadNameError(
-            f"the parameters of {_shown(name + arguments)} cannot be read; write them as "
-            f"{name}(parameter=value, …) with texts in quotes."
-        ) from None
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key is None or key in found:
-            raise BadNameError(
-                f"{_shown(name + arguments)} gives the parameter {key!r} twice or unnamed."
-            )
-        found[key] = value
-    return found
-
-
-def _without_keys(text: str) -> tuple[dict[str, str], str]:
-    """Return the keys of `_(key=value, …)` by the words that stand for them in the text beside.
-
-    Raises:
-        ValueError: a key is neither an identifier, nor a metric's name, nor a text in quotes.
-    """
-    keys: dict[str, str] = {}
-    pieces, depth, done, start = [], 0, 0, -1
-    for match in _SIGN.finditer(text):
-        sign, at = match[0], match.start()
-        if sign in "([{":
-            depth += 1
-            start = at + 1 if depth == 1 else start
-        elif sign in ")]}":
-            depth -= 1
-        elif depth == 1 and sign == ",":
-            start = at + 1
-        elif depth == 1 and sign == "=" and start >= 0:
-            key = text[start:at].strip()
-            if key[:1] in ("'", '"'):
-                key = str(ast.literal_eval(key))
-            elif not (key.isidentifier() or _NAME.fullmatch(key)):
-                raise ValueError(key)
-            word = f"key{len(keys)}"
-            keys[word] = key
-            pieces += [text[done:start], word]
-            done, start = at, -1
-    return keys, "".join([*pieces, text[done:]])
-
-
-def _shown(text: str) -> str:
-    """Return a text short enough for a message."""
-    return text if len(text) <= 200 else f"{text[:200]}…"
-
-
 def _check_value(name: str, key: str, value: Any) -> None:
     """Raise `ParameterError` for a value that no parameter can have, whatever its type.
 
@@ -392,7 +304,7 @@ def _check_value(name: str, key: str, value: Any) -> None:
         raise ParameterError(f"{name}({key}=…): a number of at most 64 bits was expected.")
     elif isinstance(value, str) and _UNPRINTABLE.search(value):
         raise ParameterError(
-            f"{name}({key}={_shown(value)!r}): a text without NUL and without halves of characters was "
+            f"{name}({key}={shown(value)!r}): a text without NUL and without halves of characters was "
             "expected."
         )
 
@@ -409,7 +321,7 @@ def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metr
         ok, values[key] = _coerce(value, hints[key])
         if not ok:
             raise ParameterError(
-                f"{name}({key}={_shown(repr(value))}): {_expected(hints[key])} was expected."
+                f"{name}({key}={shown(repr(value))}): {_expected(hints[key])} was expected."
             )
     for key, field_ in fields.items():
         required = (
