@@ -108,7 +108,8 @@ def load_benchmark(name: str) -> Benchmark:
         (72, 351)
     """
     head, *words = name.split(":")
-    if not Path(name).is_dir():
+    path = local_path(name)
+    if path is None or not path.is_dir():
         head = REGISTRY.spelt(head)
     if head == "jfleg":
         if not words:
@@ -117,7 +118,6 @@ def load_benchmark(name: str) -> Benchmark:
                 "are not public)."
             )
         return jfleg(name.partition(":")[2])
-    path = local_path(name)
     if head not in REGISTRY and path is not None and path.is_dir():
         return read_benchmark(name)
     entry = REGISTRY.find(head)

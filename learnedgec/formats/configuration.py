@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.execution.shelves import local_path
 
 if TYPE_CHECKING:
     import yaml
@@ -134,13 +135,14 @@ def with_configurations(arguments: Sequence[str]) -> list[str]:
 
 def _configuration(given: str) -> str:
     """Return the file that a value of `--config` stands for; the parser judges what is no name."""
+    path = local_path(given)
     # YAML itself may stand there as well: it has a colon.
     if (
         not given
         or Path(given).suffix
         or ":" in given
         or given.startswith("-")
-        or Path(given).is_file()
+        or (path and path.is_file())
     ):
         return given
     known = configurations()

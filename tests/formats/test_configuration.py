@@ -114,6 +114,8 @@ def test_what_is_no_name_is_left_to_the_parser(given: str) -> None:
 def test_a_typo_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'some-mini'"):
         with_configurations(["--config", "some-mny"])
+    with pytest.raises(UnknownNameError):
+        with_configurations(["--config", "a\0b"])
     for command in ("train", "tune"):
         assert main([command, "--config", "tune-sme"]) == 2
         error = capsys.readouterr().err
