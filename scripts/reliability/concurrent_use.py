@@ -1,8 +1,8 @@
 """Threads, processes and replacement at once: equal scores, whole files, whole packages.
 
-Threads share a metric and a cache folder; a forked child and spawned workers score beside them; two packages take
-each other's place under one name while others load it. Whatever runs beside it, a score is the one computed alone,
-and a loaded evaluator is one of the two.
+Threads share a metric and a cache folder; a forked child and spawned workers score beside them; two packages
+take each other's place under one name while others load it. Whatever runs beside it, a score is the one
+computed alone, and a loaded evaluator is one of the two.
 """
 
 from __future__ import annotations
@@ -223,7 +223,9 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
         yield Trial("names", partial(threads_name, [random.choice(METRICS) for _ in range(12)]))
         yield Trial("one place", partial(threads_write, own, random))
         yield Trial("fork", partial(fork_scores, name, alone[name]))
-        yield Trial("replacement", partial(replace_package, *packages, folder / "hot", rated))
+        yield Trial(
+            "replacement", partial(replace_package, packages[0], packages[1], folder / "hot", rated)
+        )
         if number % 3 == 1:
             yield Trial("spawn", partial(spawn_maps, 2))
             yield Trial("processes", partial(processes_score, own / "processes"))
