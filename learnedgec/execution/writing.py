@@ -135,6 +135,8 @@ def _target(path: PathLike) -> Path:
     if "\0" in os.fspath(path):
         raise OSError(errno.EINVAL, "the name holds a NUL character")
     given = Path(path)
+    if not given.name and given.is_absolute():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     try:
         given.stat()
     except (FileNotFoundError, NotADirectoryError):

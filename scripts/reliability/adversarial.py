@@ -54,16 +54,18 @@ SENTENCES = {
 def score(metric: Metric, sentence: str) -> None:
     """Score a sentence in three roles."""
     for source, hypothesis in ((PLAIN, sentence), (sentence, PLAIN), (sentence, sentence)):
-        texts = [[PLAIN, source], [PLAIN, hypothesis]]
-        references = References.from_texts([PLAIN, PLAIN], [None, sentence])
-        used = references if metric.needs_references else None
+        found = expect_sentence(
+            partial(finite, metric, [PLAIN, source], [PLAIN, hypothesis], sentence)
+        )
+        assert found is not False, "a score that is not finite"
 
-        def work() -> bool:
-            found = metric.score(texts[0], texts[1], used, runtime=Runtime())  # noqa: B023 - run at once
-            return bool(np.isfinite(found.value) and np.isfinite(found.sentences).all())
 
-        finite = expect_sentence(work)
-        assert finite is not False, "a score that is not finite"
+def finite(metric: Metric, sources: list[str], hypotheses: list[str], sentence: str) -> bool:
+    """Return whether all scores are finite, with a sentence as the second reference of the second."""
+    references = References.from_texts([PLAIN, PLAIN], [None, sentence])
+    used = references if metric.needs_references else None
+    found = metric.score(sources, hypotheses, used, runtime=Runtime())
+    return bool(np.isfinite(found.value) and np.isfinite(found.sentences).all())
 
 
 def serve(metric: Metric, pipe: multiprocessing.connection.Connection) -> None:

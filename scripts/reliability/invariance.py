@@ -27,7 +27,7 @@ TOLERANCE = 1e-5
 
 EXACT = {
     *("m2", "sentm2", "errant", "senterrant", "gleu", "green", "ensemble", "edit-count", "length"),
-    *("constant", "random", "gotoscorer"),
+    *("constant", "random", "gotoscorer", "cleme", "sentcleme"),
 }
 
 

@@ -60,6 +60,12 @@ def metrics(folder: Path) -> dict[str, Metric]:
         "pt-errant": {"encoder": encoder, "layer": 2, "annotator": "en-ewt-sm"},
         "errant": {"annotator": "en-ewt-sm"},
         "senterrant": {"annotator": "en-ewt-sm"},
+        "uot-errant": {"encoder": encoder, "annotator": "en-ewt-sm"},
+        # With a mean length of its own each corpus would weigh the same sentence otherwise.
+        "cleme": {"annotator": "en-ewt-sm", "mean_length": 1.8},
+        "sentcleme": {"edits": "aligned", "mean_length": 1.8},
+        "cleme2": {"annotator": "en-ewt-sm", "encoder": encoder, "layer": 2},
+        "sentcleme2": {"edits": "aligned", "weights": "none"},
         "gotoscorer": {"weights": str(weights)},
         "scribendi": {"model": causal},
         "likelihood": {"model": causal},
@@ -68,13 +74,15 @@ def metrics(folder: Path) -> dict[str, Metric]:
         "llm-e": language_model,
         "ensemble": {"members": {"gleu": 0.75, "edit-count": 0.25}},
     }
-    released = ("some", "impara", "preference")
+    named = [(name, name, small.get(name, {})) for name in METRICS]
+    named += [(f"{name} (joint-mpnet)", name, {}) for name in ("some", "impara", "preference")]
     found: dict[str, Metric] = {}
-    for name in METRICS:
+    for label, name, parameters in named:
         try:
-            found[name] = load_metric(name, **small.get(name, {}))
-            if name in released:
-                found[f"{name} (joint-mpnet)"] = load_metric(name)
+            metric = load_metric(name, **parameters)
+            used = gold().select([0]) if metric.needs_references else None
+            metric.score(SOURCES[:1], SOURCES[:1], used)
+            found[label] = metric
         except LearnedgecError as error:
-            print(f"{name} is left out: {error}", file=sys.stderr)
+            print(f"{label} is left out: {error}", file=sys.stderr)
     return found
