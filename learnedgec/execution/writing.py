@@ -106,10 +106,7 @@ def atomic_folder(path: PathLike) -> Iterator[Path]:
                 for name in files:
                     _sync(Path(folder, name))
                 _sync(Path(folder))
-            if not target.is_dir():
-                temporary.replace(target)
-            elif not _exchange(temporary, target):
-                _rename(temporary, target)
+            _replace_folder(temporary, target)
         _sync(target.parent)
 
 
@@ -138,6 +135,8 @@ def _target(path: PathLike) -> Path:
     if "\0" in os.fspath(path):
         raise OSError(errno.EINVAL, "the name holds a NUL character")
     given = Path(path)
+    if not given.name and given.is_absolute():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     try:
         given.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -270,6 +269,30 @@ def _sync(path: Path) -> None:
             raise
 
 
+def _replace_folder(new: Path, target: Path) -> None:
+    """Put a folder in a place, whatever is or comes there meanwhile: others may be at the same."""
+    while True:
+        if target.is_dir() and _exchange(new, target):
+            return
+        old = new.with_suffix(_OLD)
+        lock = _hold(target)
+        try:
+            if target.is_dir():
+                target.rename(old)
+            new.rename(target)
+        except OSError as error:
+            if not target.exists() and old.exists():
+                old.rename(target)
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOENT) or not new.exists():
+                raise
+        else:
+            return
+        finally:
+            _remove(old)
+            if lock is not None:
+                _release(lock)
+
+
 def _exchange(first: Path, second: Path) -> bool:
     """Exchange two names in one step, and return whether the system can."""
     exchange = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
@@ -278,19 +301,6 @@ def _exchange(first: Path, second: Path) -> bool:
     here, both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     done: int = exchange(here, os.fsencode(first), here, os.fsencode(second), both)
     return done == 0
-
-
-def _rename(new: Path, target: Path) -> None:
-    """Put a folder in another's place in two steps."""
-    old = new.with_suffix(_OLD)
-    lock = _hold(target)
-    try:
-        target.rename(old)
-        new.rename(target)
-        _remove(old)
-    finally:
-        if lock is not None:
-            _release(lock)
 
 
 def _remove(path: Path) -> None:

@@ -50,7 +50,8 @@ def as_sentences(given: Sentences, argument: str) -> list[str]:
         argument: what the caller calls them, for the message.
 
     Raises:
-        InputError: it is no sequence, or an item is no text; the message names the argument and the index.
+        InputError: it is no sequence, or an item is no text or holds half a character (a lone surrogate),
+            which no file and no tokenizer can; the message names the argument and the index.
 
     Example:
         >>> import numpy as np
@@ -61,7 +62,7 @@ def as_sentences(given: Sentences, argument: str) -> list[str]:
         learnedgec.errors.InputError: sources[1] is None; a text was expected.
     """
     items = as_items(given, argument, "a sequence of texts")
-    if set(map(type, items)) <= {str}:
+    if set(map(type, items)) <= {str} and all(map(_is_whole, items)):
         return items
     return [_as_text(item, argument, index) for index, item in enumerate(items)]
 
@@ -131,9 +132,20 @@ def as_items(given: Any, argument: str, expected: str) -> list[Any]:
 
 def _as_text(item: object, argument: str, index: int) -> str:
     """Return an item as plain `str`, or raise naming its place."""
-    if isinstance(item, str):
+    if isinstance(item, str) and _is_whole(item):
         return str(item)
+    if isinstance(item, str):
+        raise InputError(f"{argument}[{index}] is {_shown(item)}, which holds half a character.")
     raise InputError(f"{argument}[{index}] is {_shown(item)}; a text was expected.")
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether a text is of whole characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_nan(item: object) -> bool:

@@ -215,7 +215,15 @@ class Evaluator:
             PackageError: a file is missing, altered or truncated.
         """
         path = find_evaluator(name)
-        return _load(path, package_digest(str(path)), str(torch_device(runtime)))
+        while True:
+            before = path.stat()
+            try:
+                return _load(path, package_digest(str(path)), str(torch_device(runtime)))
+            except PackageError:
+                # One that another took the place of while it was read is no damaged one.
+                now = path.stat()
+                if (now.st_ino, now.st_ctime_ns) == (before.st_ino, before.st_ctime_ns):
+                    raise
 
     @property
     def outputs(self) -> tuple[str, ...]:

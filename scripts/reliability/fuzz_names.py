@@ -100,11 +100,12 @@ def changed(name: str, random: Random) -> str:
     return name
 
 
-def metric(name: str) -> None:
+def metric(name: str) -> object:
     """Load a metric; the name that it prints is its own."""
     found = expect_sentence(lambda: load_metric(name))
     if found is not None:
         assert load_metric(str(found)) == found, f"{found} is not what it prints"
+    return found
 
 
 # What a name may be looked up as, with the names that there are.
@@ -159,7 +160,7 @@ def words(random: Random, folder: Path) -> list[str]:
     return [name, *given, "--quiet"]
 
 
-def run_command(given: list[str]) -> None:
+def run_command(given: list[str]) -> int | None:
     """Run a command in this process: exit code 0, or 2 with one sentence."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -167,24 +168,27 @@ def run_command(given: list[str]) -> None:
     assert code in (0, 2), f"exit code {code}"
     told = [line for line in err.getvalue().splitlines() if line.startswith("learnedgec ")]
     assert code == 0 or len(told) == 1, f"exit code 2 with {err.getvalue()[:200]!r}"
+    return None if code else code
 
 
-def attempt(kind: str, content: bytes) -> None:
-    """Try one input again as it was kept."""
+def attempt(kind: str, content: bytes, *, refused: bool = False) -> None:
+    """Try one input as it is kept; `refused`: which should not be taken."""
     text = content.decode("utf-8", "surrogatepass")
+    found: object
     if kind == "metric":
-        metric(text)
+        found = metric(text)
     elif kind == "command":
-        run_command(json.loads(text))
+        found = run_command(json.loads(text))
     else:
-        expect_sentence(lambda: LOOKUPS[kind][0](text))
+        found = expect_sentence(lambda: LOOKUPS[kind][0](text))
+    assert not (refused and found is not None), "it was taken"
 
 
 def past() -> Iterator[Trial]:
     """Yield the names that once crashed: `KIND.NAME`."""
     for name, content in kept("names"):
         kind = name.partition(".")[0]
-        yield Trial(f"corpus/{name}", partial(attempt, kind, content), content)
+        yield Trial(f"corpus/{name}", partial(attempt, kind, content, refused=True), content)
 
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:

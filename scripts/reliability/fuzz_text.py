@@ -98,6 +98,12 @@ def jsonl_inputs(path: Path) -> object:
     return read_inputs(Namespace({**given, "jsonl": [str(path)]}))  # type: ignore[no-untyped-call]
 
 
+def checked(path: Path) -> str:
+    text = path.read_text("latin-1")
+    check_yaml(text)
+    return text
+
+
 def annotated(path: Path) -> object:
     return References.from_annotated(read_m2(path))
 
@@ -133,9 +139,9 @@ READERS: Mapping[str, tuple[str, Callable[[Path], object], bytes]] = {
     "difficulties": ("f.json", lambda p: Difficulties.load(str(p)), b""),
     "tuned": ("f.json", read_tuned_file, json.dumps(TUNED).encode()),
     "yaml": ("f.yaml", options, YAML.encode()),
-    "yaml-check": ("f.yaml", lambda path: check_yaml(path.read_text("latin-1")), YAML.encode()),
+    "yaml-check": ("f.yaml", checked, YAML.encode()),
     **{
-        f"benchmark-{Path(name).name}": (name, lambda path: None, text.encode())
+        f"benchmark-{Path(name).stem}": (name, lambda path: None, text.encode())
         for name, text in BENCHMARK.items()
     },
 }
@@ -163,8 +169,8 @@ def check_sound(value: object, *, lines: bool) -> None:
 _RAW = ("jsonl", "json", "yaml", "yaml-check", "tuned", "difficulties", "pairs", "appraise")
 
 
-def attempt(reader: str, content: bytes, folder: Path) -> None:
-    """Let a reader read a content."""
+def attempt(reader: str, content: bytes, folder: Path, *, refused: bool = False) -> None:
+    """Let a reader read a content; `refused`: which it should not take."""
     name, read, _ = READERS[reader]
     if reader.startswith("benchmark-"):
         root = folder / "benchmark"
@@ -176,14 +182,15 @@ def attempt(reader: str, content: bytes, folder: Path) -> None:
         path = folder / name
         path.write_bytes(content)
         found = expect_sentence(lambda: read(path))
+    assert not (refused and found is not None), "it was taken"
     check_sound(found, lines=not reader.startswith(_RAW))
 
 
 def past(folder: Path) -> Iterator[Trial]:
     """Yield the files that once crashed a reader: `READER.NAME`."""
     for name, content in kept("text"):
-        reader = name.partition(".")[0]
-        yield Trial(f"corpus/{name}", partial(attempt, reader, content, folder), content)
+        run = partial(attempt, name.partition(".")[0], content, folder, refused=True)
+        yield Trial(f"corpus/{name}", run, content)
 
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:

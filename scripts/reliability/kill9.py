@@ -131,7 +131,7 @@ def jobs(folder: Path) -> list[Job]:
         *("--format", "json", "--out", "scores.json"),
     )
     perturb = learnedgec(
-        *("robust", "--perturb", "--src", str(SAMPLE / "source.txt")),
+        *("robust", "perturb", "--src", str(SAMPLE / "source.txt")),
         *("--ref", str(SAMPLE / "ref0.txt"), "--out", "cases.jsonl"),
     )
     tune = learnedgec(

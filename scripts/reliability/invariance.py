@@ -1,0 +1,176 @@
+"""Scores do not depend on batch, order, systems, cache or shards: exactly, or to 10⁻⁵ where learned.
+
+Each trial draws rows of the sample, with repeats, systems and a metric, and compares one way of scoring with
+the plain one: sentence by sentence, and for shards and caches the corpus score too. A corpus score may depend
+on the order of sentences where the metric is so defined (M2 and ERRANT choose references by running totals).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from offline import SOURCES, SYSTEMS, gold, metrics
+from trial import Trial, main
+
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric, Statistics
+
+# How far scores of encoders may be apart; other scores are equal.
+TOLERANCE = 1e-5
+
+EXACT = {
+    *("m2", "sentm2", "errant", "senterrant", "gleu", "green", "ensemble", "edit-count", "length"),
+    *("constant", "random", "gotoscorer", "cleme", "sentcleme"),
+}
+
+
+def close(metric: Metric, found: object, expected: object, what: str) -> None:
+    """Raise unless numbers are equal, or for a learned metric nearly so."""
+    difference = np.abs(np.asarray(found, dtype=float) - np.asarray(expected, dtype=float))
+    both = np.isnan(np.asarray(found, dtype=float)) & np.isnan(np.asarray(expected, dtype=float))
+    worst = float(np.max(np.where(both, 0.0, difference), initial=0.0))
+    allowed = 0.0 if metric.name in EXACT else TOLERANCE
+    assert worst <= allowed, f"{what}: {worst:.2g} apart"
+
+
+class Rows:
+    """Some rows of the sample: sources, systems and references."""
+
+    def __init__(self, random: Random, references: References) -> None:
+        numbers = random.choices(range(len(SOURCES)), k=random.randint(2, 9))
+        names = random.sample(list(SYSTEMS), k=random.randint(1, 3))
+        self.sources = [SOURCES[number] for number in numbers]
+        self.systems = {name: [SYSTEMS[name][n] for n in numbers] for name in names}
+        self.references = references.select(numbers)
+
+    def take(self, rows: Sequence[int]) -> Rows:
+        """Return the rows in another order, or some of them."""
+        other = object.__new__(Rows)
+        other.sources = [self.sources[row] for row in rows]
+        other.systems = {name: [texts[row] for row in rows] for name, texts in self.systems.items()}
+        other.references = self.references.select(rows)
+        return other
+
+    def statistics(self, metric: Metric, runtime: Runtime) -> dict[str, Statistics]:
+        """Return the statistics of each system."""
+        return metric.statistics_of_systems(
+            self.sources,
+            self.systems,
+            self.references if metric.needs_references else None,
+            runtime=runtime,
+        )
+
+
+def merged(parts: Sequence[Statistics]) -> Statistics:
+    """Return the statistics of shards as those of the whole; the second axis is padded."""
+    arrays = {}
+    for name in parts[0].arrays:
+        columns = [part[name] for part in parts]
+        wide = max((column.shape[1:] for column in columns), default=())
+        padded = [
+            np.pad(
+                column, [(0, 0), *((0, w - s) for w, s in zip(wide, column.shape[1:], strict=True))]
+            )
+            for column in columns
+        ]
+        arrays[name] = np.concatenate(padded)
+    return Statistics(arrays, tuple(record for part in parts for record in part.records))
+
+
+def same(
+    metric: Metric,
+    found: Mapping[str, Statistics],
+    expected: Mapping[str, Statistics],
+    what: str,
+    corpus: bool,
+) -> None:
+    """Compare sentence scores, and corpus scores where the order is the same."""
+    for name, statistics in expected.items():
+        close(metric, metric.sentence_scores(found[name]), metric.sentence_scores(statistics), what)
+        if corpus:
+            close(
+                metric,
+                metric.aggregate(found[name]),
+                metric.aggregate(statistics),
+                f"{what}, corpus",
+            )
+
+
+def attempt(metric: Metric, rows: Rows, way: str, seed: int, folder: Path) -> None:
+    """Score in one other way and compare."""
+    random, plain = Random(seed), Runtime()
+    expected = rows.statistics(metric, plain)
+    count = len(rows.sources)
+    if way == "order":
+        order = random.sample(range(count), count)
+        shuffled = rows.take(order).statistics(metric, plain)
+        back = [order.index(row) for row in range(count)]
+        found = {name: statistics.take(back) for name, statistics in shuffled.items()}
+        same(metric, found, expected, way, corpus=False)
+    elif way == "shards":
+        cut = random.randint(1, count - 1)
+        parts = [
+            rows.take(part).statistics(metric, plain) for part in (range(cut), range(cut, count))
+        ]
+        whole = {name: merged([part[name] for part in parts]) for name in expected}
+        same(metric, whole, expected, way, corpus=True)
+    elif way == "systems":
+        for name, hypotheses in rows.systems.items():
+            alone = rows.take(range(count))
+            alone.systems = {name: hypotheses}
+            same(metric, alone.statistics(metric, plain), {name: expected[name]}, way, corpus=True)
+    elif way == "batch":
+        other = replace(plain, batch_tokens=random.choice((1, 64, 20_000)), states_mb=1)
+        same(metric, rows.statistics(metric, other), expected, way, corpus=True)
+    elif way == "cache":
+        kept = replace(plain, cache_dir=str(folder))
+        try:
+            for _ in range(2):
+                same(metric, rows.statistics(metric, kept), expected, way, corpus=True)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    else:
+        other = replace(plain, jobs=2)
+        same(metric, rows.statistics(metric, other), expected, way, corpus=True)
+
+
+WAYS = ("order", "shards", "systems", "batch", "cache")
+
+
+def trials(seed: int, folder: Path) -> Iterator[Trial]:
+    """Yield subsets, metrics and ways without end; every metric in turn."""
+    random = Random(seed)
+    references = gold()
+    known = metrics(folder)
+    number = 0
+    while True:
+        for label, metric in known.items():
+            number += 1
+            way = "jobs" if number % 200 == 0 else random.choice(WAYS)
+            run = partial(
+                attempt,
+                metric,
+                Rows(random, references),
+                way,
+                random.randrange(1 << 30),
+                folder / "kept",
+            )
+            yield Trial(f"{label}, {way}", run)
+
+
+if __name__ == "__main__":
+    main(
+        "invariance",
+        "Scores are independent of batch, order, systems, cache and shards.",
+        trials,
+        count=270,
+        longest=120,
+        limited=False,
+    )
