@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.benchmarks.folder import read_benchmark

@@ -20,7 +20,8 @@ from trial import Trial, main
 
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, Statistics
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
 
 # How far scores of encoders may be apart; other scores are equal.
 TOLERANCE = 1e-5
