@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.
 demo: $(VENV)/.installed
 	$(BIN)/learnedgec rank --src $(SAMPLE)/source.txt --hyp $(SAMPLE)/systems/*.txt \
-	    --gold $(SAMPLE)/gold.m2 --metric some impara preference gleu
+	    --gold $(SAMPLE)/gold.m2 --metric some impara gleu
 
 test: $(VENV)/.installed
 	VENV=$(VENV) scripts/test
