@@ -21,6 +21,7 @@ from learnedgec.cli.options import (
 from learnedgec.cli.output import add_output_arguments, emit, notice
 from learnedgec.cli.show import able_to_show, show_edits
 from learnedgec.cli.show_attribution import add_attribution_arguments, show_attribution
+from learnedgec.cli.show_explanation import add_explanation_argument, explain_scores
 from learnedgec.edits.error_types import TIERS, Tier
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
@@ -55,6 +56,7 @@ def build_parser() -> ArgumentParser:
         "the metric: alone, by what is lost without it, and its Shapley value",
     )
     add_attribution_arguments(parser)
+    add_explanation_argument(parser)
     group = parser.add_argument_group("metrics of their own kind")
     group.add_argument(
         "--dry-run",
@@ -96,6 +98,8 @@ def main(arguments: Sequence[str]) -> None:
         metrics, inputs.sources, inputs.systems, inputs.references, runtime=runtime
     )
     _print(scores, inputs, options)
+    if options.explain:
+        explain_scores(scores, inputs, runtime)
     if options.format in ("table", "latex") and not options.quiet:
         for metric in metrics:
             notice(next(iter(scores[metric].values())).signature)

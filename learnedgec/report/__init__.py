@@ -4,6 +4,7 @@ data         everything that is shown, as one JSON-able value
 overview     systems × metrics, with what can be said of their order
 sentences    sources, outputs, references and edits, with every score
 types        edits by error type and operation
+meaning      what a score means, where a reference for it is released
 effects      what length and the number of edits do to a score
 judgements   a benchmark's meta-evaluation
 provenance   what the numbers come from

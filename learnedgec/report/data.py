@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from learnedgec.benchmarks.base import Benchmark
+from learnedgec.calibration.released import find_reference
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
@@ -31,6 +32,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.ranking import SystemRanking, rank_systems
 from learnedgec.report.effects import describe_effects
 from learnedgec.report.judgements import describe_evaluation, misjudged_outputs, misjudged_pairs
+from learnedgec.report.meaning import describe_meaning
 from learnedgec.report.overview import (
     conclusions,
     conflicts,
@@ -203,6 +205,12 @@ def _build(
         statistics = _statistics(metrics, benchmark, runtime)
         annotated = annotate(benchmark, annotator, runtime)
         texts = describe_texts(annotated, types)
+        references = {metric: find_reference(metric) for metric in metrics}
+        source_scores = {
+            metric: metric.score(benchmark.sources, benchmark.sources, runtime=runtime).sentences
+            for metric, reference in references.items()
+            if reference
+        }
         worth = [
             {"metric": metric.label, **attribute(metric, annotated, texts, runtime, settings.seed)}
             for metric in settings.attribution
@@ -238,6 +246,11 @@ def _build(
             "lenses": lenses,
             "attribution": worth,
         },
+        "meaning": [
+            reference
+            and describe_meaning(reference, scores[metric], source_scores[metric], benchmark)
+            for metric, reference in references.items()
+        ],
         "types": types.names,
         "errors": compared and describe_types(errant, compared),
         "effects": _effects([scores[metric] for metric in metrics], benchmark, runtime),

@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from embedded import SAMPLE_FOLDER
 
+from learnedgec.calibration.reference import Reference
 from learnedgec.cli.main import main
 from learnedgec.formats.text import write_jsonl, write_lines
 from learnedgec.metrics.registry import METRICS
@@ -300,3 +302,25 @@ def test_metrics_with_equal_statistics_share_them(monkeypatch: pytest.MonkeyPatc
         alone = metric.score(sources, ["He goes .", ""], references)
         assert shared[metric]["a"].value == alone.value
         assert shared[metric]["a"].signature == alone.signature
+
+
+def test_explain_says_what_a_score_means(
+    score: Callable[..., tuple[int, str, str]], files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = Reference(
+        "length", {}, "bench", np.linspace(0, 10, 101), 1000, {"short": 1.0, "long": 9.0},
+        np.array([0.0, 2.0]), np.array([0.5, 1.0]), 900, 0.7, (),
+    )  # fmt: skip
+    monkeypatch.setattr(
+        "learnedgec.cli.show_explanation.find_reference",
+        lambda metric: reference if metric.name == "length" else None,
+    )
+    words = ("--hyp", str(files / "good.txt"), "--metric", "length", "gleu", "--explain", "--quiet")
+    code, out, err = score(*words)
+    assert code == 0
+    assert "good" in out
+    assert err.splitlines() == [
+        "good: length 3.0000 is above 1 of the 2 systems of bench (the next is short); it changes 1 of 2 "
+        "sentences, and of such changes there people put 50% above the source (900 rated outputs).",
+        "gleu: no reference is released for this metric with these parameters.",
+    ]

@@ -346,6 +346,19 @@ def test_worth_of_edits(visit: Open, case: Any) -> None:
     assert float(told.replace("−", "-")) == pytest.approx(total, abs=0.005)
 
 
+def test_what_scores_mean(visit: Open, case: Any) -> None:
+    page = visit("#overview")
+    card = page.locator(".card", has_text="What the scores mean")
+    for system, sentence in zip(case.systems, case.report["meaning"][2]["sentences"], strict=True):
+        expect(card).to_contain_text(f"{system}: {sentence}")
+    assert card.locator("svg circle").count() == 2
+    page = visit("#sentences?sentence=1&metric=2")
+    share = 100 * case.report["meaning"][2]["preferred"][0][0]
+    expect(page.locator(".output").first).to_contain_text(
+        f"such a change preferred by {share:.0f} %"
+    )
+
+
 def test_error_types_are_those_of_errant(visit: Open, case: Any) -> None:
     page = visit("#errors")
     kind, systems = next(iter(case.report["errors"]["tiers"]["category"].items()))

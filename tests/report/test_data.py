@@ -176,6 +176,20 @@ def test_effects() -> None:
     assert found["correlation"][0]["systems"] == 1.0
 
 
+def test_meaning(case: Any) -> None:
+    assert [each is None for each in case.report["meaning"]] == [True, True, False, True]
+    found = case.report["meaning"][2]
+    scores = case.report["sentences"]["metrics"][2]["scores"]
+    careful = found["sentences"][0]
+    assert " is above 1 of the 2 systems of bench (the next is timid); it changes " in careful
+    for number, hypotheses in enumerate(case.systems.values()):
+        for row, (text, source) in enumerate(zip(hypotheses, case.sources, strict=True)):
+            edits = scores[number][row]
+            assert found["percentiles"][number][row] == min(round(edits * 10), 100)
+            expected = None if text == source else min(round(0.5 + 0.05 * edits, 3), 1.0)
+            assert found["preferred"][number][row] == expected
+
+
 def test_provenance(case: Any) -> None:
     provenance = case.report["provenance"]
     for metric, signature in zip(case.metrics, provenance["signatures"], strict=True):

@@ -154,6 +154,24 @@ const overlap = (one, other) =>
   Math.max(0, Math.min(one[2], other[2]) - Math.max(one[0], other[0])) *
   Math.max(0, Math.min(one[3], other[3]) - Math.max(one[1], other[1]));
 
+/** Return bins of predictions beside what came of them; on the dashed line they are the same. */
+function reliabilityChart(bins, label) {
+  const box = { left: 52, right: 360, top: 34, bottom: 300 };
+  const chart = frame(380, 348, label);
+  const x = scale([0, 1], box.left + 4, box.right - 4);
+  const y = scale([0, 1], box.bottom, box.top);
+  axes(chart, x, y, box, ["predicted probability", "share that people preferred"]);
+  chart.append(draw("line", { class: "axis", x1: x(0), y1: y(0), x2: x(1), y2: y(1), "stroke-dasharray": "4 4" }));
+  const group = draw("g", { class: "series-0" });
+  for (const { predicted, preferred, low, high, count: outputs } of bins) {
+    const mark = MARKERS[0](x(predicted), y(preferred));
+    mark.append(draw("title", {}, `predicted ${show(predicted, 2)}, preferred ${show(preferred, 2)} [${show(low, 2)}, ${show(high, 2)}] of ${count(outputs)}`));
+    group.append(draw("line", { class: "reach", x1: x(predicted), x2: x(predicted), y1: y(low), y2: y(high) }), mark);
+  }
+  chart.append(group);
+  return el("figure", { class: "square" }, chart, el("figcaption", { class: "remark" }, `${label}; bars are 95 % intervals.`));
+}
+
 /** Return estimates as dots with two intervals each: thick over sentences, thin over systems. */
 function forestChart(label, rows) {
   const left = Math.min(180, 20 + 6.2 * Math.max(...rows.map((row) => row.name.length)));

@@ -393,6 +393,7 @@ class Explorer {
         el("span", { class: "label" }, metric.label, " "),
         el("span", { class: "value" }, show(value, 3)),
         report.systems.length > 1 && value === best[m] && [el("span", { class: "star", "aria-hidden": "true" }, "★"), heard(" best")],
+        report.meaning[m] && el("span", { class: "muted" }, ` (${this.meaning(m, s, n)})`),
         rejected ? el("span", { class: "tag" }, "rejected by its gate") : null);
     });
     return el("section", { class: "text output" },
@@ -400,6 +401,13 @@ class Explorer {
       diff(texts.source[n], this.marks(s, n)),
       el("p", { class: "figures" }, figures),
       ...texts.attribution.map((attribution) => this.worth(attribution, n, s)));
+  }
+
+  /** Return where an output stands and what people think of such a change. */
+  meaning(m, s, n) {
+    const { percentiles, preferred, benchmark } = this.report.meaning[m];
+    const share = preferred[s][n];
+    return `above ${percentiles[s][n]} % of ${benchmark}${share === null ? "" : `, such a change preferred by ${show(100 * share, 0)} %`}`;
   }
 
   /** Return the table of what each edit is worth to a metric. */

@@ -3,6 +3,7 @@
 function showOverview(report) {
   const more = document.getElementById("overview-more");
   dressScores(report);
+  if (report.meaning.some((each) => each)) add(more, meaningCard(report));
   if (report.systems.length > 1) add(more, winMatrix(report));
   if (report.metrics.length > 1 && report.systems.length > 1) add(more, disagreement(report));
 }
@@ -30,6 +31,24 @@ function dressScores(report) {
     fill(cell, el("button", { type: "button", class: "sorter", onclick: sort }, cell.textContent));
   });
   node.tHead.rows[0].cells[1].setAttribute("aria-sort", "descending");
+}
+
+/** Say what scores mean, and show how far the probabilities behind that can be relied on. */
+function meaningCard(report) {
+  const place = el("div", {});
+  const known = report.metrics.map((metric, m) => [m, metric.label]).filter(([m]) => report.meaning[m]);
+  const render = (m) => {
+    const { benchmark, outputs, pairs, accuracy, systems, reliability, sentences } = report.meaning[m];
+    const order = report.overview.rankings[m].order;
+    fill(
+      place,
+      el("ul", {}, order.map((s) => el("li", {}, el("strong", {}, report.systems[s]), `: ${sentences[s]}`))),
+      el("p", { class: "remark" }, `Compared with ${count(outputs)} outputs of ${Object.keys(systems).length} systems on ${benchmark} that change their source. ${count(pairs)} of them people rated above or below it; the sign of the gain in ${report.metrics[m].label} is right in ${show(100 * accuracy, 0)} % of these. The probability follows from the gain, and holds for systems like those: most of their changes are improvements.`),
+      reliabilityChart(reliability, `Reliability on sources of ${benchmark} that the calibration has not seen`),
+    );
+  };
+  render(known[0][0]);
+  return card("What the scores mean", known.length > 1 && choice("metric", known, known[0][0], (m) => render(Number(m))), place);
 }
 
 /** Return the p-value of two systems' difference by a metric, after Holm's correction. */

@@ -1,0 +1,79 @@
+"""A score of a system, in words: where it stands, and what people thought of such changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.arrays import Floats
+from learnedgec.calibration.reference import Reference
+
+__all__ = ["Explanation", "explain_score"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a reference says of one system.
+
+    Attributes:
+        below: the reference's systems with lower corpus scores, the best of them first.
+        systems: how many systems the reference has.
+        percentiles: float64 (N,), where each output stands among the reference's outputs, 0 to 100.
+        preferred: float64 (N,), the probability that people rate it above its source; NaN where it is that.
+        changed: sentences that the system changes.
+        sentence: all of it in words.
+    """
+
+    below: tuple[str, ...]
+    systems: int
+    percentiles: Floats
+    preferred: Floats
+    changed: int
+    sentence: str
+
+
+def explain_score(
+    reference: Reference,
+    score: float,
+    sentences: Floats,
+    source_scores: Floats,
+    changed: Sequence[bool] | npt.NDArray[np.bool_],
+) -> Explanation:
+    """Explain the score of one system on N sentences.
+
+    Args:
+        reference: of the same metric.
+        score: the system's corpus score.
+        sentences: float64 (N,), the score of each output.
+        source_scores: float64 (N,), the score of each source, left as it is.
+        changed: bool (N,), which outputs differ from their source.
+    """
+    different = np.asarray(changed, dtype=bool)
+    below = reference.below(score)
+    preferred = np.where(different, reference.preferred(sentences - source_scores), np.nan)
+    count, of = int(different.sum()), len(reference.systems)
+    if len(below) == of:
+        place = f"above all {of} systems of {reference.benchmark}"
+    elif below:
+        place = f"above {len(below)} of the {of} systems of {reference.benchmark} (the next is {below[0]})"
+    else:
+        place = f"below all {of} systems of {reference.benchmark}"
+    if count:
+        share = float(np.nanmean(preferred))
+        opinion = (
+            f"it changes {count:,} of {len(different):,} sentences, and of such changes there people put "
+            f"{share:.0%} above the source ({reference.pairs:,} rated outputs)"
+        )
+    else:
+        opinion = "it changes no sentence"
+    return Explanation(
+        tuple(below),
+        of,
+        reference.percentiles(sentences),
+        preferred,
+        count,
+        f"{score:.4f} is {place}; {opinion}.",
+    )

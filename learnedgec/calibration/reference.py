@@ -1,0 +1,86 @@
+"""Scores of a metric on a benchmark's outputs, as something to compare other scores with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from learnedgec.arrays import Floats
+
+__all__ = ["Bin", "Reference"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Outputs of similar gain: what was predicted of them and what people said.
+
+    Attributes:
+        predicted: mean predicted probability, by a calibration that has not seen their sources.
+        preferred: the share that people rated above its source.
+        low: lower end of that share's 95 % interval (Wilson).
+        high: upper end.
+        count: how many.
+    """
+
+    predicted: float
+    preferred: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a metric gave to the outputs of a benchmark, and how people rated those beside their sources.
+
+    Only outputs that change their source count. Of an output with score x whose source has score s, the
+    probability that people rate it above its source is read off a line through points that rise with the gain
+    x − s (`fit_preference`). It speaks of systems like those of the benchmark: most of their changes are
+    improvements, and a system whose changes are not is judged too well.
+
+    Attributes:
+        metric: the metric's printed name, with every parameter.
+        weights: evaluator -> SHA-256 of its weights.
+        benchmark: name of the benchmark.
+        quantiles: float64 (101,), the percentiles 0 to 100 of the sentence scores.
+        outputs: how many they are.
+        systems: system -> corpus score.
+        gains: float64 (K,), rising: where the probability is known.
+        probabilities: float64 (K,), never falling: that people prefer an output of such a gain.
+        pairs: outputs that people rated above or below their source.
+        accuracy: the share of pairs in which the sign of x − s is people's preference.
+        reliability: bins of about as many pairs each, by predicted probability.
+    """
+
+    metric: str
+    weights: Mapping[str, str]
+    benchmark: str
+    quantiles: Floats
+    outputs: int
+    systems: Mapping[str, float]
+    gains: Floats
+    probabilities: Floats
+    pairs: int
+    accuracy: float
+    reliability: tuple[Bin, ...]
+
+    def percentiles(self, scores: Floats) -> Floats:
+        """Return how many percent of the reference's outputs score lower, float64 (…,), from 0 to 100."""
+        places: Floats = np.interp(scores, self.quantiles, np.arange(101.0))
+        return places
+
+    def preferred(self, gains: Floats) -> Floats:
+        """Return the probability that people rate an output above its source, float64 (…,).
+
+        Args:
+            gains: its score minus its source's.
+        """
+        found: Floats = np.interp(gains, self.gains, self.probabilities)
+        return found
+
+    def below(self, score: float) -> list[str]:
+        """Return the reference's systems whose corpus score is lower, the best of them first."""
+        found = [name for name, other in self.systems.items() if other < score]
+        return sorted(found, key=lambda name: -self.systems[name])

@@ -1,0 +1,80 @@
+"""References that come with learnedgec, for metrics of the released evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from learnedgec.calibration.reference import Bin, Reference
+from learnedgec.execution.writing import PathLike
+from learnedgec.formats.text import read_json, write_json
+from learnedgec.metrics.base import Metric
+from learnedgec.models.packages import MANIFEST, find_evaluator
+
+__all__ = ["find_reference", "read_references", "weights_of", "write_references"]
+
+
+def find_reference(metric: Metric) -> Reference | None:
+    """Return the reference of exactly this metric, with exactly these weights, if there is one.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> find_reference(load_metric("gleu")) is None
+        True
+    """
+    for reference in _released():
+        if reference.metric == str(metric) and dict(reference.weights) == weights_of(metric):
+            return reference
+    return None
+
+
+def weights_of(metric: Metric) -> dict[str, str]:
+    """Return evaluator -> SHA-256 of its weights, as its manifest says."""
+    return {
+        name: read_json(find_evaluator(name) / MANIFEST)["files"]["model.safetensors"]
+        for name in metric.evaluators()
+    }
+
+
+def read_references(path: PathLike) -> tuple[Reference, ...]:
+    """Read references that `write_references` wrote."""
+    return tuple(_from_json(each) for each in read_json(path))
+
+
+def write_references(path: PathLike, references: Sequence[Reference]) -> None:
+    """Write references, with six digits."""
+    write_json(path, [_to_json(asdict(reference)) for reference in references])
+
+
+@cache
+def _released() -> tuple[Reference, ...]:
+    """Read what comes with learnedgec."""
+    place = files("learnedgec.calibration") / "released.json"
+    return read_references(str(place)) if place.is_file() else ()
+
+
+def _from_json(record: Mapping[str, Any]) -> Reference:
+    return Reference(
+        **{
+            **record,
+            **{
+                name: np.array(record[name], dtype=np.float64)
+                for name in ("quantiles", "gains", "probabilities")
+            },
+            "reliability": tuple(Bin(**each) for each in record["reliability"]),
+        }
+    )
+
+
+def _to_json(value: Any) -> Any:
+    """Return a value that JSON can hold, numbers with six digits."""
+    if isinstance(value, Mapping):
+        return {key: _to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_to_json(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value

@@ -1,0 +1,50 @@
+"""What `learnedgec score --explain` adds: each score in words, where a reference for it is released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jsonargparse import ArgumentParser
+
+from learnedgec.calibration.explanation import explain_score
+from learnedgec.calibration.released import find_reference
+from learnedgec.cli.options import Inputs
+from learnedgec.cli.output import notice
+from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.scores import Score
+
+__all__ = ["add_explanation_argument", "explain_scores"]
+
+
+def add_explanation_argument(parser: ArgumentParser) -> None:
+    """Add `--explain`."""
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="also say on stderr what each score means: where it stands among rated outputs, and what share "
+        "of such changes people preferred (some, impara and preference with the released evaluator)",
+    )
+
+
+def explain_scores(
+    scores: Mapping[Metric, Mapping[str, Score]], inputs: Inputs, runtime: Runtime
+) -> None:
+    """Print one sentence per metric and system; a metric without a reference says so once."""
+    for metric, systems in scores.items():
+        reference = find_reference(metric)
+        if reference is None:
+            notice(
+                f"{metric.label}: no reference is released for this metric with these parameters."
+            )
+            continue
+        sources = metric.score(inputs.sources, inputs.sources, inputs.references, runtime=runtime)
+        for system, score in systems.items():
+            found = explain_score(
+                reference,
+                score.value,
+                score.sentences,
+                sources.sentences,
+                [a != b for a, b in zip(inputs.systems[system], inputs.sources, strict=True)],
+            )
+            notice(f"{system}: {metric.label} {found.sentence}")

@@ -1,0 +1,58 @@
+"""What the scores of a metric mean, where a reference for it is released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from learnedgec.arrays import Floats
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.calibration.explanation import explain_score
+from learnedgec.calibration.reference import Reference
+from learnedgec.metrics.scores import Score
+
+__all__ = ["describe_meaning"]
+
+
+def describe_meaning(
+    reference: Reference, scores: Sequence[Score], source_scores: Floats, benchmark: Benchmark
+) -> dict[str, Any]:
+    """Return what a reference says of every system and output.
+
+    Args:
+        reference: of the metric.
+        scores: of each system.
+        source_scores: float64 (N,), what the metric gives to the sources.
+        benchmark: with the systems' texts.
+
+    Returns:
+        `sentences` (S), `percentiles` and `preferred` (S, N), the latter None where the source is unchanged;
+        and the reference's `benchmark`, `outputs`, `pairs`, `accuracy`, `systems` and `reliability`.
+    """
+    found = [
+        explain_score(
+            reference,
+            score.value,
+            score.sentences,
+            source_scores,
+            [a != b for a, b in zip(texts, benchmark.sources, strict=True)],
+        )
+        for score, texts in zip(scores, benchmark.systems.values(), strict=True)
+    ]
+    return {
+        "benchmark": reference.benchmark,
+        "outputs": reference.outputs,
+        "pairs": reference.pairs,
+        "accuracy": reference.accuracy,
+        "systems": dict(reference.systems),
+        "reliability": [asdict(each) for each in reference.reliability],
+        "sentences": [each.sentence for each in found],
+        "percentiles": [np.rint(each.percentiles).astype(int).tolist() for each in found],
+        "preferred": [
+            [None if np.isnan(value) else round(float(value), 3) for value in each.preferred]
+            for each in found
+        ],
+    }

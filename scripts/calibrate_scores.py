@@ -1,0 +1,78 @@
+"""Make `learnedgec/calibration/released.json`: what scores of the released evaluator's metrics mean.
+
+    LEARNEDGEC_MIRROR=… python scripts/calibrate_scores.py [--benchmark gmeg:fce] [--metric some impara …]
+
+The benchmark needs ratings of outputs and of the sources (a system named `source`). gmeg:fce is development
+data: the evaluator has not learned from it, and candidates were compared on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.calibration.fitting import make_reference
+from learnedgec.calibration.released import weights_of, write_references
+from learnedgec.execution.runtime import Runtime
+from learnedgec.meta.evaluation import benchmark_statistics
+from learnedgec.metrics.registry import load_metric
+
+PLACE = Path(__file__).resolve().parents[1] / "learnedgec" / "calibration" / "released.json"
+
+
+def main() -> None:
+    """Score, fit and write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--benchmark", default="gmeg:fce")
+    parser.add_argument("--metric", nargs="+", default=["some", "impara", "preference"])
+    parser.add_argument("--out", type=Path, default=PLACE)
+    parser.add_argument("--cache")
+    options = parser.parse_args()
+    benchmark = load_benchmark(options.benchmark)
+    ((_, ratings),) = benchmark.ratings.items()
+    systems = [name for name in benchmark.systems if name != "source"]
+    changed = {
+        name: np.array(
+            [a != b for a, b in zip(benchmark.systems[name], benchmark.sources, strict=True)]
+        )
+        for name in systems
+    }
+    references = []
+    for name in options.metric:
+        metric = load_metric(name)
+        found = dict(
+            zip(
+                benchmark.systems,
+                benchmark_statistics(metric, benchmark, Runtime(cache_dir=options.cache)),
+                strict=True,
+            )
+        )
+        sentences = {name: metric.sentence_scores(each) for name, each in found.items()}
+        references.append(
+            make_reference(
+                str(metric),
+                weights_of(metric),
+                benchmark.name,
+                {name: sentences[name] for name in systems},
+                {name: metric.aggregate(found[name]) for name in systems},
+                sentences["source"],
+                {name: ratings[name] for name in systems},
+                ratings["source"],
+                changed,
+            )
+        )
+        told = references[-1]
+        print(f"{metric.label}: {told.pairs} pairs, accuracy {told.accuracy:.3f}")
+        for each in told.reliability:
+            print(f"  predicted {each.predicted:.3f}  preferred {each.preferred:.3f} "
+                  f"[{each.low:.3f}, {each.high:.3f}]  n {each.count}")  # fmt: skip
+    write_references(options.out, references)
+
+
+if __name__ == "__main__":
+    main()
