@@ -65,6 +65,8 @@ class Benchmark:
         excluded: system -> annotators whose reference is that system's own text, left out when it
             is scored.
         notices: what a reader of results should know, one sentence each.
+        anonymous: nobody knows which system wrote which output: `systems` are the first outputs of all
+            sentences, the second and so on, and nothing is measured between them.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Benchmark:
     granularity: Literal["sentence", "edit"] = "sentence"
     excluded: Mapping[str, frozenset[int]] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    anonymous: bool = False
 
     def __post_init__(self) -> None:
         if not self.systems:

@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from learnedgec.benchmarks.autojqe import autojqe
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.benchmarks.folder import read_benchmark
 from learnedgec.benchmarks.gjg15 import GJG15_SPLITS, gjg15
 from learnedgec.benchmarks.gmeg import gmeg
 from learnedgec.benchmarks.jfleg import jfleg
 from learnedgec.benchmarks.seeda import SEEDA_SETS, seeda
+from learnedgec.benchmarks.swedish import swedish
 from learnedgec.benchmarks.tmu_gfm import tmu_gfm
 from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import InputError, UnknownNameError
@@ -62,6 +64,16 @@ BENCHMARKS: Mapping[str, BenchmarkEntry] = {
         "pairwise judgements on JFLEG dev; write jfleg:FOLDER with the outputs (Napoles et al. 2017)",
         jfleg,
     ),
+    "swedish": BenchmarkEntry(
+        "5 systems on Swedish learner sentences, rated and post-edited (Östling et al. 2024)",
+        swedish,
+        {"references": ("corpus", "post-edits")},
+    ),
+    "autojqe": BenchmarkEntry(
+        "rated corrections of Japanese learner sentences (Suzuki et al. 2022)",
+        autojqe,
+        {"part": ("all", "flutec", "tecjl")},
+    ),
     "sample": BenchmarkEntry(
         "4 systems on sentences written for this project, ranked and rated",
         lambda: read_benchmark(sample_folder(), "sample"),
@@ -93,6 +105,7 @@ def load_benchmark(name: str) -> Benchmark:
               `all`; `subset` (default) or `full`; `official` (default) or `rewrites`;
             - `gjg15`, with `13` (default) or `12`; `dev10` or `test90`; `official` or `rewrites`;
             - `gmeg:dev`, `gmeg:fce`, `gmeg:wiki`; `tmu-gfm`; `jfleg:FOLDER`; `sample`;
+            - `swedish`, with `corpus` (default) or `post-edits`; `autojqe`, with `flutec` or `tecjl`;
             - the path of a folder in the format of `learnedgec.benchmarks.folder`.
 
     Raises:

@@ -9,6 +9,7 @@ from learnedgec.catalog.bea19 import BEA19_PARTS, of_part
 from learnedgec.catalog.files import dataset_file
 from learnedgec.catalog.registry import Kind, dataset
 from learnedgec.catalog.sample import sample_folder
+from learnedgec.catalog.swedish import read_swedish
 from learnedgec.errors import InputError
 from learnedgec.formats.text import read_lines
 
@@ -46,6 +47,8 @@ def load_outputs(name: str) -> Outputs:
             - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: seven systems and then
               eight ensembles of systems on BEA-19 dev (Omelianchuk et al. 2024), or on a part of it
               (`learnedgec.catalog.bea19`); with `/single` or `/ensemble` after the part, one sort alone;
+            - `swedish`: five systems on 192 Swedish learner sentences, under the names that the files give
+              them (`granska`, `mm`, `mt`, `mw`, `s2`);
             - `sample`: four systems on the embedded sample.
 
     Raises:
@@ -111,6 +114,15 @@ def _pillars(part: str) -> Outputs:
         for system, lines in _folder(
             "pillars", f"data/system_preds/{sort}_systems", suffix="___bea-dev"
         ).items()
+    }
+
+
+@OUTPUTS.reader("swedish")
+def _swedish() -> Outputs:
+    sentences = read_swedish()
+    return {
+        system: tuple(sentence.outputs[system].text for sentence in sentences)
+        for system in sentences[0].outputs
     }
 
 

@@ -9,6 +9,7 @@ from learnedgec.catalog.bea19 import BEA19_PARTS, of_part
 from learnedgec.catalog.files import dataset_file
 from learnedgec.catalog.registry import Kind, dataset
 from learnedgec.catalog.sample import sample_folder
+from learnedgec.catalog.swedish import read_swedish
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.m2 import read_m2
 from learnedgec.formats.references import References
@@ -57,6 +58,8 @@ def load_parallel(name: str) -> Parallel:
               the gold one in all but two sentences;
             - `peet:gecpd`, `peet:gector`: 4,477 sentences of BEA-19 test as a system corrected them, and as
               an editor corrected that;
+            - `swedish`: 192 Swedish learner sentences; annotator 0 is the learner corpus's reference, 1 to 5
+              are the post-edits of the five systems' outputs, in alphabetical order of the systems;
             - `sample`: the embedded sample with the gold edits of two annotators.
 
             `jfleg`, `gmeg`, `peet` and `wiki-split` alone stand for their parts in turn.
@@ -127,6 +130,16 @@ def _peet(part: str) -> Parallel:
         for what in ("OP", "EC")
     )
     return Parallel(tuple(outputs), References.from_texts(edited))
+
+
+@PARALLEL.reader("swedish")
+def _swedish() -> Parallel:
+    sentences = read_swedish()
+    rows = [
+        (sentence.reference, *(output.post_edit for output in sentence.outputs.values()))
+        for sentence in sentences
+    ]
+    return Parallel(tuple(sentence.source for sentence in sentences), References.from_rows(rows))
 
 
 def _bea19(part: str, gold: PathLike) -> Parallel:

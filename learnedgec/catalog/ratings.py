@@ -13,6 +13,7 @@ from typing import Any
 from learnedgec.catalog.files import dataset_file
 from learnedgec.catalog.registry import Kind, concatenated, dataset
 from learnedgec.catalog.sample import sample_folder
+from learnedgec.catalog.swedish import read_swedish
 from learnedgec.errors import FormatError
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.tables import read_table, sentence_number
@@ -101,6 +102,13 @@ def load_ratings(name: str) -> list[Rating]:
               al. (2020) take acceptability;
             - `cola`, or one of `cola:train`, `cola:dev`, `cola:out-of-domain`: examples of linguistics
               publications, 1 where acceptable and 0 where not (Warstadt et al. 2018); likewise `fluency`;
+            - `swedish`: grammaticality, fluency and meaning, 1 to 4, of five systems' outputs for 192
+              Swedish learner sentences (Östling et al. 2024). The value is the rating of the annotator who
+              rated everything; a second rated 55 outputs. 0 is as in TMU-GFM;
+            - `autojqe`, or one of `autojqe:flutec`, `autojqe:tecjl`: the quality of corrections of Japanese
+              learner sentences, 1 to 4, mean of three raters (Suzuki et al. 2022); who corrected is not
+              published. A rater's 0 is not in the mean, and the 154 outputs of 9,108 that two or three
+              raters could not judge have no value;
             - `sample`: the three dimensions of TMU-GFM for the embedded sample;
             - a file or folder as for `read_ratings`.
 
@@ -273,6 +281,43 @@ def _cola(part: str) -> list[Rating]:
     for line in read_lines(dataset_file("cola", path)):
         _, judgement, _, sentence = line.split("\t")
         ratings.append(Rating("", sentence, {"fluency": float(judgement)}, group=sentence))
+    return ratings
+
+
+@RATINGS.reader("swedish")
+def _swedish() -> list[Rating]:
+    """Read the ratings of the Swedish outputs, sentence by sentence."""
+    return [
+        Rating(
+            sentence.source,
+            output.text,
+            {name: told[0] for name, told in output.raters.items() if told[0]},
+            system,
+            sentence.source,
+            output.raters,
+        )
+        for sentence in read_swedish()
+        for system, output in sentence.outputs.items()
+    ]
+
+
+@RATINGS.reader("autojqe", ("flutec", "tecjl"))
+def _autojqe(part: str) -> list[Rating]:
+    """Read source, correction, the three ratings and their mean, which is 0 where people could not judge."""
+    ratings = []
+    for _, record in read_table(
+        dataset_file("autojqe", f"datasets/human_qe_{part.upper()}.csv"), "\t"
+    ):
+        mean = float(record["評価"])
+        ratings.append(
+            Rating(
+                record["原文"],
+                record["訂正"],
+                {"quality": mean} if mean else {},
+                group=record["原文"],
+                raters={"quality": tuple(map(float, record["個別評価"].split(",")))},
+            )
+        )
     return ratings
 
 

@@ -11,6 +11,7 @@ from learnedgec.metrics.gleu import Gleu as Gleu
 from learnedgec.metrics.gotoscorer import GotoScorer as GotoScorer
 from learnedgec.metrics.green import Green as Green
 from learnedgec.metrics.head import Head as Head
+from learnedgec.metrics.hter import Hter as Hter
 from learnedgec.metrics.impara import Impara as Impara
 from learnedgec.metrics.likelihood import Likelihood as Likelihood
 from learnedgec.metrics.llm.edits import LlmE as LlmE

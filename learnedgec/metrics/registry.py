@@ -139,6 +139,10 @@ METRICS: dict[str, MetricEntry] = {
         "learnedgec.metrics.uot_errant:UotErrant",
         "F over mass transported between edits as vectors of an encoder (UOT-ERRANT)",
     ),
+    "hter": MetricEntry(
+        "learnedgec.metrics.hter:Hter",
+        "1 minus the edits that a person's correction of the output still made, per token (HTER)",
+    ),
     "edit-count": MetricEntry(
         "learnedgec.metrics.sentinels:EditCount",
         "sentinel: number of edited tokens, good or bad",

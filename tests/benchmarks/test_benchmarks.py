@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import os
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from learnedgec.benchmarks import (
     load_benchmark,
     read_benchmark,
 )
-from learnedgec.catalog import load_outputs, load_parallel, sample_folder
+from learnedgec.catalog import load_outputs, load_parallel, load_ratings, sample_folder
 from learnedgec.errors import (
     FormatError,
     InputError,
@@ -25,6 +26,10 @@ from learnedgec.errors import (
     UnknownNameError,
 )
 from learnedgec.formats.references import References
+from learnedgec.meta.evaluation import evaluate
+from learnedgec.meta.protocol import Protocol
+from learnedgec.metrics.registry import load_metric
+from learnedgec.stats.reliability import rater_agreement
 
 PutDataset = Callable[[str, dict[str, str]], None]
 
@@ -316,6 +321,93 @@ def test_gmeg_reads_gaps(put_dataset: PutDataset) -> None:
     assert benchmark.official["mean"]["lstm"] == pytest.approx(2.0)
 
 
+def put_swedish(put_dataset: PutDataset) -> None:
+    """Put two sentences with two systems, of which a second annotator rated the first."""
+
+    def rated(grammaticality: int, meaning: int, corrected: str) -> dict[str, object]:
+        return {
+            "Grammaticality": grammaticality,
+            "Fluency": 2,
+            "Meaning Preservation": meaning,
+            "corrected": corrected,
+        }
+
+    def sentence(name: str, told: dict[str, dict[str, dict[str, object]]]) -> dict[str, object]:
+        systems = {
+            system: {"annotators": annotators, "output": f"{name} {system}  ."}
+            for system, annotators in told.items()
+        }
+        return {"original": name, "reference": f"{name}r", "systems": systems}
+
+    mine = {"y": {"katarina": rated(4, 0, "ey")}, "x": {"katarina": rated(1, 3, "ex")}}
+    later = {**mine, "y": {"katarina": rated(4, 3, "ey")}}
+    theirs = {"x": {"robert": rated(2, 4, "other")}, "y": {}}
+    files = {
+        "A/katarina": [sentence("a", mine)],
+        "A/robert": [sentence("a", theirs)],
+        "B/katarina": [sentence("b", later)],
+        "B/robert": [sentence("b", {"x": {}, "y": {}})],
+        "C/katarina": [],
+        "C/robert": [],
+    }
+    put_dataset(
+        "swedish",
+        {
+            f"annotations/balanced_{path}.json": json.dumps({"data": data})
+            for path, data in files.items()
+        },
+    )
+
+
+def test_swedish_has_a_reference_of_the_corpus(put_dataset: PutDataset) -> None:
+    put_swedish(put_dataset)
+    benchmark = load_benchmark("swedish")
+    assert benchmark.sources == ("a", "b")
+    assert benchmark.systems == {"x": ("a x .", "b x ."), "y": ("a y .", "b y .")}
+    assert benchmark.references is not None
+    assert benchmark.references.texts() == [["ar"], ["br"]]
+    assert benchmark.ratings["grammaticality"]["x"] == pytest.approx([1.0, 1.0])
+    assert benchmark.ratings["meaning"]["y"] == pytest.approx([math.nan, 3.0], nan_ok=True)
+    assert load_ratings("swedish")[0].raters["grammaticality"] == (1.0, 2.0)
+    assert "two annotators rated 1 outputs alike in 0 %" in benchmark.notices[0]
+
+
+def test_swedish_post_edits_are_each_systems_own(put_dataset: PutDataset) -> None:
+    put_swedish(put_dataset)
+    groups = load_benchmark("swedish:post-edits").by_references()
+    texts = {tuple(systems): found.texts() for systems, found in groups if found is not None}
+    assert texts == {("x",): [["ex"], ["ex"]], ("y",): [["ey"], ["ey"]]}
+
+
+def test_autojqe_measures_nothing_between_outputs_of_no_system(put_dataset: PutDataset) -> None:
+    header = "原文\t訂正\t個別評価\t評価\n"
+    put_dataset(
+        "autojqe",
+        {
+            "datasets/human_qe_FLUTEC.csv": f'{header}猫\t犬\t"4,4,3"\t3.5\n鳥\t鳥\t"0,0,1"\t0\n'
+            '猫\t猫\t"1,2,1"\t1.25\n',
+            "datasets/human_qe_TECJL.csv": f'{header}魚\t魚\t"2,2,2"\t2.0\n',
+        },
+    )
+    benchmark = load_benchmark("autojqe")
+    assert benchmark.sources == ("猫", "鳥", "魚")
+    assert benchmark.systems == {"output-1": ("犬", "鳥", "魚"), "output-2": ("猫", "鳥", "魚")}
+    assert benchmark.ratings["quality"]["output-1"] == pytest.approx(
+        [3.5, math.nan, 2], nan_ok=True
+    )
+    gap = benchmark.ratings["quality"]["output-2"]
+    assert gap == pytest.approx([1.25, math.nan, math.nan], nan_ok=True)
+    assert load_benchmark("autojqe:tecjl").sources == ("魚",)
+    evaluation = evaluate(
+        benchmark,
+        [load_metric("length"), load_metric("random")],
+        Protocol(resamples=20),
+        tests=True,
+    )
+    assert "segment_pearson" in evaluation.metrics[0].estimates
+    assert "pearson" not in evaluation.metrics[0].estimates
+
+
 # -- the real data ----------------------------------------------------------------------------
 
 
@@ -335,6 +427,10 @@ def test_gmeg_reads_gaps(put_dataset: PutDataset) -> None:
         ("gmeg:wiki", 992, 7, 0, 0),
         ("gmeg:dev", 1960, 7, 0, 0),
         ("tmu-gfm", 1369, 5, 0, 0),
+        ("swedish", 192, 5, 0, 0),
+        ("swedish:post-edits", 192, 5, 0, 0),
+        ("autojqe", 3944, 4, 0, 0),
+        ("autojqe:flutec", 2098, 4, 0, 0),
     ],
 )
 def test_real_benchmarks(
@@ -430,3 +526,36 @@ def test_real_jfleg_judgements(tmp_path: Path) -> None:
     assert len({ranking.sentence for ranking in benchmark.rankings}) == 176
     assert len(benchmark.comparisons()) == 148
     assert os.fspath(tmp_path) in benchmark.name
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_swedish_annotators_agree() -> None:
+    ratings = load_ratings("swedish")
+    assert len(ratings) == 960
+    # alike, r and weighted kappa
+    expected = {
+        "grammaticality": (0.909, 0.852, 0.817),
+        "fluency": (0.745, 0.768, 0.756),
+        "meaning": (0.909, 0.740, 0.663),
+    }
+    for dimension, figures in expected.items():
+        both = np.array([r.raters[dimension] for r in ratings if len(r.raters[dimension]) > 1])
+        found = rater_agreement(both)
+        assert found.count == 55
+        assert (found.equal, found.pearson, found.kappa) == pytest.approx(figures, abs=6e-4)
+    counts = {name: sum(name in r.values for r in ratings) for name in expected}
+    assert counts == {"grammaticality": 955, "fluency": 955, "meaning": 944}
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_autojqe_raters_agree() -> None:
+    ratings = load_ratings("autojqe")
+    assert len(ratings) == 9108
+    assert sum("quality" in rating.values for rating in ratings) == 8954
+    raters = np.array([rating.raters["quality"] for rating in ratings])
+    found = rater_agreement(np.where(raters > 0, raters, np.nan))
+    assert found.count == 8954
+    figures = (found.pearson, found.kappa, found.leave_one_out, found.ceiling(3))
+    assert figures == pytest.approx((0.768, 0.758, 0.817, 0.953), abs=6e-4)

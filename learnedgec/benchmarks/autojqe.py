@@ -1,0 +1,69 @@
+"""autoJQE: corrections of Japanese learner sentences, rated by three people."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.catalog.ratings import Rating, load_ratings
+from learnedgec.stats.reliability import rater_agreement
+
+__all__ = [
+    "autojqe",
+]
+
+_PARTS = ("flutec", "tecjl")
+
+
+def autojqe(part: Literal["all", "flutec", "tecjl"] = "all") -> Benchmark:
+    """Return autoJQE (Suzuki et al. 2022): up to four rated outputs of each Japanese sentence.
+
+    Args:
+        part: the sentences of `flutec`, of `tecjl`, or of both after one another.
+
+    The dimension is `quality`, 1 to 4, the mean of three raters. Equal outputs of a sentence are one, and
+    which system wrote which is not published: `output-1` to `output-4` are no systems but the outputs in
+    the order of the file. Where a sentence has fewer, the source stands there unrated. There are no
+    references. The sentences are not cut into words.
+    """
+    parts = [load_ratings(f"autojqe:{each}") for each in (_PARTS if part == "all" else (part,))]
+    rows: list[list[Rating]] = []
+    for ratings in parts:
+        found: dict[str, list[Rating]] = {}
+        for rating in ratings:
+            found.setdefault(rating.source, []).append(rating)
+        rows += found.values()
+    sources = tuple(row[0].source for row in rows)
+    places = {f"output-{place + 1}": place for place in range(max(map(len, rows)))}
+    raters = np.array([rating.raters["quality"] for row in rows for rating in row])
+    agreement = rater_agreement(np.where(raters > 0, raters, np.nan))
+    return Benchmark(
+        name="autojqe" if part == "all" else f"autojqe:{part}",
+        sources=sources,
+        systems={
+            name: tuple(
+                row[place].hypothesis if place < len(row) else row[0].source for row in rows
+            )
+            for name, place in places.items()
+        },
+        ratings={
+            "quality": {
+                name: np.array(
+                    [
+                        row[place].values.get("quality", np.nan) if place < len(row) else np.nan
+                        for row in rows
+                    ]
+                )
+                for name, place in places.items()
+            }
+        },
+        notices=(
+            "which system wrote which output is not published, so nothing is measured between systems.",
+            f"three raters agree on {agreement.count:,} outputs with r {agreement.pearson:.2f} and weighted "
+            f"kappa {agreement.kappa:.2f} a pair, one with the mean of the others with r "
+            f"{agreement.leave_one_out:.2f}; noise ceiling of their mean {agreement.ceiling(3):.2f}.",
+        ),
+        anonymous=True,
+    )

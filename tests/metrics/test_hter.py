@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.scores import Score
+
+
+def score(hypotheses: list[str], references: list[list[str]], **parameters: object) -> Score:
+    return load_metric("hter", **parameters).score(hypotheses, hypotheses, references)
+
+
+def test_edits_of_a_corpus_are_summed() -> None:
+    found = score(["a b c d", "x"], [["a c d"], ["y z"]])
+    assert found.sentences == pytest.approx([1 - 1 / 3, 1 - 2 / 2])
+    assert found.value == pytest.approx(1 - 3 / 5)
+    assert found.details == {"edits": 3.0, "length": 5.0}
+
+
+def test_the_nearest_reference_counts_and_the_mean_length() -> None:
+    found = score(["a b c"], [["a b", "v w x y"]])
+    assert found.sentences == pytest.approx([1 - 1 / 3])
+
+
+def test_a_moved_word_is_two_edits() -> None:
+    assert score(["b a c d"], [["a c d b"]]).details["edits"] == 2.0
+
+
+def test_an_empty_reference_has_length_one() -> None:
+    assert score(["", "a b"], [[""], [""]]).sentences == pytest.approx([1.0, -1.0])
+
+
+def test_characters() -> None:
+    assert score(["ab cd"], [["abcd"]], unit="char").sentences == pytest.approx([1 - 1 / 4])
+    assert score(["猫が"], [["猫は"]], unit="char").value == pytest.approx(0.5)
+
+
+def test_resamples_are_ratios_of_sums() -> None:
+    found = score(["a", "b c", "d"], [["x"], ["b"], ["d e f"]])
+    metric, samples = load_metric("hter"), np.array([[0, 0, 1], [2, 2, 2]])
+    many = metric.aggregate_many(found.statistics, samples)
+    assert many == pytest.approx([1 - 3 / 3, 1 - 6 / 9])
