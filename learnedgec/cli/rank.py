@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli.options import (
     add_input_arguments,
@@ -99,8 +99,22 @@ def main(arguments: Sequence[str]) -> None:
         ],
     )
     if options.format in ("table", "latex") and not options.quiet:
+        if options.show == "ranking":
+            notice(_legend(options))
         for ranking in rankings:
             notice(ranking.signature)
+
+
+def _legend(options: Namespace) -> str:
+    """Return what the columns mean."""
+    share = f"{options.confidence:.0%}"
+    test = options.significance.replace("-", " ")
+    return (
+        f"low, high: {share} interval of the score by bootstrap over sentences ({options.resamples:,} "
+        f"resamples). ranks: those that the system has in {share} of the resamples. cluster: systems of one "
+        "cluster cannot all be told apart; those of a later one are worse. beats: how many systems are "
+        f"significantly worse ({test}, Holm's correction, p < {1 - options.confidence:.2g})."
+    )
 
 
 def _rows(ranking: SystemRanking, show: str) -> list[dict[str, Any]]:

@@ -180,7 +180,7 @@ class EditOverlap(Metric):
         return {
             "precision": float(np.mean(over.precision)),
             "recall": float(np.mean(over.recall)),
-            **{name: float(each) for name, each in zip(_COUNTS, sums, strict=True)},
+            **{name: _number(each) for name, each in zip(_COUNTS, sums, strict=True)},
         }
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
@@ -304,6 +304,12 @@ def overlap_statistics(
         },
         tuple(records),
     )
+
+
+def _number(count: Array | float) -> float:
+    """Return a count as a whole number, and a sum of weights as it is."""
+    value = float(count)
+    return int(value) if value.is_integer() else value
 
 
 def _take(counts: EditCounts, chosen: Indices) -> EditCounts:

@@ -153,13 +153,17 @@ class Gleu(Metric):
         return means
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return standard deviation and 95 % interval over iterations, and their number."""
+        """Return how far the score depends on the references that are drawn, and the number of iterations.
+
+        `reference_deviation` is its standard deviation over iterations, and 95 % of them lie about between
+        `reference_low` and `reference_high`: this is no confidence interval of the score (`rank` has one).
+        """
         scores = self._iterations(statistics, np.arange(len(statistics))[None])[0]
         mean, deviation = float(scores.mean()), float(scores.std())
         return {
-            "standard_deviation": deviation,
-            "interval_low": mean - _NORMAL_975 * deviation,
-            "interval_high": mean + _NORMAL_975 * deviation,
+            "reference_deviation": deviation,
+            "reference_low": mean - _NORMAL_975 * deviation,
+            "reference_high": mean + _NORMAL_975 * deviation,
             "iterations": len(scores),
         }
 

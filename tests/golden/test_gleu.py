@@ -22,7 +22,7 @@ def test_equals_the_official_script(system: str, count: int) -> None:
         read_lines(HERE / "source.txt"), read_lines(HERE / f"{system}.txt"), references
     )
     assert score.value == pytest.approx(expected["corpus"][0], abs=1e-9)
-    assert score.details["standard_deviation"] == pytest.approx(expected["corpus"][1], abs=1e-9)
+    assert score.details["reference_deviation"] == pytest.approx(expected["corpus"][1], abs=1e-9)
     assert score.sentences == pytest.approx(expected["sentences"], abs=1e-9)
 
 

@@ -168,10 +168,10 @@ def test_the_global_generator_is_untouched() -> None:
 
 def test_gleu_details_give_the_interval() -> None:
     details = Gleu().score(*toy("A", 2)).details
-    middle = (details["interval_low"] + details["interval_high"]) / 2
+    middle = (details["reference_low"] + details["reference_high"]) / 2
     assert middle == pytest.approx(Gleu().score(*toy("A", 2)).value)
-    width = details["interval_high"] - details["interval_low"]
-    assert width == pytest.approx(2 * 1.959963984540054 * details["standard_deviation"])
+    width = details["reference_high"] - details["reference_low"]
+    assert width == pytest.approx(2 * 1.959963984540054 * details["reference_deviation"])
 
 
 def test_reformulated_gleu_smooths_nothing() -> None:
