@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.arrays import Floats
-from learnedgec.calibration.reference import Reference
+from learnedgec.calibration.reference import ScoreReference
 
 __all__ = ["Explanation", "explain_score"]
 
@@ -36,7 +36,7 @@ class Explanation:
 
 
 def explain_score(
-    reference: Reference,
+    reference: ScoreReference,
     score: float,
     sentences: Floats,
     source_scores: Floats,

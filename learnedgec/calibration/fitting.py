@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.isotonic import IsotonicRegression
 
 from learnedgec.arrays import Floats
-from learnedgec.calibration.reference import Bin, Reference
+from learnedgec.calibration.reference import ReliabilityBin, ScoreReference
 from learnedgec.errors import InputError
 
 __all__ = ["fit_preference", "make_reference", "reliability"]
@@ -31,7 +31,7 @@ def make_reference(
     changed: Mapping[str, npt.NDArray[np.bool_]],
     *,
     seed: int = 0,
-) -> Reference:
+) -> ScoreReference:
     """Return the reference that a benchmark's outputs and ratings give.
 
     Args:
@@ -62,7 +62,7 @@ def make_reference(
             "100 are needed to calibrate a score."
         )
     points, probabilities = fit_preference(gains, preferred)
-    return Reference(
+    return ScoreReference(
         metric=metric,
         weights=weights,
         benchmark=benchmark,
@@ -113,7 +113,7 @@ def reliability(
     groups: npt.NDArray[np.intp],
     *,
     seed: int = 0,
-) -> tuple[Bin, ...]:
+) -> tuple[ReliabilityBin, ...]:
     """Return ten bins of pairs, by the probability that calibrations on other groups predict for them.
 
     Args:
@@ -131,10 +131,12 @@ def reliability(
     return tuple(_bin(predicted[part], preferred[part]) for part in np.array_split(order, _BINS))
 
 
-def _bin(predicted: Floats, preferred: npt.NDArray[np.bool_]) -> Bin:
+def _bin(predicted: Floats, preferred: npt.NDArray[np.bool_]) -> ReliabilityBin:
     """Return one bin with Wilson's interval of its share."""
     count, share, z = len(preferred), float(preferred.mean()), 1.96
     below = 1 + z * z / count
     middle = (share + z * z / (2 * count)) / below
     reach = z * np.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / below
-    return Bin(float(predicted.mean()), share, float(middle - reach), float(middle + reach), count)
+    return ReliabilityBin(
+        float(predicted.mean()), share, float(middle - reach), float(middle + reach), count
+    )

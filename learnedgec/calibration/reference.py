@@ -9,11 +9,11 @@ import numpy as np
 
 from learnedgec.arrays import Floats
 
-__all__ = ["Bin", "Reference"]
+__all__ = ["ReliabilityBin", "ScoreReference"]
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class ReliabilityBin:
     """Outputs of similar gain: what was predicted of them and what people said.
 
     Attributes:
@@ -32,7 +32,7 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Reference:
+class ScoreReference:
     """What a metric gave to the outputs of a benchmark, and how people rated those beside their sources.
 
     Only outputs that change their source count. Of an output with score x whose source has score s, the
@@ -64,7 +64,7 @@ class Reference:
     probabilities: Floats
     pairs: int
     accuracy: float
-    reliability: tuple[Bin, ...]
+    reliability: tuple[ReliabilityBin, ...]
 
     def percentiles(self, scores: Floats) -> Floats:
         """Return how many percent of the reference's outputs score lower, float64 (…,), from 0 to 100."""

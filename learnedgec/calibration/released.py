@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.calibration.reference import Bin, Reference
+from learnedgec.calibration.reference import ReliabilityBin, ScoreReference
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.metrics.base import Metric
@@ -19,7 +19,7 @@ from learnedgec.models.packages import MANIFEST, find_evaluator
 __all__ = ["find_reference", "read_references", "weights_of", "write_references"]
 
 
-def find_reference(metric: Metric) -> Reference | None:
+def find_reference(metric: Metric) -> ScoreReference | None:
     """Return the reference of exactly this metric, with exactly these weights, if there is one.
 
     Example:
@@ -41,32 +41,32 @@ def weights_of(metric: Metric) -> dict[str, str]:
     }
 
 
-def read_references(path: PathLike) -> tuple[Reference, ...]:
+def read_references(path: PathLike) -> tuple[ScoreReference, ...]:
     """Read references that `write_references` wrote."""
     return tuple(_from_json(each) for each in read_json(path))
 
 
-def write_references(path: PathLike, references: Sequence[Reference]) -> None:
+def write_references(path: PathLike, references: Sequence[ScoreReference]) -> None:
     """Write references, with six digits."""
     write_json(path, [_to_json(asdict(reference)) for reference in references])
 
 
 @cache
-def _released() -> tuple[Reference, ...]:
+def _released() -> tuple[ScoreReference, ...]:
     """Read what comes with learnedgec."""
     place = files("learnedgec.calibration") / "released.json"
     return read_references(str(place)) if place.is_file() else ()
 
 
-def _from_json(record: Mapping[str, Any]) -> Reference:
-    return Reference(
+def _from_json(record: Mapping[str, Any]) -> ScoreReference:
+    return ScoreReference(
         **{
             **record,
             **{
                 name: np.array(record[name], dtype=np.float64)
                 for name in ("quantiles", "gains", "probabilities")
             },
-            "reliability": tuple(Bin(**each) for each in record["reliability"]),
+            "reliability": tuple(ReliabilityBin(**each) for each in record["reliability"]),
         }
     )
 

@@ -7,6 +7,7 @@ types        edits by error type and operation
 meaning      what a score means, where a reference for it is released
 effects      what length and the number of edits do to a score
 judgements   a benchmark's meta-evaluation
+notices      what a reader should notice before believing a number
 provenance   what the numbers come from
 page         that value as one HTML file (`templates/`, `assets/`)
 """

@@ -33,6 +33,13 @@ from learnedgec.ranking import SystemRanking, rank_systems
 from learnedgec.report.effects import describe_effects
 from learnedgec.report.judgements import describe_evaluation, misjudged_outputs, misjudged_pairs
 from learnedgec.report.meaning import describe_meaning
+from learnedgec.report.notices import (
+    gate_notices,
+    resample_notices,
+    text_notices,
+    unknown_edits,
+    unknown_tokens,
+)
 from learnedgec.report.overview import (
     conclusions,
     conflicts,
@@ -40,7 +47,7 @@ from learnedgec.report.overview import (
     enough_resamples,
     rank_agreement,
 )
-from learnedgec.report.provenance import licences, software, text_notices, unknown_tokens
+from learnedgec.report.provenance import licences, software
 from learnedgec.report.sentences import (
     Annotated,
     TypeTable,
@@ -268,10 +275,10 @@ def _build(
             "licences": licences([*metrics, *settings.attribution], benchmark.name),
             "notices": [
                 *text_notices(benchmark.sources, benchmark.systems),
-                *_gate_notices(described),
-                *_unknown_edits(annotated),
+                *gate_notices(described),
+                *unknown_edits(annotated),
                 *(text for each in metrics for text in unknown_tokens(each, benchmark.systems)),
-                *_resample_notice(len(names), resamples, settings.level),
+                *resample_notices(len(names), resamples, settings.level),
                 *benchmark.notices,
                 *dict.fromkeys(str(each.message) for each in caught),
             ],
@@ -369,39 +376,6 @@ def _describe_metric(metric: Metric) -> dict[str, Any]:
         "references": metric.needs_references,
         "sentinel": metric.name in SENTINELS,
     }
-
-
-def _gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each metric whose gate gave nothing to some outputs."""
-    counts = {metric: sum(map(sum, each.get("rejected", ()))) for metric, each in described.items()}
-    return [
-        f"{metric.label}: {number:,} outputs are too unlike their source and score 0 (gate)."
-        for metric, number in counts.items()
-        if number
-    ]
-
-
-def _resample_notice(systems: int, resamples: int, level: float) -> list[str]:
-    """Return a sentence if there are too few resamples for any difference to be significant."""
-    pairs = systems * (systems - 1) // 2
-    if pairs / (resamples + 1) < 1 - level:
-        return []
-    return [
-        f"{resamples:,} resamples cannot show any difference among {pairs} pairs of systems, after Holm's "
-        f"correction; {enough_resamples(systems, level):,} can."
-    ]
-
-
-def _unknown_edits(annotated: Annotated) -> list[str]:
-    """Return a sentence if ERRANT saw errors that it could not correct or name."""
-    count = sum(
-        edit.type == "UNK" for rows in annotated.edits.values() for edits in rows for edit in edits
-    )
-    return (
-        [f"{count:,} edits of systems have the type UNK and count in detection only."]
-        if count
-        else []
-    )
 
 
 def _title(systems: Sequence[str]) -> str:

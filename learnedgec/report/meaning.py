@@ -11,14 +11,14 @@ import numpy as np
 from learnedgec.arrays import Floats
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.calibration.explanation import explain_score
-from learnedgec.calibration.reference import Reference
+from learnedgec.calibration.reference import ScoreReference
 from learnedgec.metrics.scores import Score
 
 __all__ = ["describe_meaning"]
 
 
 def describe_meaning(
-    reference: Reference, scores: Sequence[Score], source_scores: Floats, benchmark: Benchmark
+    reference: ScoreReference, scores: Sequence[Score], source_scores: Floats, benchmark: Benchmark
 ) -> dict[str, Any]:
     """Return what a reference says of every system and output.
 

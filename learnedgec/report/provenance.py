@@ -1,18 +1,17 @@
-"""What a report's numbers come from: software, inputs, data and licences, and what a reader should notice."""
+"""What a report's numbers come from: software, and data with their licences."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.catalog.registry import DATASETS
 from learnedgec.metrics.base import Metric
-from learnedgec.models.packages import find_evaluator, learned_from
+from learnedgec.models.packages import learned_from
 
-__all__ = ["licences", "software", "text_notices", "unknown_tokens"]
+__all__ = ["licences", "software"]
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "spacy", "errant")
 
@@ -66,45 +65,3 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
             }
         )
     return found
-
-
-def text_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return what is unusual about the texts: blank lines, and systems that change nothing."""
-    found = []
-    blank = sum(not source.strip() for source in sources)
-    if blank:
-        found.append(f"{_of(blank, len(sources), 'sources')} blank.")
-    for name, hypotheses in systems.items():
-        blank = sum(not text.strip() for text in hypotheses)
-        if blank:
-            found.append(f"{name}: {_of(blank, len(sources), 'outputs')} blank.")
-        if list(hypotheses) == list(sources):
-            found.append(f"{name} is the source, unchanged.")
-    return found
-
-
-def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a sentence for each evaluator of a metric whose tokenizer does not know all of the outputs."""
-    found = []
-    for name in metric.evaluators():
-        from learnedgec.models.loading import load_tokenizer
-
-        tokenizer: Any = load_tokenizer(str(find_evaluator(name)))
-        unknown = tokenizer.unk_token_id
-        if unknown is None:
-            continue
-        texts = list(dict.fromkeys(text for each in systems.values() for text in each))
-        rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
-        tokens = sum(row.count(unknown) for row in rows)
-        if tokens:
-            lines = sum(unknown in row for row in rows)
-            found.append(
-                f"{metric.label}: the tokenizer of {name} does not know {tokens:,} tokens in {lines:,} of "
-                f"{len(texts):,} distinct outputs, and reads them all alike."
-            )
-    return found
-
-
-def _of(number: int, whole: int, what: str) -> str:
-    """Return the beginning of a sentence about some of many."""
-    return f"{number:,} of {whole:,} {what} {'is' if number == 1 else 'are'}"

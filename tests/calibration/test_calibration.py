@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from learnedgec.calibration.explanation import explain_score
 from learnedgec.calibration.fitting import fit_preference, make_reference
-from learnedgec.calibration.reference import Reference
+from learnedgec.calibration.reference import ScoreReference
 from learnedgec.calibration.released import (
     find_reference,
     read_references,
@@ -25,7 +25,7 @@ SLOPE, INTERCEPT, SENTENCES = 4.0, 0.5, 2000
 
 
 @pytest.fixture(scope="module")
-def reference() -> Reference:
+def reference() -> ScoreReference:
     """Return a reference made of outputs whose preferences follow a known law."""
     random = np.random.default_rng(0)
     source = random.normal(size=SENTENCES)
@@ -45,7 +45,7 @@ def reference() -> Reference:
     return make_reference("m", {}, "bench", scores, corpus, source, ratings, rated, changed)
 
 
-def test_the_law_is_found(reference: Reference) -> None:
+def test_the_law_is_found(reference: ScoreReference) -> None:
     gains = np.linspace(-0.5, 1.0, 16)
     assert reference.preferred(gains) == pytest.approx(expit(SLOPE * gains + INTERCEPT), abs=0.06)
     assert (np.diff(reference.probabilities) >= 0).all()
@@ -57,7 +57,7 @@ def test_the_law_is_found(reference: Reference) -> None:
     assert ends.tolist() == [reference.probabilities[0], reference.probabilities[-1]]
 
 
-def test_it_is_reliable_on_sources_that_it_has_not_seen(reference: Reference) -> None:
+def test_it_is_reliable_on_sources_that_it_has_not_seen(reference: ScoreReference) -> None:
     assert sum(each.count for each in reference.reliability) == reference.pairs
     predicted = [each.predicted for each in reference.reliability]
     assert predicted == sorted(predicted)
@@ -66,7 +66,7 @@ def test_it_is_reliable_on_sources_that_it_has_not_seen(reference: Reference) ->
     assert all(each.low < each.preferred < each.high for each in reference.reliability[1:-1])
 
 
-def test_percentiles(reference: Reference) -> None:
+def test_percentiles(reference: ScoreReference) -> None:
     middle = reference.percentiles(np.array([-1e9, reference.quantiles[50], 1e9]))
     assert middle.tolist() == [0.0, 50.0, 100.0]
 
@@ -82,7 +82,7 @@ def test_equal_gains_are_one_point() -> None:
     assert (gains.tolist(), probabilities.tolist()) == ([0.0], [0.7])
 
 
-def test_files(reference: Reference, tmp_path: Path) -> None:
+def test_files(reference: ScoreReference, tmp_path: Path) -> None:
     write_references(tmp_path / "r.json", [reference])
     (found,) = read_references(tmp_path / "r.json")
     assert found.quantiles == pytest.approx(reference.quantiles, rel=1e-5)
@@ -92,7 +92,7 @@ def test_files(reference: Reference, tmp_path: Path) -> None:
     assert (found.metric, found.systems.keys()) == ("m", reference.systems.keys())
 
 
-def test_words(reference: Reference) -> None:
+def test_words(reference: ScoreReference) -> None:
     scores, source = np.array([1.0, 2.0, 0.0]), np.array([0.0, 0.0, 0.0])
     found = explain_score(reference, 1.0, scores, source, [True, True, False])
     assert found.below == ("b", "a")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from embedded import SAMPLE_FOLDER
 
-from learnedgec.calibration.reference import Reference
+from learnedgec.calibration.reference import ScoreReference
 from learnedgec.cli.main import main
 from learnedgec.formats.text import write_jsonl, write_lines
 from learnedgec.metrics.registry import METRICS
@@ -307,7 +307,7 @@ def test_metrics_with_equal_statistics_share_them(monkeypatch: pytest.MonkeyPatc
 def test_explain_says_what_a_score_means(
     score: Callable[..., tuple[int, str, str]], files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reference = Reference(
+    reference = ScoreReference(
         "length", {}, "bench", np.linspace(0, 10, 101), 1000, {"short": 1.0, "long": 9.0},
         np.array([0.0, 2.0]), np.array([0.5, 1.0]), 900, 0.7, (),
     )  # fmt: skip

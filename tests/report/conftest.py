@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.calibration.reference import Bin, Reference
+from learnedgec.calibration.reference import ReliabilityBin, ScoreReference
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.formats.text import write_lines
@@ -18,7 +18,7 @@ from learnedgec.report.data import ReportSettings, build_report
 
 ANNOTATOR = "en-ewt-sm"
 SENTENCES = 40
-REFERENCE = Reference(
+REFERENCE = ScoreReference(
     metric="edit-count",
     weights={},
     benchmark="bench",
@@ -29,7 +29,10 @@ REFERENCE = Reference(
     probabilities=np.array([0.5, 1.0]),
     pairs=900,
     accuracy=0.7,
-    reliability=(Bin(0.3, 0.35, 0.3, 0.4, 450), Bin(0.7, 0.65, 0.6, 0.7, 450)),
+    reliability=(
+        ReliabilityBin(0.3, 0.35, 0.3, 0.4, 450),
+        ReliabilityBin(0.7, 0.65, 0.6, 0.7, 450),
+    ),
 )
 HOSTILE = "</script><script>document.title = 'taken'</script> <img src=x onerror=alert(1)> & \"quotes\" , 'n"
 
