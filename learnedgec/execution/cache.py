@@ -66,8 +66,8 @@ def store(
         OutputError: the folder cannot be written.
     """
     for name, array in arrays.items():
-        if array.dtype.hasobject:
-            raise TypeError(f"the array {name!r} holds objects, which are not stored.")
+        if array.dtype.kind not in _KINDS:
+            raise TypeError(f"the array {name!r} holds {array.dtype}, which is not stored.")
     contents = {
         "key": key,
         "arrays": {name: _kind(array) for name, array in arrays.items()},
