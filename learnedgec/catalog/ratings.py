@@ -153,7 +153,7 @@ def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
             values[column] = math.nan
         if not math.isfinite(values[column]):
             raise FormatError(
-                f"{place}: the column {column!r} must hold a number, not {str(value)[:60]!r}."
+                f"{place}: the column {column[:60]!r} must hold a number, not {str(value)[:60]!r}."
             )
     if not values:
         raise FormatError(f"{place}: no rating; a numeric column for each dimension was expected.")

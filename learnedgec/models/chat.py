@@ -93,7 +93,7 @@ class Endpoint:
     def __post_init__(self) -> None:
         if not _is_address(self.url):
             # Whatever may hold a key is not repeated.
-            shown = "the address given" if re.search(r"[@?#;]", self.url) else repr(self.url)
+            shown = "the address given" if re.search(r"[@?#;]", self.url) else repr(self.url[:200])
             raise ConfigError(
                 f"{shown} is not an endpoint; an address such as {OPENAI} or http://localhost:8000/v1 was "
                 "expected, without user name, query or key, because signatures show it (a key belongs in the "

@@ -85,8 +85,8 @@ def locate(name: str) -> str:
             raise MissingDependencyError(
                 module[:200], _PACKAGE_EXTRAS.get(module, "mini"), f"the encoder {name[:200]!r}"
             )
-        directory = Path(spec.submodule_search_locations[0]) / folder
-        if not directory.is_dir():
+        directory = local_path(str(Path(spec.submodule_search_locations[0]) / folder))
+        if directory is None or not directory.is_dir():
             raise ModelError(
                 f"the package {module} has no folder {folder[:200]!r}; check the name."
             )

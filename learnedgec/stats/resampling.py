@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from learnedgec.arrays import Floats, Indices
+from learnedgec.errors import ConfigError
 
 __all__ = [
     "interval",
@@ -27,8 +28,17 @@ def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
 
 
 def resample(size: int, count: int, seed: int = 0) -> Indices:
-    """Return int (count, size): each row draws `size` numbers below `size` with replacement."""
-    return np.random.default_rng(seed).integers(0, size, (count, size), dtype=np.intp)
+    """Return int (count, size): each row draws `size` numbers below `size` with replacement.
+
+    Raises:
+        ConfigError: they do not fit into memory.
+    """
+    try:
+        return np.random.default_rng(seed).integers(0, size, (count, size), dtype=np.intp)
+    except (MemoryError, OverflowError, ValueError):
+        raise ConfigError(
+            f"{count:.3g} resamples of {size} sentences do not fit into memory; ask for fewer."
+        ) from None
 
 
 def multiplicities(samples: Indices, size: int) -> Floats:

@@ -82,7 +82,7 @@ def test_round_trip_of_arrays_and_records(tmp_path: Path) -> None:
 
 
 def test_objects_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="holds objects"):
+    with pytest.raises(TypeError, match="holds object"):
         cache.store(tmp_path, "ab" * 32, {"bad": np.array([{}, []], dtype=object)})
 
 
