@@ -46,7 +46,7 @@ def metrics(folder: Path) -> dict[str, Metric]:
     encoder = str(tiny.save_encoder(folder / "encoder"))
     regressor = str(tiny.save_regressor(folder / "regressor"))
     causal = str(tiny_causal.save_causal(folder / "causal"))
-    heads = {"preference": evaluator.Head("pair")}
+    heads = {"preference": evaluator.HeadConfig("pair")}
     language_model = {"model": causal, "endpoint": None, "group_size": 1}
     weights = folder / "weights.json"
     GotoScorer().learn(SOURCES, SYSTEMS, gold()).save(weights)

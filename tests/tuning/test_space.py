@@ -103,7 +103,7 @@ def test_a_whole_parameter_stays_whole() -> None:
 @pytest.mark.parametrize(
     ("metric", "description", "message"),
     [
-        ("gleu", {}, "space: gleu has no weights, so say what to tune"),
+        ("gleu", {}, "space: gleu has no weights to choose between, so say what to tune"),
         ("gleu", {"m": [1, 2]}, "space.m: no parameter of gleu is named 'm'"),
         ("gleu", {"n": "simplex"}, "space.n: a simplex is for two weights or more."),
         ("gleu", {"n": [1]}, "space.n: [1] is not a range."),
