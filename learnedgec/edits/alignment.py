@@ -2,11 +2,10 @@
 
 Apart from `learnedgec.edits.annotator`, which loads this when it has sentences, because `errant` loads spaCy.
 
-An alignment is a cheapest path through a table over the tokens of both sentences: a match costs 0, a deletion
-or an insertion 1, a substitution up to 2 by lemma, part of speech and characters, and k+1 tokens in
-another order k. The time goes into two things, and both are saved here: the cost of each substitution is
-computed for all pairs at once, and reordering is searched for only where both last words occur in the
-other sentence. What the sentences have in common at their ends is aligned at sight.
+An alignment is a cheapest path (`learnedgec.edits.cheapest`), on which a substitution costs up to 2 by lemma,
+part of speech and characters. The time goes into two things, and both are saved: the cost of each
+substitution is computed for all pairs at once, and reordering is searched for only where it can be. What the
+sentences have in common at their ends is aligned at sight.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from errant.en.merger import get_rule_edits
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
+from learnedgec.edits.cheapest import cheapest_table
 from learnedgec.formats.m2 import Edit
 
 if TYPE_CHECKING:
@@ -52,67 +52,13 @@ class _Alignment(Alignment):  # type: ignore[misc]
     def align(self, lev: bool) -> tuple[list[list[float]], list[list[str]]]:
         """Return the table of costs and that of operations."""
         source, target = self.orig, self.cor
-        substitution = _substitution_costs(source, target, self._open_pos)
-        words, other = [t.text for t in source], [t.text for t in target]
-        low, other_low = [t.lower_ for t in source], [t.lower_ for t in target]
-        first, other_first = _first_places(low), _first_places(other_low)
-        width, height = len(other), len(words)
-        costs: list[list[float]] = [[float(j) for j in range(width + 1)]]
-        operations = [["O"] + ["I"] * width]
-        for i in range(height):
-            above, word = costs[i], words[i]
-            row: list[float] = [above[0] + 1]
-            operation_row = ["D"]
-            costs.append(row)
-            operations.append(operation_row)
-            substitution_row = substitution[i]
-            reaches = other_first.get(low[i], width)
-            for j in range(width):
-                if word == other[j]:
-                    row.append(above[j])
-                    operation_row.append("M")
-                    continue
-                best, operation = above[j] + substitution_row[j], "S"
-                insertion, deletion = row[j] + 1, above[j + 1] + 1
-                if insertion < best:
-                    best, operation = insertion, "I"
-                if deletion < best:
-                    best, operation = deletion, "D"
-                # A reordering that ends here has both last words on both sides.
-                if reaches <= j and first.get(other_low[j], height) <= i:
-                    back = _reordered(costs, low, other_low, i, j)
-                    if back and costs[i - back][j - back] + back <= best:
-                        best, operation = costs[i - back][j - back] + back, f"T{back + 1}"
-                row.append(best)
-                operation_row.append(operation)
-        return costs, operations
-
-
-def _first_places(words: list[str]) -> dict[str, int]:
-    """Return where each word occurs first."""
-    places: dict[str, int] = {}
-    for place, word in enumerate(words):
-        places.setdefault(word, place)
-    return places
-
-
-def _reordered(costs: list[list[float]], low: list[str], other: list[str], i: int, j: int) -> int:
-    """Return the smallest k for which the k+1 words up to i and j are the same in another order, or 0.
-
-    The search ends at a pair of words that costs nothing.
-    """
-    missing: dict[str, int] = {}
-    unequal = 0
-    for k in range(min(i, j) + 1):
-        if k and costs[i - k + 1][j - k + 1] == costs[i - k][j - k]:
-            return 0
-        for word, step in ((low[i - k], 1), (other[j - k], -1)):
-            before = missing.get(word, 0)
-            missing[word] = before + step
-            unequal += (before + step != 0) - (before != 0)
-        if k and not unequal:
-            return k
-    return 0
+        return cheapest_table(
+            [token.text for token in source],
+            [token.text for token in target],
+            [token.lower_ for token in source],
+            [token.lower_ for token in target],
+            _substitution_costs(source, target, self._open_pos),
+        )
 
 
 def _substitution_costs(

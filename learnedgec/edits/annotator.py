@@ -1,11 +1,13 @@
 """ERRANT's edits: two sentences, parsed by a spaCy pipeline, aligned, and cut into typed edits.
 
-An annotator is a spaCy pipeline for English with tags, parts of speech, lemmas and dependencies.
-It is named by
+An annotator is a spaCy pipeline for English with tags, parts of speech, lemmas and dependencies, or else an
+`learnedgec.edits.annotators.Annotator`. It is named by
 
-    en-ewt-sm         the one that comes with learnedgec, in `checkpoints/`
+    en-ewt-sm         the pipeline that comes with learnedgec, in `checkpoints/`
     en_core_web_sm    any installed spaCy package
     a directory       that `spacy.load` reads
+    plain             no pipeline, for any language whose words are spaced
+    another name      under which an installed package brings one
 
 The `errant` package says how tokens are compared, how an alignment is found in a table of costs, how
 edits are merged and what they are called; here its table is filled faster. Its functions
@@ -22,7 +24,13 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from learnedgec.edits.parsing import BLOCK, find_annotator, load_pipeline, parse_sentences
+from learnedgec.edits.parsing import (
+    BLOCK,
+    find_annotator,
+    load_pipeline,
+    parse_sentences,
+    registered_annotator,
+)
 from learnedgec.execution.pool import parallel_map
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
@@ -46,7 +54,7 @@ def extract_edits(
     Args:
         pairs: N sources and targets, tokens separated by spaces. Repeated pairs are annotated once, and
             sentences are parsed once.
-        annotator: the name of the pipeline.
+        annotator: its name.
         types: whether edits get their types; without, dependencies are not parsed.
         runtime: `jobs` and `progress`.
 
@@ -54,14 +62,15 @@ def extract_edits(
         For each pair its edits from left to right; none where the tokens are equal.
 
     Raises:
-        UnknownNameError, ModelError: the annotator is not there or cannot be loaded.
+        UnknownNameError, ModelError, PluginError: the annotator is not there or cannot be loaded.
 
     Example:
         >>> edits, = extract_edits([("She go home .", "She goes home .")], "en-ewt-sm")
         >>> edits
         (Edit(start=1, end=2, correction='goes', type='R:VERB:SVA', alternatives=()),)
     """
-    path = find_annotator(annotator).resolve()
+    own = registered_annotator(annotator) is not None
+    path = None if own else find_annotator(annotator).resolve()
     # Neighbours in this order share their source; those without a change need no parse.
     targets: dict[str, dict[str, None]] = {}
     for source, target in pairs:
@@ -75,7 +84,7 @@ def extract_edits(
             size = 0
         blocks[-1] += [(source, target) for target in found]
         size += len(found) + 1
-    work = partial(_extract_block, path, types)
+    work = partial(_extract_block, path, types) if path else partial(_ask, annotator, types)
     results = parallel_map(work, blocks, "edits", runtime, chunk_size=1)
     edits = {
         pair: row
@@ -83,6 +92,13 @@ def extract_edits(
         for pair, row in zip(block, rows, strict=True)
     }
     return [edits.get(pair, ()) for pair in pairs]
+
+
+def _ask(annotator: str, types: bool, pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
+    """Return the edits of some pairs, of an annotator that is no pipeline."""
+    found = registered_annotator(annotator)
+    assert found is not None
+    return [tuple(edits) for edits in found.annotate(pairs, types=types)]
 
 
 def _extract_block(

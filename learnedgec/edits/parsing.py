@@ -19,7 +19,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from learnedgec.errors import FormatError, ModelError, UnknownNameError
+from learnedgec.edits.annotators import ANNOTATORS, Annotator
+from learnedgec.errors import FormatError, InputError, ModelError, UnknownNameError
 from learnedgec.execution.digests import file_digest
 from learnedgec.execution.shelves import local_path, shelves
 from learnedgec.formats.text import read_json
@@ -30,6 +31,7 @@ __all__ = [
     "default_annotator",
     "describe_annotator",
     "find_annotator",
+    "registered_annotator",
     "tag_sentences",
 ]
 
@@ -55,18 +57,43 @@ def default_annotator() -> str:
     return RELEASED
 
 
+def registered_annotator(name: str) -> Annotator | None:
+    """Return the annotator that is no spaCy pipeline; `None` where `name` says a pipeline, or nothing.
+
+    `plain` is always learnedgec's; a plug-in comes after the pipelines of its name.
+
+    Raises:
+        PluginError: it is that of another installed package and cannot be loaded.
+    """
+    if name in ANNOTATORS.own:
+        return ANNOTATORS.own[name]
+    if _find_pipeline(name) is not None or name not in ANNOTATORS:
+        return None
+    return ANNOTATORS.find(name)
+
+
+def _find_pipeline(name: str) -> Path | None:
+    for place in (local_path(name), *(local_path(str(shelf / name)) for shelf in shelves())):
+        if place is not None and _is_pipeline(place):
+            return place
+    return _package_folder(name)
+
+
 def find_annotator(name: str) -> Path:
     """Return the directory of the spaCy pipeline that `name` says.
 
     Directories come first, then names in the folders of evaluators, then installed packages.
 
     Raises:
+        InputError: the annotator is no pipeline.
         UnknownNameError: there is none.
     """
-    for place in (local_path(name), *(local_path(str(shelf / name)) for shelf in shelves())):
-        if place is not None and _is_pipeline(place):
-            return place
-    folder = _package_folder(name)
+    if name in ANNOTATORS.own:
+        raise InputError(
+            f"the annotator {name} parses nothing, which is needed here; name a spaCy pipeline such as "
+            f"{RELEASED}."
+        )
+    folder = _find_pipeline(name)
     if folder is None:
         found = {
             place.name
@@ -75,7 +102,10 @@ def find_annotator(name: str) -> Path:
             for place in shelf.iterdir()
             if _is_pipeline(place)
         }
-        hint = f"An annotator is {RELEASED}, an installed spaCy package such as {USUAL}, or a directory."
+        found |= set(ANNOTATORS)
+        hint = (
+            f"An annotator is {RELEASED}, plain, a spaCy package such as {USUAL}, or a directory."
+        )
         if name == RELEASED:
             hint = (
                 f"It comes with learnedgec, but its folder checkpoints/{RELEASED} is missing here: install "
@@ -120,7 +150,10 @@ def describe_annotator(name: str) -> dict[str, str]:
 
     Raises:
         UnknownNameError: there is no such annotator.
+        PluginError: it is that of another installed package and cannot be loaded.
     """
+    if (found := registered_annotator(name)) is not None:
+        return {"annotator-version": found.version}
     return {
         "annotator-version": _description(find_annotator(name)),
         "errant": version("errant"),
