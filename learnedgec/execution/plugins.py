@@ -1,4 +1,4 @@
-"""Tables that other installed packages add to: metrics, datasets, benchmarks, pair sources.
+"""Tables that other installed packages add to: metrics, datasets, benchmarks, pair sources, annotators.
 
 A package adds to a table by an entry point, for example in its pyproject.toml:
 
