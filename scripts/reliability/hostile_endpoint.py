@@ -1,7 +1,7 @@
 """A chat endpoint that does what it should not: a request ends in time, with an answer or one sentence.
 
 The server of the tests answers with mutated responses, wrong codes and headers, bodies that are large, drip,
-never end or are cut short. An answer that is taken comes back from the store as it was; no message has the key.
+never end or are cut short. What is taken comes back from the store as it was; no message has the key.
 """
 
 from __future__ import annotations
