@@ -26,6 +26,9 @@ from learnedgec.errors import BadNameError, PluginError, UnknownNameError
 
 __all__ = ["Plugin", "Registry", "import_class", "see_current_folder"]
 
+# Of an import path, in characters.
+_LONGEST = 200
+
 T = TypeVar("T")
 S = TypeVar("S")
 
@@ -192,6 +195,8 @@ def import_class(path: str, base: type[S]) -> type[S]:
         >>> import_class("learnedgec.errors:InputError", Exception)
         <class 'learnedgec.errors.InputError'>
     """
+    if len(path) > _LONGEST:
+        raise BadNameError(f"{path[:_LONGEST]}… is no import path: it has {len(path)} characters.")
     see_current_folder()
     module_name, _, attribute = path.partition(":")
     try:

@@ -16,8 +16,8 @@ def local_path(name: str) -> Path | None:
 
     No path is longer than the system takes, or holds NUL or half a character; such a name is none.
     """
-    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails at an unknown ~user
     try:
+        path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails at an unknown ~user
         path.stat()
     except (OSError, ValueError):
         return None

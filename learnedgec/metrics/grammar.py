@@ -71,13 +71,13 @@ def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
     except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
         raise BadNameError(
             f"the parameters of {shown(name + arguments)} cannot be read; write them as "
-            f"{name}(parameter=value, …) with texts in quotes."
+            f"{shown(name)}(parameter=value, …) with texts in quotes."
         ) from None
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key is None or key in found:
             raise BadNameError(
-                f"{shown(name + arguments)} gives the parameter {key!r} twice or unnamed."
+                f"{shown(name + arguments)} gives the parameter {shown(str(key))!r} twice or unnamed."
             )
         found[key] = value
     return found

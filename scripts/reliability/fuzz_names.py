@@ -32,6 +32,7 @@ from learnedgec.models.packages import find_evaluator
 NAMES = [
     *METRICS,
     *("gleu(n=2)", "m2(beta=0.5, level='sentence')", "some(weights=(0.5, 0.4, 0.1))"),
+    *("ensemble(gleu=0.5, m2(beta=1.0)=0.5)", "ensemble('some@jfleg'=1)", "tests:Mine(n=2)"),
     *("ensemble(gleu=0.5, m2=0.5)", "ensemble(members=('gleu', 'm2(beta=1)'), weights=(0.5, 0.5))"),
     *("bertscore(encoder='bert-base-uncased', layer=9)", "random(seed=3)", "some@jfleg", "x@y"),
     *(

@@ -50,8 +50,10 @@ def metrics(folder: Path) -> dict[str, Metric]:
     language_model = {"model": causal, "endpoint": None, "group_size": 1}
     weights = folder / "weights.json"
     GotoScorer().learn(SOURCES, SYSTEMS, gold()).save(weights)
+    evaluator_package = str(tiny.save_evaluator(folder / "evaluator"))
     small: Mapping[str, Mapping[str, Any]] = {
-        "some": {"model": str(tiny.save_evaluator(folder / "evaluator"))},
+        "some": {"model": evaluator_package},
+        "head": {"model": evaluator_package, "weights": {"fluency": 0.7, "meaning": 0.3}},
         "impara": {"quality": regressor, "similarity": encoder},
         "preference": {"model": str(tiny.save_evaluator(folder / "preference", heads=heads))},
         "bertscore": {"encoder": encoder, "layer": 2},
