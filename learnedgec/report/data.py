@@ -20,6 +20,7 @@ from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
+from learnedgec.formats.text import check_lengths
 from learnedgec.meta.evaluation import SENTINELS, benchmark_statistics, evaluate
 from learnedgec.meta.human_scores import default_human, judged
 from learnedgec.meta.protocol import Protocol
@@ -120,6 +121,10 @@ def build_report(
         >>> report["systems"], report["sentences"]["metrics"][0]["scores"]
         (['ours'], [[3.0]])
     """
+    for name, hypotheses in systems.items():
+        check_lengths(("sources", sources), (name, hypotheses))
+    if not systems:
+        raise InputError("there is no system to report on; give at least one.")
     benchmark = Benchmark(
         "",
         tuple(sources),

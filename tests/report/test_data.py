@@ -296,8 +296,10 @@ def test_outputs_that_are_misjudged() -> None:
 def test_bad_input() -> None:
     with pytest.raises(InputError, match="at least one metric"):
         build_report(["a"], {"x": ["a"]}, [], settings=SETTINGS)
-    with pytest.raises(LengthError):
+    with pytest.raises(LengthError, match="sources has 1 sentences but x has 2"):
         build_report(["a"], {"x": ["a", "b"]}, [load_metric("length")], settings=SETTINGS)
+    with pytest.raises(InputError, match="no system"):
+        build_report(["a"], {}, [load_metric("length")], settings=SETTINGS)
     with pytest.raises(InputError, match="no sentence"):
         build_report([], {"x": []}, [load_metric("length")], settings=SETTINGS)
     with pytest.raises(InputError, match="needs references"):
