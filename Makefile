@@ -7,7 +7,7 @@ SAMPLE := data/sample
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test test-browser test-oldest check clean
+.PHONY: demo test test-browser test-oldest check reliability clean
 
 # Installed once, and again whenever the dependencies change.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
@@ -33,6 +33,10 @@ test-oldest:
 
 check: $(VENV)/.installed
 	VENV=$(VENV) scripts/check
+
+# The promises of docs/reliability.md, tried for half an hour; SEED=N tries other inputs.
+reliability: $(VENV)/.installed
+	VENV=$(VENV) scripts/reliability/all
 
 clean:
 	rm -rf $(VENV) .venv-oldest build dist runs .mypy_cache .pytest_cache .ruff_cache .hypothesis

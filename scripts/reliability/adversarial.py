@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import numpy as np
 from offline import metrics
@@ -125,8 +126,10 @@ class Served:
 
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
-    """Yield every sentence for every metric, once; there is no chance in it."""
-    for label, metric in metrics(folder).items():
+    """Yield every sentence for every metric, once; metrics come in an order drawn from the seed."""
+    known = metrics(folder)
+    for label in Random(seed).sample(list(known), len(known)):
+        metric = known[label]
         served = Served(metric)
         for name, sentence in SENTENCES.items():
             yield Trial(f"{label}, {name}", partial(served.ask, sentence, LONGEST))
