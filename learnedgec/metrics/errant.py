@@ -76,7 +76,7 @@ class Errant(EditOverlap):
         >>> references = References.from_texts(["She goes to school ."])
         >>> score = errant.score(["She go to the school ."], ["She goes to the school ."], references)
         >>> score.details["tp"], score.details["proposed"], score.details["gold"]
-        (1.0, 1.0, 2.0)
+        (1, 1, 2)
     """
 
     name: ClassVar[str] = "errant"

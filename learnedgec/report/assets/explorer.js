@@ -185,8 +185,8 @@ class Explorer {
       root,
       this.form,
       el("div", { class: "bar" }, this.status, el("span", { class: "export" }, "Save this selection as ", save("csv", selectionCsv, "text/csv"), save("m2", selectionM2, "text/plain"))),
-      el("div", { class: "panes" }, this.list, this.pane),
       el("p", { class: "remark keys" }, el("kbd", {}, "↓"), el("kbd", {}, "↑"), " or ", el("kbd", {}, "j"), el("kbd", {}, "k"), " next and previous sentence, ", el("kbd", {}, "Enter"), " to read it, ", el("kbd", {}, "Esc"), " back to the list, ", el("kbd", {}, "/"), " to search."),
+      el("div", { class: "panes" }, this.list, this.pane),
     );
     new ResizeObserver(() => this.paint()).observe(this.list);
   }
@@ -203,7 +203,7 @@ class Explorer {
       el("input", { type: "number", min: "0", value: state[name], placeholder: text, "aria-label": `source tokens, ${text}`, oninput: (event) => this.set({ [name]: event.target.value }) });
     const types = report.types.map((kind, number) => [String(number), kind]).filter(([, kind]) => kind).sort(([, one], [, other]) => (one < other ? -1 : 1));
     const sorts = Object.entries(SORTS).filter(([name]) => (name !== "systems" || several) && (name !== "metrics" || metrics.length > 1));
-    this.search = el("input", { type: "search", value: state.search, placeholder: "in sources, outputs, references", oninput: (event) => this.set({ search: event.target.value }) });
+    this.search = el("input", { type: "search", value: state.search, placeholder: "sources, outputs, …", oninput: (event) => this.set({ search: event.target.value }) });
     const order = el("button", { type: "button", class: "order", "aria-pressed": String(state.down), "aria-label": "largest first", title: "largest first", onclick: () => { this.set({ down: !this.state.down }); order.setAttribute("aria-pressed", String(this.state.down)); order.textContent = this.state.down ? "↓" : "↑"; } }, state.down ? "↓" : "↑");
     fill(
       this.form,
