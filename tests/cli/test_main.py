@@ -195,11 +195,13 @@ def test_sigterm_is_one_line_and_143(work: str) -> None:
     assert time.monotonic() - started < 20
 
 
+# SIGINT is ignored by all that a shell starts in the background, unless it is told otherwise.
 PARENT = """
-import os, time
+import os, signal, time
 from learnedgec.execution.pool import parallel_map
 from learnedgec.execution.runtime import Runtime
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     print(os.getpid(), flush=True)
     parallel_map(time.sleep, [0.3] * 2000, "sleeping", Runtime(jobs=2), chunk_size=1)
 """
