@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from learnedgec.arrays import Floats
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.stats.outcomes import outcomes
 from learnedgec.stats.resampling import interval, resample
-from learnedgec.stats.significance import holm, paired_bootstrap
+from learnedgec.stats.significance import holm, is_significant, paired_bootstrap
 
 __all__ = ["BaselineComparison", "compare_systems", "format_p_value"]
 
@@ -32,10 +34,14 @@ class BaselineComparison:
         p_value: two-sided, of the difference, by paired bootstrap; at least 1/(resamples + 1).
         adjusted: the same after Holm's correction for the number of systems.
         wins: sentences on which the system scores above the baseline.
-        ties: sentences on which both score the same.
+        ties: sentences on which both score the same (`learnedgec.stats.outcomes`).
         losses: sentences on which the system scores below the baseline.
         resamples: how many.
         level: of the intervals.
+        best: whether no system scores significantly higher: the one with the highest score, and those whose
+            difference from it is not significant, after Holm's correction for the number of the others.
+        baseline_best: whether the same holds for the baseline.
+        baseline_bounds: interval of the baseline's score.
     """
 
     metric: str
@@ -53,11 +59,14 @@ class BaselineComparison:
     losses: int
     resamples: int
     level: float
+    best: bool
+    baseline_best: bool
+    baseline_bounds: tuple[float, float]
 
     @property
     def significant(self) -> bool:
         """Whether the corrected p-value is below 1 − level."""
-        return self.adjusted < 1 - self.level - 1e-12
+        return is_significant(self.adjusted, self.level)
 
     @property
     def p(self) -> str:
@@ -139,12 +148,27 @@ def compare_systems(
     many = {name: metric.aggregate_many(each, samples) for name, each in statistics.items()}
     alone = {name: metric.sentence_scores(each) for name, each in statistics.items()}
     others = [name for name in statistics if name != baseline]
-    p_values = np.array(
-        [
-            paired_bootstrap(scores[name] - scores[baseline], many[name] - many[baseline])
-            for name in others
-        ]
-    )
+
+    def tests(one: str) -> Floats:
+        """Return the p-value of each other system's difference from one."""
+        return np.array(
+            [
+                paired_bootstrap(scores[name] - scores[one], many[name] - many[one])
+                for name in statistics
+                if name != one
+            ]
+        )
+
+    highest = max(scores, key=scores.__getitem__)
+    best = {highest} | {
+        name
+        for name, adjusted in zip(
+            (name for name in statistics if name != highest), holm(tests(highest)), strict=True
+        )
+        if not is_significant(adjusted, level)
+    }
+    results = {name: outcomes(alone[name], alone[baseline]) for name in others}
+    p_values = tests(baseline)
     return [
         BaselineComparison(
             metric=metric.label,
@@ -157,11 +181,14 @@ def compare_systems(
             difference_bounds=interval(many[name] - many[baseline], level),
             p_value=float(p_value),
             adjusted=float(adjusted),
-            wins=int((alone[name] > alone[baseline]).sum()),
-            ties=int((alone[name] == alone[baseline]).sum()),
-            losses=int((alone[name] < alone[baseline]).sum()),
+            wins=int((results[name] > 0).sum()),
+            ties=int((results[name] == 0).sum()),
+            losses=int((results[name] < 0).sum()),
             resamples=resamples,
             level=level,
+            best=name in best,
+            baseline_best=baseline in best,
+            baseline_bounds=interval(many[baseline], level),
         )
         for name, p_value, adjusted in zip(others, p_values, holm(p_values), strict=True)
     ]

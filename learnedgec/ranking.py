@@ -30,8 +30,9 @@ from learnedgec.formats.sentences import Sentences, Systems
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scoring import as_metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.stats.outcomes import outcomes, win_counts, win_shares
 from learnedgec.stats.resampling import multiplicities, resample
-from learnedgec.stats.significance import holm, paired_bootstrap
+from learnedgec.stats.significance import holm, is_significant, paired_bootstrap
 from learnedgec.stats.trueskill import TrueSkillModel, rate_resamples, rate_scores
 
 if TYPE_CHECKING:
@@ -50,26 +51,11 @@ __all__ = [
     "sentence_scores",
     "system_scores",
     "system_scores_of_resamples",
-    "win_counts",
 ]
 
 Aggregation = Literal["mean", "expected-wins", "trueskill"]
 
 Significance = Literal["paired-bootstrap", "paired-permutation"]
-
-
-def win_counts(scores: Floats) -> Floats:
-    """Return float64 (S, S): on how many of N sentences the row's system scores above the column's.
-
-    Args:
-        scores: (S, N), each system's score of each sentence.
-
-    Example:
-        >>> win_counts(np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])).tolist()
-        [[0.0, 1.0], [1.0, 0.0]]
-    """
-    wins: Floats = (scores[:, None] > scores[None]).sum(axis=2, dtype=np.float64)
-    return wins
 
 
 def expected_wins(wins: Floats) -> Floats:
@@ -146,7 +132,7 @@ def system_scores_of_resamples(
     if by == "trueskill":
         return rate_resamples(scores, samples, model)
     # How often each sentence was drawn, times whom it lets win: (B, N) · (N, S·S).
-    wins = (scores[:, None] > scores[None]).transpose(2, 0, 1).astype(np.float64)
+    wins = (outcomes(scores[:, None], scores[None]) > 0).transpose(2, 0, 1).astype(np.float64)
     drawn = multiplicities(samples, scores.shape[1])
     return expected_wins(np.tensordot(drawn, wins, axes=1))
 
@@ -209,7 +195,7 @@ def rank_ranges(scores: Floats, level: float = 0.95) -> npt.NDArray[np.int64]:
         scores: (B, S), each system's score on each resample.
         level: the share of resamples kept.
     """
-    ranks = 1 + (scores[:, None, :] > scores[:, :, None]).sum(axis=2)
+    ranks = 1 + (outcomes(scores[:, None, :], scores[:, :, None]) > 0).sum(axis=2)
     ranks.sort(axis=0)
     cut = min(int(np.ceil(len(ranks) * (1 - level) / 2 - 1e-9)), (len(ranks) - 1) // 2)
     return np.stack([ranks[cut], ranks[len(ranks) - 1 - cut]], axis=1).astype(np.int64)
@@ -252,7 +238,8 @@ class SystemRanking:
         intervals: float64 (S, 2), the central `level` of the bootstrap distribution.
         ranges: int (S, 2), best and worst rank on the resamples.
         cluster: int (S,), 1 for the best.
-        wins: float64 (S, S), share of sentences on which the row's system scores above the column's.
+        wins: float64 (S, S), share of sentences on which the row's system scores above the column's; on
+            the share 1 − `wins` − `wins.T` they tie (`learnedgec.stats.outcomes`).
         p_values: float64 (S, S), two-sided, of each pair's difference; 1 on the diagonal.
         adjusted: float64 (S, S), the same after Holm's correction for the number of pairs.
         level: of the intervals and ranges; `beaten` tests at 1 − `level`.
@@ -283,8 +270,14 @@ class SystemRanking:
             self.systems[other]
             for other in self.order
             if self.scores[other] < self.scores[number]
-            and self.adjusted[number, other] < 1 - self.level
+            and is_significant(self.adjusted[number, other], self.level)
         ]
+
+    @property
+    def best(self) -> list[int]:
+        """The numbers of the best system and of all that are not significantly worse, from best to worst."""
+        first, *others = self.order
+        return [first, *(n for n in others if self.systems[n] not in self.beaten(first))]
 
     def __repr__(self) -> str:
         names = [self.systems[number] for number in self.order]
@@ -480,6 +473,7 @@ def rank_systems(
             for a, b in zip(first, second, strict=True)
         ]
     pairs = np.array(found, dtype=np.float64)
+    wins = win_counts(sentence_scores(metric, of_system))
     ranges = rank_ranges(many, level)
     tail = 50 * (1 - level)
     parts = [f"by:{by}"]
@@ -494,7 +488,7 @@ def rank_systems(
         intervals=np.percentile(many, [tail, 100 - tail], axis=0).T,
         ranges=ranges,
         cluster=clusters(scores, ranges),
-        wins=win_counts(sentence_scores(metric, of_system)) / len(of_system[0]),
+        wins=win_shares(wins, len(of_system[0]) - wins - wins.T),
         p_values=_square(pairs, len(systems)),
         adjusted=_square(holm(pairs), len(systems)),
         level=level,

@@ -65,7 +65,7 @@ def main() -> None:
         for label, summary in (("mean", statistics.fmean), ("range", spread)):
             figures = {name: summary([float(row[name]) for row in own]) for name in FIGURES}
             rows.append({"way": way, "seed": label, **figures})
-    emit(rows, format=options.format)
+    emit(rows, options)
 
 
 def run_name(way: str, seed: int) -> str:

@@ -86,7 +86,7 @@ def main() -> None:
                 row[column] = cell(estimate)
                 row[f"published {column}"] = "" if value is None else f"{value:.3f}"
             rows.append(row)
-    emit(rows, format=options.format)
+    emit(rows, options)
 
 
 def with_study_references(benchmark: Benchmark) -> Benchmark:

@@ -68,7 +68,7 @@ def main() -> None:
                 if len(values) > 1 and figure.endswith("balanced"):
                     row[f"{figure} range"] = max(values) - min(values)
             rows.append(row)
-    emit(rows, format=options.format)
+    emit(rows, options)
 
 
 def development() -> dict[str, list[RankedPair]]:

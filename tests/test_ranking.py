@@ -21,8 +21,8 @@ from learnedgec.ranking import (
     sentence_scores,
     system_scores,
     system_scores_of_resamples,
-    win_counts,
 )
+from learnedgec.stats.outcomes import win_counts
 from learnedgec.stats.resampling import multiplicities, resample
 from learnedgec.stats.significance import holm, paired_bootstrap
 from learnedgec.stats.trueskill import rate_scores

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
@@ -18,8 +19,11 @@ from learnedgec.cli.options import (
     read_inputs,
     read_metrics,
     read_runtime,
+    system_files,
+    too_few_resamples,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.cli.output import add_output_arguments, emit, notice, shows_bold, with_format
+from learnedgec.cli.table import Layout, Strong
 from learnedgec.comparison import BaselineComparison, compare_systems
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
@@ -41,7 +45,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     metrics = read_metrics(options)
     runtime = read_runtime(options)
     inputs, baseline = _read(options, metrics)
@@ -65,21 +69,38 @@ def main(arguments: Sequence[str]) -> None:
         )
     emit(
         [_record(row, signatures) for row in rows],
-        format=options.format,
+        options,
         payload={"comparisons": [_record(row, signatures) for row in rows]},
-        out=options.out,
         title=f"Differences from {baseline}, with {options.confidence:.0%} intervals",
-        table_rows=[_cells(row, len(metrics) > 1) for row in rows],
+        caption=_caption(baseline, [metric.label for metric in metrics], options),
+        table_rows=[
+            cells
+            for metric in metrics
+            for cells in _table_rows(
+                [row for row in rows if row.metric == metric.label], len(metrics) > 1
+            )
+        ],
+        layout=Layout(groups=("metric",), keys=("system",)),
     )
-    if options.format in ("table", "latex") and not options.quiet:
+    if options.quiet:
+        return
+    others = len(inputs.systems) - 1
+    for message in too_few_resamples(others, options.resamples, options.confidence):
+        notice(message)
+    if options.format in ("table", "latex"):
         for row in rows:
             notice(row.sentence)
         notice(
             "Wins, ties and losses count sentences; p is two-sided, after Holm's correction for "
-            f"{len(inputs.systems) - 1} system{'s' if len(inputs.systems) > 2 else ''}."
+            f"{others} system{'s' if others > 1 else ''}."
+            + (
+                " In bold: the best and those not significantly worse."
+                if shows_bold(options)
+                else ""
+            )
         )
         for signature in signatures.values():
-            notice(signature)
+            notice(signature, whole=True)
 
 
 def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
@@ -94,7 +115,11 @@ def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
             *(path for path in options.jsonl if path != options.baseline),
         ]
     else:
-        others = [path for path in options.hyp or () if path != options.baseline]
+        others = [
+            path
+            for path in system_files(options.hyp or ())
+            if path == "-" or Path(path).absolute() != Path(options.baseline).absolute()
+        ]
         if not others:
             raise InputError("no system was given beside the baseline; name one or more by --hyp.")
         options.hyp = [options.baseline, *others]
@@ -105,7 +130,7 @@ def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
 def _record(row: BaselineComparison, signatures: dict[str, str]) -> dict[str, Any]:
     """Return everything that is known of a comparison, flat, for programs."""
     record = asdict(row)
-    for name in ("bounds", "difference_bounds"):
+    for name in ("bounds", "difference_bounds", "baseline_bounds"):
         record[name.replace("bounds", "low")], record[name.replace("bounds", "high")] = record.pop(
             name
         )
@@ -117,15 +142,45 @@ def _record(row: BaselineComparison, signatures: dict[str, str]) -> dict[str, An
     }
 
 
-def _cells(row: BaselineComparison, several: bool) -> dict[str, Any]:
-    """Return the columns of the table."""
-    low, high = row.difference_bounds
-    return {
-        **({"metric": row.metric} if several else {}),
-        "system": row.system,
-        "score": row.score,
-        "Δ": f"{row.difference:+.4f}",
-        "interval": f"[{low:+.4f}, {high:+.4f}]",
-        "p": row.p.removeprefix("p ").removeprefix("= "),
-        "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
-    }
+def _caption(baseline: str, metrics: Sequence[str], options: Namespace) -> str:
+    """Return what a paper says under the table."""
+    return (
+        f"Differences from {baseline} by {', '.join(metrics)}, with {options.confidence:.0%} intervals; "
+        "win/tie/loss counts sentences. Bold: the best score and those not significantly different from it "
+        f"(paired bootstrap, {options.resamples:,} resamples, Holm's correction)."
+    )
+
+
+def _table_rows(rows: Sequence[BaselineComparison], several: bool) -> list[dict[str, Any]]:
+    """Return the rows of one metric for people: the baseline's, and one for each other system."""
+    first = rows[0]
+    metric = {"metric": first.metric} if several else {}
+    found: list[dict[str, Any]] = [
+        {
+            **metric,
+            "system": first.baseline,
+            "score": _score(first.baseline_score, best=first.baseline_best),
+            "Δ": "–",
+            "interval": "–",
+            "p": "–",
+            "win/tie/loss": "–",
+        }
+    ]
+    for row in rows:
+        low, high = row.difference_bounds
+        found.append(
+            {
+                **metric,
+                "system": row.system,
+                "score": _score(row.score, best=row.best),
+                "Δ": f"{row.difference:+.4f}",
+                "interval": f"[{low:+.4f}, {high:+.4f}]",
+                "p": row.p.removeprefix("p ").removeprefix("= "),
+                "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
+            }
+        )
+    return found
+
+
+def _score(value: float, *, best: bool) -> float | Strong:
+    return Strong(value) if best else value

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jsonargparse import ArgumentParser, Namespace
@@ -11,8 +13,10 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.catalog.files import cache_folder, fetch, verify
 from learnedgec.catalog.registry import DATASETS, Dataset, dataset
 from learnedgec.cli.options import make_parser
-from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli.table import Layout
 from learnedgec.errors import DataError, InputError, PluginError
+from learnedgec.formats.text import write_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -42,7 +46,8 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
     actions = {"list": _list, "fetch": _fetch, "verify": _verify}
-    actions[options.action](options[options.action])
+    chosen = options[options.action]
+    actions[options.action](with_format(chosen) if "format" in chosen else chosen)
 
 
 def _add_mirror(parser: ArgumentParser) -> None:
@@ -83,7 +88,8 @@ def _list(options: Namespace) -> None:
         for found in datasets
     ]  # fmt: skip
     table = [{**row, "MB": f"{row['MB']:.1f}"} for row in rows]
-    emit(rows, format=options.format, payload=payload, out=options.out, table_rows=table)
+    layout = Layout(prose=("holds", "about"), extra=("files", "licence"))
+    emit(rows, options, payload=payload, table_rows=table, layout=layout)
 
 
 def _datasets() -> list[Dataset]:
@@ -105,6 +111,7 @@ def _fetch(options: Namespace) -> None:
         raise InputError(f"no dataset was named; give all, or any of {', '.join(DATASETS)}.")
     every = options.names == ["all"]
     datasets = _datasets() if every else [dataset(name) for name in options.names]
+    places = []
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -113,13 +120,22 @@ def _fetch(options: Namespace) -> None:
         disable=options.quiet,
     ) as progress:
         for found in datasets:
-            _fetch_one(found, options.mirror, progress)
+            folder = _fetch_one(found, options.mirror, progress)
+            if folder is None:
+                places.append(f"{found.name}: no files; it comes along with learnedgec.")
+            else:
+                count = len(found.files)
+                places.append(f"{found.name}: {count} file{'s' if count > 1 else ''} in {folder}")
+    write_text("-", "".join(f"{place}\n" for place in places))
 
 
-def _fetch_one(found: Dataset, mirror: str | None, progress: Progress) -> None:
-    """Fetch one dataset under a bar of its own."""
+def _fetch_one(found: Dataset, mirror: str | None, progress: Progress) -> Path | None:
+    """Fetch one dataset under a bar of its own, and return the folder of its files, if it has any."""
     task = progress.add_task(found.name, total=found.bytes)
-    fetch(found.name, mirror=mirror, advance=lambda file: progress.advance(task, file.bytes))
+    files = fetch(
+        found.name, mirror=mirror, advance=lambda file: progress.advance(task, file.bytes)
+    )
+    return Path(os.path.commonpath([file.parent for file in files])) if files else None
 
 
 def _verify(options: Namespace) -> None:
@@ -134,7 +150,7 @@ def _verify(options: Namespace) -> None:
         for status in statuses:
             if status.state == "altered":
                 notice(f"{status.place} is altered.")
-    emit(rows, format=options.format, out=options.out)
+    emit(rows, options)
     altered = [str(row["dataset"]) for row in rows if row["altered"]]
     absent = [str(row["dataset"]) for row in rows if row["absent"]] if options.names else []
     if altered or absent:

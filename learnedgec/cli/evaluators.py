@@ -8,7 +8,8 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from learnedgec.cli.options import make_parser
-from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli.table import Layout
 from learnedgec.formats.text import read_text, write_text
 from learnedgec.models.packages import (
     check_package,
@@ -31,7 +32,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     if options.names:
         folders = [find_evaluator(name) for name in options.names]
         for folder in folders:
@@ -54,4 +55,4 @@ def main(arguments: Sequence[str]) -> None:
         )
     if not rows:
         notice("No evaluator is here yet; `learnedgec train --config some-mini` makes one.")
-    emit(rows, format=options.format, out=options.out)
+    emit(rows, options, layout=Layout(prose=("heads", "trained on", "licence")))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from learnedgec._version import __version__
+from learnedgec.cli.terminal import folded
 from learnedgec.errors import LearnedgecError, UnknownNameError
 from learnedgec.formats.text import write_text
 
@@ -197,7 +198,7 @@ def _terminate(*_: object) -> None:
 def _say(text: str) -> None:
     """Print a line on stderr; if nobody can read it, the exit code still tells."""
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(folded(text, sys.stderr), file=sys.stderr, flush=True)
     except OSError:
         _silence(sys.stderr)
 

@@ -19,7 +19,8 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli.table import Layout
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.meta.agreement import Ties
 from learnedgec.meta.evaluation import Evaluation, evaluate
@@ -41,6 +42,9 @@ MEASURES = (
     "segment_pearson",
     "grouped_kendall",
 )
+
+# What measures count, the same for every metric.
+_UNITS = ("systems", "comparisons", "outputs")
 
 
 def build_parser() -> ArgumentParser:
@@ -109,7 +113,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     if options.plot:
         check_plotting(options.plot)
     if not options.benchmark:
@@ -124,7 +128,8 @@ def main(arguments: Sequence[str]) -> None:
     )
     metrics = read_metrics(options, required=False)
     runtime = read_runtime(options)
-    evaluations = []
+    evaluations: list[Evaluation] = []
+    told: set[tuple[str, str]] = set()
     for name in expand_benchmarks(options.benchmark):
         benchmark = load_benchmark(name)
         for human in options.human or default_human(benchmark):
@@ -138,9 +143,11 @@ def main(arguments: Sequence[str]) -> None:
                     runtime=runtime,
                 )
             )
-            if not options.quiet:
-                for message in evaluations[-1].notices:
+            # A benchmark says the same for each of its human scores.
+            for message in evaluations[-1].notices:
+                if (name, message) not in told and not options.quiet:
                     notice(f"{name}: {message}")
+                told.add((name, message))
     if options.plot:
         for evaluation in evaluations:
             for path in plot_evaluation(evaluation, options.plot):
@@ -149,12 +156,20 @@ def main(arguments: Sequence[str]) -> None:
     table = _TABLES[options.show]
     emit(
         [row for each in evaluations for row in table(each)],
-        format=options.format,
+        options,
         payload={"evaluations": [_payload(each) for each in evaluations]},
-        out=options.out,
+        caption=f"Agreement of metrics with people's judgements, with {100 * options.confidence:g}% "
+        f"intervals over {options.interval}."
+        if options.show == "measures"
+        else f"Metrics beside people's judgements: {options.show}.",
         table_rows=[row for each in evaluations for row in _wide(each, chosen, options.interval)]
         if options.show == "measures"
         else None,
+        layout=Layout(
+            groups=("benchmark", "human", *_UNITS),
+            keys=("metric", "system", "without", "correlation"),
+            names=[metric.label for metric in metrics],
+        ),
     )
     if options.format in ("table", "latex") and not options.quiet:
         if options.show == "measures":
@@ -162,7 +177,7 @@ def main(arguments: Sequence[str]) -> None:
         for evaluation in evaluations:
             for entry in evaluation.metrics:
                 if not entry.sentinel:
-                    notice(entry.signature)
+                    notice(entry.signature, whole=True)
 
 
 def _measures(named: Sequence[str] | None, evaluations: Sequence[Evaluation]) -> list[str]:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from jsonargparse import ArgumentParser
 
 from learnedgec.cli.options import make_parser
-from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli.table import Layout
 from learnedgec.errors import ParameterError, PluginError
 from learnedgec.formats.text import write_text
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
@@ -26,7 +27,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     if not options.names:
         rows = []
         for name, entry in REGISTRY.entries():
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
                 rows.append({"metric": name, "measures": entry.summary})
         for name, path in list_tuned().items():
             rows.append({"metric": name, "measures": read_tuned_file(path).summary})
-        emit(rows, format=options.format, out=options.out)
+        emit(rows, options, layout=Layout(prose=("measures",)))
         return
     texts = []
     for name in options.names:

@@ -25,6 +25,7 @@ from learnedgec.formats.text import (
 )
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
+from learnedgec.stats.significance import resamples_needed
 
 __all__ = [
     "Inputs",
@@ -39,6 +40,10 @@ __all__ = [
     "read_inputs",
     "read_metrics",
     "read_runtime",
+    "read_systems",
+    "system_files",
+    "system_names",
+    "too_few_resamples",
 ]
 
 _Kind = TypeVar("_Kind")
@@ -88,7 +93,10 @@ def add_input_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("input", "UTF-8 text, one sentence per line; .gz and - work")
     group.add_argument("--src", type=str, help="the source sentences (taken from --gold if absent)")
     group.add_argument(
-        "--hyp", nargs="+", type=str, help="system outputs; a system is named by its file's stem"
+        "--hyp",
+        nargs="+",
+        type=str,
+        help="system outputs, or a folder of them; a system is named by its file's stem",
     )
     group.add_argument("--ref", nargs="+", type=str, help="reference texts, one file per annotator")
     group.add_argument("--gold", type=str, help="references as an M2 file with gold edits")
@@ -129,6 +137,19 @@ def add_resampling_arguments(parser: ArgumentParser) -> None:
         "--confidence", type=float, default=0.95, help="of intervals; tests are at 1 minus this"
     )
     group.add_argument("--seed", type=int, default=0, help="of the random generator")
+
+
+def too_few_resamples(comparisons: int, resamples: int, level: float) -> list[str]:
+    """Return a sentence where so many comparisons cannot be significant with so few resamples, else none."""
+    needed = resamples_needed(comparisons, level)
+    if resamples >= needed:
+        return []
+    lowest = comparisons / (resamples + 1)
+    each = f"{comparisons:,} comparisons" if comparisons > 1 else "the comparison"
+    return [
+        f"With {resamples:,} resamples, no p-value of {each} can be below {min(lowest, 1):.2g} after Holm's "
+        f"correction, so no difference can be significant: give --resamples {needed} or more."
+    ]
 
 
 def add_plot_argument(parser: ArgumentParser) -> None:
@@ -219,10 +240,10 @@ def _read_files(options: Namespace) -> Inputs:
         sources = [block.source for block in read_m2(options.gold)]
     else:
         raise InputError("no source was given; name the file with the source sentences by --src.")
-    names = system_names(options.hyp)
-    systems = dict(zip(names, map(read_lines, options.hyp), strict=True))
+    paths = system_files(options.hyp)
+    systems = read_systems(paths)
     source_name = options.src or options.gold
-    for path, hypotheses in zip(options.hyp, systems.values(), strict=True):
+    for path, hypotheses in zip(paths, systems.values(), strict=True):
         check_lengths((source_name, sources), (path, hypotheses))
     references = None
     if options.gold:
@@ -231,6 +252,35 @@ def _read_files(options: Namespace) -> Inputs:
         references = References.from_files(*options.ref)
         check_lengths((source_name, sources), (options.ref[0], references.texts()))
     return Inputs(sources, systems, references)
+
+
+def system_files(paths: Sequence[str]) -> list[str]:
+    """Return the files of systems' outputs: those named, and in place of a folder those in it, sorted.
+
+    Raises:
+        InputError: a folder holds no file.
+    """
+    found = []
+    for path in paths:
+        if path == "-" or not Path(path).is_dir():
+            found.append(path)
+            continue
+        inside = sorted(
+            os.fspath(each)
+            for each in Path(path).iterdir()
+            if each.is_file() and not each.name.startswith(".")
+        )
+        if not inside:
+            raise InputError(
+                f"the folder {path} holds no file; one file for each system's output was expected."
+            )
+        found += inside
+    return found
+
+
+def read_systems(paths: Sequence[str]) -> dict[str, list[str]]:
+    """Return each file's sentences by the name of its system."""
+    return dict(zip(system_names(paths), map(read_lines, paths), strict=True))
 
 
 def system_names(paths: Sequence[str]) -> list[str]:
@@ -255,7 +305,7 @@ def _read_jsonl(options: Namespace) -> Inputs:
     first: tuple[list[str], list[Any]] | None = None
     systems: dict[str, list[str]] = {}
     for name, path in zip(system_names(paths), paths, strict=True):
-        records = read_jsonl(path, required=("source", "hypothesis"))
+        records = _read_records(path)
         for number, record in enumerate(records, 1):
             _check_record(record, f"{path}:{number}")
         found = (
@@ -288,6 +338,23 @@ def _read_jsonl(options: Namespace) -> Inputs:
             )
         )
     return Inputs(sources, systems, references)
+
+
+def _read_records(path: str) -> list[dict[str, Any]]:
+    """Return the records of one system's JSONL file."""
+    if Path(path.removesuffix(".gz")).suffix in (".csv", ".tsv"):
+        raise InputError(
+            f"{path} is a table; a JSON object with the keys source and hypothesis on each line, or text "
+            "files with one sentence per line (--src, --hyp), were expected."
+        )
+    records = read_jsonl(path, required=("hypothesis",))
+    for number, record in enumerate(records, 1):
+        if "source" not in record:
+            raise FormatError(
+                f"{path}:{number}: the key 'source' is missing; every hypothesis is scored beside the "
+                "sentence that it corrects."
+            )
+    return records
 
 
 def _check_record(record: Mapping[str, Any], place: str) -> None:

@@ -2,70 +2,115 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.formats.rows import Row, cell, columns_of, plain
+from learnedgec.cli.table import Layout, Strong, format_table, text_of, value_of
+from learnedgec.cli.terminal import folded, width_of
+from learnedgec.formats.rows import Row, columns_of, plain
 from learnedgec.formats.text import write_text
 
-__all__ = ["FORMATS", "add_output_arguments", "emit", "notice"]
+__all__ = ["FORMATS", "add_output_arguments", "emit", "notice", "shows_bold", "with_format"]
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
+# What the name of a file says of its format.
+_SUFFIXES = {".json": "json", ".csv": "csv", ".tsv": "tsv", ".tex": "latex"}
 
-_PLAIN = str.maketrans({"─": "-", "–": "-"})
+# Rules, absent values and bounds, for terminals that lack the characters.
+_PLAIN = str.maketrans({"─": "-", "–": "-", "≤": "<=", "Δ": "D", "±": "+-"})
 
 
 def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
-    """Add `--format`, of which the first is the default, and `--out`."""
+    """Add `--format`, of which the first is the default, `--out` and, where tables are printed, `--wide`."""
     group = parser.add_argument_group("output")
     group.add_argument(
-        "--format", choices=formats, default=formats[0], help="how results are printed"
+        "--format",
+        choices=formats,
+        help="how results are printed (default: as --out is named, .json, .csv, .tsv or .tex, else "
+        f"{formats[0]})",
     )
     group.add_argument("--out", type=str, default="-", help="write results to this file; -: stdout")
+    if "table" in formats:
+        group.add_argument(
+            "--wide",
+            action="store_true",
+            help="on a terminal: every column beside the others, however wide (as in a file)",
+        )
 
 
-def notice(message: str) -> None:
-    """Print one line on stderr; nobody to read it is no reason to end."""
+def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespace:
+    """Return the options with a format where none was given: that of the file's name, else the first."""
+    if options.format is None:
+        named = _SUFFIXES.get(Path(options.out.removesuffix(".gz")).suffix.lower(), "")
+        options.format = named if named in formats else formats[0]
+    return options
+
+
+def shows_bold(options: Namespace) -> bool:
+    """Return whether the reader sees `Strong` values in a table."""
+    return bool(options.format == "table" and options.out == "-" and sys.stdout.isatty())
+
+
+def notice(message: str, *, whole: bool = False) -> None:
+    """Print one line on stderr; nobody to read it is no reason to end.
+
+    Args:
+        message: one or more sentences.
+        whole: whether it stays one line on a terminal, to be copied.
+    """
     with contextlib.suppress(OSError):
-        print(message, file=sys.stderr)
+        print(message if whole else folded(message, sys.stderr), file=sys.stderr)
 
 
 def emit(
     rows: Sequence[Row],
+    options: argparse.Namespace | None = None,
     *,
-    format: str,  # noqa: A002 - the option's name
     payload: Any = None,
-    out: str = "-",
     title: str = "",
+    caption: str = "",
     table_rows: Sequence[Row] | None = None,
+    latex_rows: Sequence[Row] | None = None,
+    layout: Layout = Layout(),
 ) -> None:
     """Print results.
 
     Args:
         rows: one mapping per line, column name to value; rows may lack columns.
-        format: one of `FORMATS`.
+        options: with the `format`, one of `FORMATS`, and perhaps `out`, a path or `-` for stdout, and
+            `wide`; a table on stdout if absent.
         payload: what `json` prints instead of the rows.
-        out: a path, or `-` for stdout.
-        title: caption of the table.
-        table_rows: rows for people (`table`, `latex`) where they differ from those for programs.
+        title: stands above the table.
+        caption: of the table in LaTeX, the title if absent.
+        table_rows: rows for people (`table`, `latex`) where they differ from those for programs; values
+            may be `Strong`.
+        latex_rows: rows for `latex` where they differ from those of the table.
+        layout: how the table may be folded on a terminal.
     """
+    chosen: dict[str, Any] = {"format": "table", "out": "-", "wide": False}
+    chosen |= vars(options) if options else {}
+    format, out = chosen["format"], chosen["out"]  # noqa: A001 - the option's name
+    shown = rows if table_rows is None else table_rows
     if format == "json":
         text = json.dumps(plain(rows if payload is None else payload), indent=2, ensure_ascii=False)
         text += "\n"
     elif format in ("csv", "tsv"):
         text = _separated(rows, "," if format == "csv" else "\t")
     elif format == "latex":
-        text = _latex(rows if table_rows is None else table_rows, title)
+        text = _latex(shown if latex_rows is None else latex_rows, caption or title)
     else:
-        text = _table(rows if table_rows is None else table_rows, title, out)
+        text = _table(shown, title, out, layout, wide=chosen["wide"])
     write_text(out, text)
 
 
@@ -79,11 +124,14 @@ def _separated(rows: Sequence[Row], delimiter: str) -> str:
     return buffer.getvalue()
 
 
-def _latex(rows: Sequence[Row], title: str) -> str:
+def _latex(rows: Sequence[Row], caption: str) -> str:
     """Return a booktabs table; numbers to the right."""
     columns = columns_of(rows)
-    numeric = [all(isinstance(row.get(c), int | float | None) for row in rows) for c in columns]
+    numeric = [
+        all(isinstance(value_of(row.get(c)), int | float | None) for row in rows) for c in columns
+    ]
     lines = [
+        r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"  \centering",
         r"  \begin{tabular}{" + "".join("r" if number else "l" for number in numeric) + "}",
@@ -91,46 +139,60 @@ def _latex(rows: Sequence[Row], title: str) -> str:
         "    " + " & ".join(_escape(column) for column in columns) + r" \\",
         r"    \midrule",
         *(
-            "    " + " & ".join(_escape(cell(row.get(column))) for column in columns) + r" \\"
+            "    " + " & ".join(_latex_cell(row.get(column)) for column in columns) + r" \\"
             for row in rows
         ),
         r"    \bottomrule",
         r"  \end{tabular}",
-        *([rf"  \caption{{{_escape(title)}}}"] if title else []),
+        *([rf"  \caption{{{_escape(caption)}}}"] if caption else []),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
 
 
+def _latex_cell(value: Any) -> str:
+    text = _escape(text_of(value))
+    return rf"\textbf{{{text}}}" if isinstance(value, Strong) else text
+
+
+# Characters that LaTeX reads otherwise, or has only as mathematics.
+_LATEX = {char: "\\" + char for char in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "Δ": r"$\Delta$",
+    "β": r"$\beta$",
+    "ρ": r"$\rho$",
+    "τ": r"$\tau$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "±": r"$\pm$",
+    "·": r"$\cdot$",
+    "–": "--",
+    "…": r"\dots{}",
+}
+
+# A minus before a number is no hyphen.
+_MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")
+
+
 def _escape(text: str) -> str:
-    specials = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    specials |= {char: "\\" + char for char in "&%$#_{}"}
-    return "".join(specials.get(char, char) for char in text)
+    found = "".join(_LATEX.get(char, char) for char in text)
+    return _MINUS.sub("$-$", found)
 
 
-def _table(rows: Sequence[Row], title: str, out: str) -> str:
-    """Return a plain table as wide as it needs to be, coloured on a terminal."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    columns = columns_of(rows)
-    table = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
-    for column in columns:
-        number = all(not isinstance(row.get(column), str) for row in rows)
-        table.add_column(Text(column), justify="right" if number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(cell(row.get(column))) for column in columns))
+def _table(rows: Sequence[Row], title: str, out: str, layout: Layout, *, wide: bool) -> str:
+    """Return a table: on a terminal in colour and as narrow as that, else as wide as it needs to be."""
     terminal = out == "-" and sys.stdout.isatty()
-    buffer = io.StringIO()
-    console = Console(file=buffer, force_terminal=terminal, width=1000, legacy_windows=False)
-    console.print(table)
-    lines = [line.rstrip() for line in buffer.getvalue().splitlines() if line.strip()]
-    text = "\n".join(lines) + "\n"
+    width = width_of(sys.stdout) if terminal and not wide else None
+    text = format_table(rows, layout, width, colour=terminal)
+    if title:
+        text = f"{folded(title, sys.stdout) if terminal else title}\n{text}"
     try:
         text.encode("utf-8" if out != "-" else sys.stdout.encoding or "utf-8", "surrogatepass")
     except UnicodeEncodeError:
-        # A terminal without the characters of rules and absent values.
         return text.translate(_PLAIN)
     return text

@@ -17,8 +17,10 @@ from learnedgec.cli.options import (
     read_inputs,
     read_metrics,
     read_runtime,
+    too_few_resamples,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.cli.output import add_output_arguments, emit, notice, shows_bold, with_format
+from learnedgec.cli.table import Layout, Strong
 from learnedgec.plotting.ranking import plot_ranking
 from learnedgec.plotting.style import check_plotting
 from learnedgec.ranking import Aggregation, Significance, SystemRanking, rank_systems
@@ -60,7 +62,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     if options.plot:
         check_plotting(options.plot)
     metrics = read_metrics(options)
@@ -87,22 +89,80 @@ def main(arguments: Sequence[str]) -> None:
         for ranking in rankings:
             for path in plot_ranking(ranking, options.plot):
                 notice(f"wrote {path}")
+    alone = len(rankings) == 1
     emit(
         [row for ranking in rankings for row in _rows(ranking, options.show)],
-        format=options.format,
+        options,
         payload={"rankings": [ranking.to_dict() for ranking in rankings]},
-        out=options.out,
+        caption=_caption(rankings, options),
         table_rows=[
-            {key: value for key, value in row.items() if len(rankings) > 1 or key != "metric"}
+            {key: value for key, value in row.items() if key != "metric" or not alone}
             for ranking in rankings
-            for row in _rows(ranking, options.show)
+            for row in _strong_rows(ranking, options.show)
         ],
+        latex_rows=[
+            _latex_row(ranking, number, row, options)
+            for ranking in rankings
+            for number, row in zip(ranking.order, _strong_rows(ranking, options.show), strict=True)
+        ]
+        if options.show == "ranking"
+        else None,
+        layout=Layout(groups=("metric",), keys=("system",)),
     )
-    if options.format in ("table", "latex") and not options.quiet:
+    if options.quiet:
+        return
+    pairs = len(inputs.systems) * (len(inputs.systems) - 1) // 2
+    for message in too_few_resamples(pairs, options.resamples, options.confidence):
+        notice(message)
+    if options.format in ("table", "latex"):
         if options.show == "ranking":
             notice(_legend(options))
         for ranking in rankings:
-            notice(ranking.signature)
+            notice(ranking.signature, whole=True)
+
+
+def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
+    """Return what a paper says under the table."""
+    metrics = ", ".join(ranking.metric for ranking in rankings)
+    if options.show != "ranking":
+        what = (
+            "share of sentences on which the row's system scores above the column's"
+            if options.show == "wins"
+            else f"p-value of each difference ({options.significance}, Holm's correction)"
+        )
+        return f"Systems by {metrics}: {what}."
+    by = "" if options.by == "mean" else f" ({options.by})"
+    return (
+        f"Systems by {metrics}{by}, with {options.confidence:.0%} bootstrap intervals. Bold: the best score "
+        f"and those not significantly different from it ({options.significance.replace('-', ' ')}, "
+        f"{options.resamples:,} resamples, Holm's correction for all pairs of systems)."
+    )
+
+
+def _strong_rows(ranking: SystemRanking, show: str) -> list[dict[str, Any]]:
+    """Return the rows for people, with the scores in bold that none is significantly better than."""
+    rows = _rows(ranking, show)
+    if show == "ranking":
+        for number, row in zip(ranking.order, rows, strict=True):
+            if number in ranking.best:
+                row["score"] = Strong(row["score"])
+    return rows
+
+
+def _latex_row(
+    ranking: SystemRanking, number: int, row: dict[str, Any], options: Namespace
+) -> dict[str, Any]:
+    """Return a row as papers have it: the score and its interval beside the system."""
+    low, high = ranking.intervals[number]
+    return {
+        **({"metric": row["metric"]} if len(options.metric) > 1 else {}),
+        "system": row["system"],
+        "score": row["score"],
+        f"{options.confidence:.0%} interval": f"[{low:.4f}, {high:.4f}]",
+        "cluster": row["cluster"],
+        "ranks": row["ranks"],
+        "beats": row["beats"],
+    }
 
 
 def _legend(options: Namespace) -> str:
@@ -114,6 +174,7 @@ def _legend(options: Namespace) -> str:
         f"resamples). ranks: those that the system has in {share} of the resamples. cluster: systems of one "
         "cluster cannot all be told apart; those of a later one are worse. beats: how many systems are "
         f"significantly worse ({test}, Holm's correction, p < {1 - options.confidence:.2g})."
+        + (" In bold: the best and those not significantly worse." if shows_bold(options) else "")
     )
 
 

@@ -14,7 +14,7 @@ from learnedgec.cli.options import (
     read_inputs,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, emit
+from learnedgec.cli.output import add_output_arguments, emit, with_format
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import FormatError, InputError
 from learnedgec.formats.text import read_jsonl, write_lines
@@ -23,6 +23,8 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.use.candidates import candidates_of_systems
 from learnedgec.use.rerank import Guards, Reranking, load_selector, rerank
 from learnedgec.use.voting import vote
+
+_FORMATS = ("text", "json", "csv", "tsv")
 
 VOTE = "vote"
 
@@ -72,13 +74,13 @@ def build_parser() -> ArgumentParser:
     )
     group.add_argument("--annotator", type=str, help="vote: the annotator that finds the edits")
     add_runtime_arguments(parser)
-    add_output_arguments(parser, ("text", "json", "csv", "tsv"))
+    add_output_arguments(parser, _FORMATS)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)), _FORMATS)
     if not options.by:
         raise InputError(
             "nothing says how to choose; give --by impara, --by 'mbr(gleu)' or --by vote."
@@ -181,4 +183,4 @@ def _print(rows: Sequence[Mapping[str, Any]], options: Namespace) -> None:
         | {f"score {n}": score for n, score in enumerate(row.get("scores", ()), 1)}
         for row in rows
     ]
-    emit(flat, format=options.format, payload={"sentences": list(rows)}, out=options.out)
+    emit(flat, options, payload={"sentences": list(rows)})

@@ -18,10 +18,11 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
 from learnedgec.cli.show import able_to_show, show_edits
 from learnedgec.cli.show_attribution import add_attribution_arguments, show_attribution
 from learnedgec.cli.show_explanation import add_explanation_argument, explain_scores
+from learnedgec.cli.table import Layout
 from learnedgec.edits.error_types import TIERS, Tier
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
@@ -76,7 +77,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     metrics = read_metrics(options)
@@ -102,7 +103,7 @@ def main(arguments: Sequence[str]) -> None:
         explain_scores(scores, inputs, runtime)
     if options.format in ("table", "latex") and not options.quiet:
         for metric in metrics:
-            notice(next(iter(scores[metric].values())).signature)
+            notice(next(iter(scores[metric].values())).signature, whole=True)
 
 
 def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
@@ -122,18 +123,35 @@ def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
             for system, score in systems.items()
             for row in able_to_show(metric).edit_rows(score.statistics)
         ]
-        emit(rows, format=options.format, payload={"edits": rows}, out=options.out)
+        emit(rows, options, payload={"edits": rows}, layout=_layout(scores))
     elif options.by:
         rows = _type_rows(scores, options.by)
-        emit(rows, format=options.format, payload={"types": rows}, out=options.out)
+        emit(
+            rows,
+            options,
+            payload={"types": rows},
+            caption=f"Counts by {options.by} of error.",
+            layout=_layout(scores, options.by),
+        )
     else:
         emit(
             _long_rows(scores, by_sentence),
-            format=options.format,
+            options,
             payload={"scores": _payload(scores, by_sentence)},
-            out=options.out,
+            caption=f"Scores by {', '.join(metric.label for metric in scores)} of "
+            f"{len(inputs.systems)} systems on {len(inputs.sources):,} sentences.",
             table_rows=_wide_rows(scores, by_sentence),
+            layout=_layout(scores, "sentence"),
         )
+
+
+def _layout(scores: SystemScores, *keys: str) -> Layout:
+    """Return how a table of scores may be folded."""
+    return Layout(
+        groups=("metric",),
+        keys=("system", *keys),
+        names=[metric.label for metric in scores],
+    )
 
 
 def _weighted(metric: Metric, path: str) -> Metric:

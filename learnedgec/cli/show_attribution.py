@@ -10,6 +10,7 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.attribution import attribute_edits
 from learnedgec.cli.options import Inputs
 from learnedgec.cli.output import emit, notice
+from learnedgec.cli.table import Layout
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.execution.runtime import Runtime
@@ -50,10 +51,16 @@ def show_attribution(
     ]
     edits = extract_edits(pairs, options.annotator or default_annotator(), runtime=runtime)
     rows = [row for metric in metrics for row in _rows(metric, inputs, edits, runtime)]
-    emit(rows, format=options.format, payload={"attribution": rows}, out=options.out)
+    emit(
+        rows,
+        options,
+        payload={"attribution": rows},
+        caption="What each edit is worth.",
+        layout=Layout(groups=("system", "metric"), prose=("original", "correction")),
+    )
     if options.format in ("table", "latex") and not options.quiet:
         for metric in metrics:
-            notice(metric.signature(inputs.references, runtime=runtime))
+            notice(metric.signature(inputs.references, runtime=runtime), whole=True)
 
 
 def _rows(

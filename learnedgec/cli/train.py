@@ -21,6 +21,5 @@ def main(arguments: Sequence[str]) -> None:
             for part, by_head in result.results.items()
             for head, found in by_head.items()
         ],
-        format="table",
     )
     notice(f"The evaluator is in {result.package}.")

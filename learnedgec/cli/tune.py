@@ -20,7 +20,8 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice
+from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli.table import Layout
 from learnedgec.errors import InputError
 from learnedgec.execution.writing import check_writable
 from learnedgec.plotting.style import check_plotting
@@ -81,7 +82,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     from learnedgec.benchmarks.registry import load_benchmark
     from learnedgec.metrics.tuned import write_tuned
     from learnedgec.tuning.objective import Goal
@@ -135,7 +136,7 @@ def main(arguments: Sequence[str]) -> None:
             notice(f"wrote {file}")
     emit(
         _rows(tuning, comparisons),
-        format=options.format,
+        options,
         payload={
             "name": name,
             "file": str(path),
@@ -143,9 +144,9 @@ def main(arguments: Sequence[str]) -> None:
             "tuned_on_test": record.tuned_on_test,
             "study": record.study,
         },
-        out=options.out,
         title=f"{goal.objective}, {len(tuning.trials)} trials",
         table_rows=_table_rows(tuning, comparisons),
+        layout=Layout(groups=("benchmark",), keys=("metric",)),
     )
     if options.format in ("table", "latex") and not options.quiet:
         for message in tuning.notices:

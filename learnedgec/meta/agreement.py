@@ -15,6 +15,7 @@ import numpy.typing as npt
 from learnedgec.arrays import Floats
 from learnedgec.benchmarks.base import Comparisons
 from learnedgec.errors import InputError
+from learnedgec.stats.outcomes import outcomes
 
 __all__ = [
     "Agreement",
@@ -119,7 +120,7 @@ def preferences(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetri
     """
     if ties not in get_args(Ties):
         raise InputError(f"no treatment of ties {ties!r}; choose {' or '.join(get_args(Ties))}.")
-    preference: Floats = np.sign(_differences(scores, comparisons))
+    preference = outcomes(*_compared(scores, comparisons))
     if ties == "official":
         listed_first = np.where(comparisons.first < comparisons.second, -1.0, 1.0)
         preference = np.where(preference == 0, listed_first, preference)
@@ -140,8 +141,7 @@ def at_equal_counts(comparisons: Comparisons, counts: Floats) -> Comparisons:
         comparisons: what people said.
         counts: (S, N), in the order of `comparisons.systems`.
     """
-    edits = _differences(counts, comparisons)
-    return _chosen(comparisons, edits == 0)
+    return _chosen(comparisons, outcomes(*_compared(counts, comparisons)) == 0)
 
 
 def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
@@ -197,12 +197,18 @@ def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: flo
 
 
 def _differences(scores: Floats, comparisons: Comparisons) -> Floats:
-    """Return, per comparison, the score of the first output minus that of the second."""
-    differences: Floats = (
-        scores[..., comparisons.first, comparisons.sentence]
-        - scores[..., comparisons.second, comparisons.sentence]
-    )
+    """Return, per comparison, the score of the first output minus that of the second; 0 where they tie."""
+    first, second = _compared(scores, comparisons)
+    differences: Floats = np.where(outcomes(first, second) == 0, 0.0, first - second)
     return differences
+
+
+def _compared(scores: Floats, comparisons: Comparisons) -> tuple[Floats, Floats]:
+    """Return, per comparison, the scores of the first output and of the second."""
+    return (
+        scores[..., comparisons.first, comparisons.sentence],
+        scores[..., comparisons.second, comparisons.sentence],
+    )
 
 
 def _chosen(comparisons: Comparisons, kept: npt.NDArray[np.bool_]) -> Comparisons:

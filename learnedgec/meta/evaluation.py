@@ -102,8 +102,8 @@ class Evaluation:
         human_intervals: float64 (S, 2) by bootstrap over sentences; NaN where only the published
             values are known.
         order: int (S,), the systems from best to worst, by people.
-        human_wins: float64 (S, S), share of decided comparisons that the row's system won against the
-            column's; NaN where there is none.
+        human_wins: float64 (S, S), share of people's comparisons that the row's system won against the
+            column's, ties counting as comparisons; NaN where there is none.
         metrics: one entry per metric, sentinels last.
         tests: between pairs of metrics, where they were asked for.
         protocol: how it was done.

@@ -22,7 +22,9 @@ from learnedgec.meta.agreement import (
     agreement,
     agreement_with_ties,
     at_equal_counts,
+    decided,
     human_wins,
+    preferences,
     tie_threshold,
 )
 from learnedgec.meta.human_scores import human_scores
@@ -40,6 +42,7 @@ from learnedgec.stats.correlation import (
     partial,
     soft_pairwise_accuracy,
 )
+from learnedgec.stats.outcomes import win_shares
 from learnedgec.stats.resampling import interval, multiplicities, resample
 
 __all__ = ["JudgedBenchmark", "Measurement", "measurements"]
@@ -109,13 +112,11 @@ class JudgedBenchmark:
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
 
     def win_shares(self) -> Floats:
-        """Return (S, S): the share of decided comparisons that the row's system won, NaN where none."""
-        shares = np.full((len(self.edits), len(self.edits)), np.nan)
-        if self.comparisons is not None:
-            wins = human_wins(self.comparisons, self.edits.shape[1])[0].sum(axis=0)
-            games = wins + wins.T
-            np.divide(wins, games, out=shares, where=games > 0)
-        return shares
+        """Return (S, S): the share of people's comparisons that the row's system won, NaN where none."""
+        if self.comparisons is None:
+            return np.full((len(self.edits), len(self.edits)), np.nan)
+        wins, ties = human_wins(self.comparisons, self.edits.shape[1])
+        return win_shares(wins.sum(axis=0), ties.sum(axis=0))
 
 
 def measurements(
@@ -210,19 +211,24 @@ def _of_comparisons(
     """Return the measures of agreement with people's comparisons."""
     ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
     found = agreement(sentences, comparisons, ties)
-    equal = agreement(sentences, at_equal_counts(comparisons, shared.edits), ties)
+    equal = at_equal_counts(comparisons, shared.edits)
     calibrated = agreement_with_ties(sentences, comparisons, tie_threshold(sentences, comparisons))
 
     def accuracy(counts: Agreement) -> Measurement:
         resamples = interval(counts.accuracies(drawn), level)
         return Measurement(counts.accuracy, counts.count, "comparisons", resamples)
 
+    # A metric that ties them all, as the edit count does, has compared nothing there.
+    nothing = Measurement(float("nan"), len(decided(equal)), "comparisons")
+    compared = preferences(sentences, decided(equal)).any()
     return {
         "sentence_accuracy": accuracy(found),
         "sentence_kendall": Measurement(
             found.kendall, found.count, "comparisons", interval(found.kendalls(drawn), level)
         ),
-        "sentence_accuracy_equal_edits": accuracy(equal),
+        "sentence_accuracy_equal_edits": accuracy(agreement(sentences, equal, ties))
+        if compared
+        else nothing,
         "tie_calibrated_accuracy": accuracy(calibrated),
     }
 

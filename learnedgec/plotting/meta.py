@@ -66,7 +66,7 @@ def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
         if not np.isnan(evaluation.human_wins).all():
             names = [evaluation.systems[number] for number in order]
             wins = evaluation.human_wins[np.ix_(order, order)]
-            figure = win_matrix(names, wins, "comparisons that people decided")
+            figure = win_matrix(names, 0.5 + (wins - wins.T) / 2, "comparisons won, ties half")
             files += save_figure(figure, folder, f"{stem}.wins")
     return files
 

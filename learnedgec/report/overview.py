@@ -13,6 +13,7 @@ from learnedgec.arrays import Floats
 from learnedgec.comparison import format_p_value
 from learnedgec.ranking import SystemRanking
 from learnedgec.stats.correlation import kendall
+from learnedgec.stats.significance import is_significant
 
 __all__ = ["conclusions", "conflicts", "describe_ranking", "enough_resamples", "rank_agreement"]
 
@@ -84,7 +85,7 @@ def conclusions(
         )
 
     def differs(one: int, other: int) -> bool:
-        return bool(ranking.adjusted[one, other] < 1 - level - 1e-12)
+        return is_significant(ranking.adjusted[one, other], level)
 
     if len(order) <= _TOLD:
         return [
@@ -136,7 +137,7 @@ def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str,
                     "metrics": [first, second],
                     "systems": [better, worse],
                     "p_values": p_values,
-                    "significant": max(p_values) < 1 - level - 1e-12,
+                    "significant": is_significant(max(p_values), level),
                 }
             )
     return sorted(found, key=lambda each: max(each["p_values"]))

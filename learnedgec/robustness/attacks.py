@@ -20,6 +20,7 @@ from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric, score_metrics
 from learnedgec.metrics.scores import Score
 from learnedgec.stats.bootstrap import Bootstrap, Estimate
+from learnedgec.stats.outcomes import outcomes
 
 __all__ = ["ALL", "AttackResult", "evaluate_attacks", "honest_outputs"]
 
@@ -136,7 +137,7 @@ def _compare(
     """Compare one attack with all systems and with each."""
     own = scores[attack]
     values = {name: scores[name].value for name in honest}
-    difference = np.stack([own.sentences - scores[name].sentences for name in honest])
+    results = np.stack([outcomes(own.sentences, scores[name].sentences) for name in honest])
 
     def result(name: str, rows: npt.NDArray[np.float64], score: float) -> AttackResult:
         return AttackResult(
@@ -153,9 +154,6 @@ def _compare(
         )
 
     return [
-        result(ALL, difference, float(np.mean(list(values.values())))),
-        *(
-            result(name, row[None], values[name])
-            for name, row in zip(honest, difference, strict=True)
-        ),
+        result(ALL, results, float(np.mean(list(values.values())))),
+        *(result(name, row[None], values[name]) for name, row in zip(honest, results, strict=True)),
     ]

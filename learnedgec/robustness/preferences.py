@@ -26,6 +26,7 @@ from learnedgec.metrics.base import Metric, score_metrics
 from learnedgec.robustness.cases import CaseSet, arrange_cases
 from learnedgec.robustness.changes import Dimension
 from learnedgec.stats.bootstrap import Bootstrap, Estimate
+from learnedgec.stats.outcomes import outcomes
 
 __all__ = ["PreferenceGroup", "PreferenceRobustness", "evaluate_preferences"]
 
@@ -143,9 +144,10 @@ def evaluate_preferences(
     for each, out in zip(sets, [*left_out, sum(left_out)], strict=False):
         bootstrap = Bootstrap(len(each.sizes), resamples, level, seed)
         for metric, by_side in scores.items():
-            margins = by_side["target"].sentences - by_side["source"].sentences
+            target, source = by_side["target"].sentences, by_side["source"].sentences
+            compared = target - source, outcomes(target, source)
             signature = by_side["target"].signature
-            found.append(_evaluate(metric.label, signature, each, out, margins, bootstrap))
+            found.append(_evaluate(metric.label, signature, each, out, compared, bootstrap))
     return found
 
 
@@ -154,12 +156,12 @@ def _evaluate(
     signature: str,
     cases: CaseSet,
     left_out: int,
-    every_margin: Floats,
+    compared: tuple[Floats, Floats],
     bootstrap: Bootstrap,
 ) -> PreferenceRobustness:
-    """Evaluate one metric on one set of cases."""
-    margins, real, sizes = every_margin[cases.rows], cases.real, cases.sizes.astype(np.float64)
-    preferences = np.sign(margins)
+    """Evaluate one metric on one set of cases, by each pair's margin and who is ahead."""
+    margins, preferences = (each[cases.rows] for each in compared)
+    real, sizes = cases.real, cases.sizes.astype(np.float64)
     same = (preferences == preferences[:, :1]) & real
     right = (preferences > 0) & real
 

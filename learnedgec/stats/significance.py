@@ -5,6 +5,7 @@ Two tests of one correlation against another on the same systems, and the interv
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,14 +15,18 @@ from learnedgec.errors import InputError
 
 __all__ = [
     "holm",
+    "is_significant",
     "paired_bootstrap",
     "perm_both",
+    "resamples_needed",
     "standardise",
     "williams",
 ]
 
 # Cells (resamples × systems × sentences) that PERM-BOTH holds at a time.
 _CELLS = 4_000_000
+
+_ROUNDING = 1e-12
 
 
 def williams(human_first: float, human_second: float, between: float, systems: int) -> float:
@@ -152,3 +157,30 @@ def holm(p_values: Floats) -> Floats:
     adjusted = np.empty_like(p_values, dtype=np.float64)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
+
+
+def is_significant(p_value: float, level: float) -> bool:
+    """Return whether a p-value, corrected where there are several, is below 1 − `level`.
+
+    Example:
+        >>> is_significant(0.049, 0.95), is_significant(0.05, 0.95)
+        (True, False)
+    """
+    # 1 − 0.95 is a little more than 0.05.
+    return bool(p_value < 1 - level - _ROUNDING)
+
+
+def resamples_needed(comparisons: int, level: float) -> int:
+    """Return the fewest resamples with which any of some comparisons can be significant.
+
+    A p-value from B resamples is at least 1/(B + 1), and Holm's correction multiplies the smallest of m by m:
+    with m/(B + 1) ≥ 1 − `level` nothing is significant, whatever the systems are.
+
+    Example:
+        >>> resamples_needed(78, 0.95), is_significant(78 / 1561, 0.95), is_significant(78 / 1560, 0.95)
+        (1560, True, False)
+    """
+    fewest = max(1, math.floor(comparisons / (1 - level)) - 1)
+    while not is_significant(comparisons / (fewest + 1), level):
+        fewest += 1
+    return fewest

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from learnedgec.arrays import Floats, Indices
 from learnedgec.errors import InputError
 from learnedgec.execution.progress import track
+from learnedgec.stats.outcomes import outcomes
 
 __all__ = ["TrueSkillModel", "rate_games", "rate_judgements", "rate_resamples", "rate_scores"]
 
@@ -129,11 +130,11 @@ def rate_scores(scores: Floats, model: TrueSkillModel = TrueSkillModel()) -> tup
         mu and sigma, each float64 (S,).
     """
     first, second = np.triu_indices(len(scores), 1)
-    outcomes = _outcomes(scores)
+    results = _outcomes(scores)
     pairs = list(zip(first.tolist(), second.tolist(), strict=True))
     games = (
         (a, b, outcome)
-        for row in outcomes.tolist()
+        for row in results.tolist()
         for (a, b), outcome in zip(pairs, row, strict=True)
     )
     return rate_games(games, len(scores), model)
@@ -153,13 +154,13 @@ def rate_resamples(
         model: the parameters.
     """
     first, second = np.triu_indices(len(scores), 1)
-    outcomes = _outcomes(scores)
+    results = _outcomes(scores)
     margin = _draw_margin(model.draw_probability, model.beta)
     mu = np.full((len(scores), len(samples)), model.mu)
     variance = np.full((len(scores), len(samples)), model.sigma**2)
     pairs = list(zip(first.tolist(), second.tolist(), strict=True))
     for sentence in samples.T:
-        of_pair = outcomes[sentence].T
+        of_pair = results[sentence].T
         for (a, b), outcome in zip(pairs, of_pair, strict=True):
             mu[a], mu[b], variance[a], variance[b] = _update(
                 mu[a],
@@ -246,8 +247,8 @@ def rate_judgements(
 def _outcomes(scores: Floats) -> npt.NDArray[np.int8]:
     """Return int8 (N, pairs): 1 where the first system of a pair i < j scores higher, -1 lower, 0 equal."""
     first, second = np.triu_indices(len(scores), 1)
-    outcomes: npt.NDArray[np.int8] = np.sign(scores[first] - scores[second]).T.astype(np.int8)
-    return outcomes
+    found: npt.NDArray[np.int8] = outcomes(scores[first], scores[second]).T.astype(np.int8)
+    return found
 
 
 def _draw_margin(draw_probability: float, beta: float) -> float:

@@ -274,6 +274,14 @@ class TrainingData(lightning.LightningDataModule):
                 f"data.pairs or data.cases: {unknown[0]!r} is none of the heads "
                 f"{', '.join(self.inputs)}; name one of model.heads."
             )
+        for head, reads in self.inputs.items():
+            rated = [each for row in self.load().values() for each in row if head in each.values]
+            if reads == "pair" and rated and not any(each.texts[0][0] for each in rated):
+                raise ConfigError(
+                    f"model.heads.{head} reads pairs of source and hypothesis, and its ratings have no "
+                    "source; add the column 'source', or let the head read the hypothesis alone (input: "
+                    "hypothesis)."
+                )
         if not self.encoded:
             limit = module.model.config.max_tokens
             for part in ("train", "dev"):

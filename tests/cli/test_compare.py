@@ -32,6 +32,7 @@ def test_table_and_sentences(
         "Differences from base, with 95% intervals",
         " system    score   Δ         interval             p        win/tie/loss",
         " ──────────────────────────────────────────────────────────────────────",
+        " base     1.3333   –         –                    –        –",
         " better   2.0000   +0.6667   [+0.0000, +1.0000]   ≤ .020   2/1/0",
         " same     1.3333   +0.0000   [+0.0000, +0.0000]   1        0/3/0",
     ]

@@ -28,7 +28,12 @@ def test_list_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_fetch_and_verify(put_dataset: PutDataset, capsys: pytest.CaptureFixture[str]) -> None:
     put_dataset("gug", {"a.txt": "A .\n"})
-    assert main(["data", "fetch", "gug"]) == 0
+    assert main(["data", "fetch", "gug", "sample"]) == 0
+    folder = files.dataset_file("gug", "a.txt").parent
+    assert capsys.readouterr().out.splitlines() == [
+        f"gug: 1 file in {folder}",
+        "sample: no files; it comes along with learnedgec.",
+    ]
     assert main(["data", "verify", "gug", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "dataset,ok,absent,altered\ngug,1,0,0\n"
     files.dataset_file("gug", "a.txt").write_text("altered")

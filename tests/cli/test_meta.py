@@ -141,3 +141,19 @@ def test_plots_are_written(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     run("--benchmark", "sample", "--metric", "green", "--plot", str(tmp_path))
     assert len(list(tmp_path.glob("sample.EW.mean.*.pdf"))) == 4
+
+
+def test_what_a_benchmark_tells_is_told_once(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(SAMPLE_FOLDER, folder)
+    words = ["--benchmark", str(folder), "--human", "EW", "TS", "--quiet"]
+    assert main(["meta", "--resamples", "9", *words]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["meta", "--resamples", "9", *words[:-1]]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
+    assert told == [
+        f"{folder}: source: no human score EW, left out.",
+        f"{folder}: source: no human score TS, left out.",
+    ]

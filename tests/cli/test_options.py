@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from jsonargparse import ArgumentParser
 
 from learnedgec.cli import tune
+from learnedgec.cli.main import main
 from learnedgec.cli.options import add_field_arguments, read_fields, read_runtime
 from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.text import write_lines
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.trials import SearchPlan
 
@@ -60,3 +63,51 @@ def test_tune_has_the_defaults_of_its_plan_and_goal() -> None:
     words = ["--prune", "--validation", "none", "--storage", "s.db", "--seed", "3"]
     plan = read_fields(SearchPlan, tune.build_parser().parse_args(words))
     assert plan == SearchPlan(prune=True, validation="none", storage="s.db", seed=3)
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Path:
+    """Return a folder with the outputs of two systems, beside what is no system's."""
+    for name in ("b.txt", "a.txt", ".hidden"):
+        write_lines(tmp_path / "outputs" / name, ["He goes ."])
+    (tmp_path / "outputs" / "more").mkdir()
+    write_lines(tmp_path / "source.txt", ["He go ."])
+    return tmp_path / "outputs"
+
+
+def score(outputs: Path, *hyp: str) -> int:
+    source = str(outputs.parent / "source.txt")
+    words = ["--src", source, "--metric", "length", "--format", "csv", "--hyp", *hyp]
+    return main(["score", *words])
+
+
+def test_a_folder_stands_for_its_files(outputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert score(outputs, str(outputs)) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split(",")[0] for row in rows] == ["system", "a", "b"]
+    words = ["--src", str(outputs.parent / "source.txt"), "--metric", "length", "--quiet"]
+    baseline = ["--baseline", str(outputs / "b.txt"), "--hyp", str(outputs), "--format", "csv"]
+    assert main(["compare", *words, *baseline]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split(",")[1:3] == ["b", "a"]
+    empty = outputs / "more"
+    assert score(outputs, str(empty)) == 2
+    assert f"the folder {empty} holds no file; one file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("x.jsonl", '{"hypothesis": "a"}', ":1: the key 'source' is missing; every hypothesis is"),
+        ("x.jsonl", '{"source": "a"}', ":1: the key 'hypothesis' is missing."),
+        ("x.csv", "hypothesis,fluency", "x.csv is a table; a JSON object with the keys source"),
+        ("x.tsv", "hypothesis", "x.tsv is a table; "),
+    ],
+)
+def test_input_without_a_source_is_one_sentence(
+    name: str, line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lines(tmp_path / name, [line])
+    assert main(["score", "--jsonl", str(tmp_path / name), "--metric", "length"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err

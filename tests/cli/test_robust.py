@@ -288,5 +288,6 @@ def test_help_lists_only_what_applies(command: str, capsys: pytest.CaptureFixtur
     assert ended.value.code == 0
     flags = set(re.findall(r"^  (?:-h, )?--([a-z_-]+)", capsys.readouterr().out, re.MULTILINE))
     shared = {"help", "config", "print_config", "out", "quiet"}
+    shared |= {"wide"} if command != "perturb" else set()
     runtime = {field.name for field in fields(Runtime)} - {"progress"}
     assert {flag.replace("-", "_") for flag in flags} == shared | runtime | OWN[command]

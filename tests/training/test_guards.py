@@ -341,3 +341,19 @@ def test_an_interruption_is_one_for_the_caller(
     monkeypatch.setattr(EvaluatorModule, "training_step", interrupt)
     with pytest.raises(KeyboardInterrupt):
         train(words, progress=False)
+
+
+def test_ratings_without_a_source_teach_heads_that_read_none(
+    tmp_path: Path, tiny_encoder: Path
+) -> None:
+    rows = [f"he goes {n} .,{n % 4}" for n in range(30)]
+    (tmp_path / "mine.csv").write_text("\n".join(["hypothesis,adequacy", *rows, ""]))
+    words = ["--name", "mine", "--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    words += ["--model.encoder", str(tiny_encoder), "--data.ratings", f"[{tmp_path / 'mine.csv'}]"]
+    words += ["--trainer.max_epochs", "1", "--trainer.accelerator", "cpu"]
+    head = "{adequacy: {input: %s}}"
+    with pytest.raises(ConfigError, match=r"model\.heads\.adequacy reads pairs .* have no source"):
+        train([*words, "--model.heads", head % "pair"], progress=False)
+    found = train([*words, "--model.heads", head % "hypothesis", "--name", "other"], progress=False)
+    assert found is not None
+    assert list(found.results["dev"]) == ["adequacy"]

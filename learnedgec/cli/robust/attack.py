@@ -19,13 +19,14 @@ from learnedgec.cli.options import (
     read_inputs,
     read_metrics,
     read_runtime,
-    system_names,
+    read_systems,
+    system_files,
 )
-from learnedgec.cli.output import add_output_arguments
+from learnedgec.cli.output import add_output_arguments, with_format
 from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots
+from learnedgec.cli.table import Layout
 from learnedgec.errors import InputError
 from learnedgec.formats.references import References
-from learnedgec.formats.text import read_lines
 from learnedgec.plotting.style import check_plotting
 from learnedgec.robustness.attacks import ALL, AttackResult, evaluate_attacks, honest_outputs
 
@@ -64,7 +65,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     if not options.attack:
         raise InputError(
             "no attack was given; name conll14, bea19-dev or files of outputs with --attack."
@@ -83,13 +84,13 @@ def main(arguments: Sequence[str]) -> None:
         data = load_parallel(name)
         sources: Sequence[str] = data.sources
         references: References | None = data.references
-        honest = _read_outputs(options.hyp) if options.hyp else honest_outputs()
+        honest = read_systems(system_files(options.hyp)) if options.hyp else honest_outputs()
     else:
         inputs = read_inputs(options, metrics)
         sources, references, honest = inputs.sources, inputs.references, inputs.systems
     known = name in _ATTACKS
     attacks: Mapping[str, Sequence[str]] = (
-        load_outputs(f"attack:{name}") if known else _read_outputs(options.attack)
+        load_outputs(f"attack:{name}") if known else read_systems(system_files(options.attack))
     )
     found = evaluate_attacks(
         sources,
@@ -101,15 +102,17 @@ def main(arguments: Sequence[str]) -> None:
         runtime=read_runtime(options),
     )
     shown = [each for each in found if options.show == "systems" or each.honest == ALL]
-    emit_estimates(options, [_row(result) for result in shown], found)
+    emit_estimates(
+        options,
+        [_row(result) for result in shown],
+        found,
+        caption="How often metrics prefer attacks to honest systems' outputs",
+        layout=Layout(groups=("metric",), keys=("attack", "honest")),
+    )
     if options.plot:
         from learnedgec.plotting.robustness import plot_attacks
 
         tell_plots(plot_attacks(found, options.plot))
-
-
-def _read_outputs(paths: Sequence[str]) -> dict[str, list[str]]:
-    return dict(zip(system_names(paths), map(read_lines, paths), strict=True))
 
 
 def _row(result: AttackResult) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from jsonargparse import Namespace
 
 from learnedgec.cli.output import emit, notice
+from learnedgec.cli.table import Layout
 from learnedgec.stats.bootstrap import Estimate
 
 __all__ = ["emit_estimates", "resampling", "tell_plots"]
@@ -21,23 +22,29 @@ def resampling(options: Namespace) -> dict[str, Any]:
 
 
 def emit_estimates(
-    options: Namespace, rows: Sequence[Mapping[str, Any]], results: Sequence[Any]
+    options: Namespace,
+    rows: Sequence[Mapping[str, Any]],
+    results: Sequence[Any],
+    *,
+    caption: str,
+    layout: Layout,
 ) -> None:
     """Print rows whose values may be estimates; JSON holds the results, dataclasses with a signature."""
     emit(
         [_flat(row) for row in rows],
-        format=options.format,
+        options,
         payload={"results": [asdict(result) for result in results]},
-        out=options.out,
+        caption=f"{caption}, with {100 * options.confidence:g}% intervals.",
         table_rows=[
             {key: _cell(each) if isinstance(each, Estimate) else each for key, each in row.items()}
             for row in rows
         ],
+        layout=layout,
     )
     if options.format in ("table", "latex") and not options.quiet:
         notice(f"[{100 * options.confidence:g} % interval]")
         for signature in dict.fromkeys(result.signature for result in results):
-            notice(signature)
+            notice(signature, whole=True)
 
 
 def tell_plots(paths: Iterable[Path]) -> None:

@@ -17,7 +17,7 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, notice
+from learnedgec.cli.output import add_output_arguments, notice, with_format
 from learnedgec.cli.robust.cases import (
     add_case_arguments,
     expanded,
@@ -25,6 +25,7 @@ from learnedgec.cli.robust.cases import (
     read_parts,
 )
 from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots
+from learnedgec.cli.table import Layout
 from learnedgec.plotting.style import check_plotting
 from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
 
@@ -51,7 +52,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     if options.plot:
         check_plotting(options.plot)
     parts = read_parts(options.case)
@@ -68,7 +69,17 @@ def main(arguments: Sequence[str]) -> None:
         runtime=read_runtime(options),
     )
     rows = _variants(found) if options.show == "variants" else map(_summary, found)
-    emit_estimates(options, list(rows), found)
+    emit_estimates(
+        options,
+        list(rows),
+        found,
+        caption="Robustness of metrics' preference for the correction",
+        layout=Layout(
+            groups=("cases", "n", "left out") if options.show == "summary" else ("cases", "metric"),
+            keys=("metric",) if options.show == "summary" else ("by", "variants", "n"),
+            names=[metric.label for metric in metrics],
+        ),
+    )
     if options.plot:
         from learnedgec.plotting.robustness import plot_preferences
 

@@ -19,7 +19,7 @@ from learnedgec.cli.options import (
     read_runtime,
     system_names,
 )
-from learnedgec.cli.output import add_output_arguments
+from learnedgec.cli.output import add_output_arguments, with_format
 from learnedgec.cli.robust.cases import (
     add_case_arguments,
     all_pairs,
@@ -27,6 +27,7 @@ from learnedgec.cli.robust.cases import (
     read_parts,
 )
 from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots
+from learnedgec.cli.table import Layout
 from learnedgec.errors import InputError
 from learnedgec.formats.text import check_lengths, read_lines, write_lines
 from learnedgec.plotting.style import check_plotting
@@ -64,7 +65,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
+    options = with_format(build_parser().parse_args(list(arguments)))
     if options.plot:
         check_plotting(options.plot)
     if options.show == "sources":
@@ -91,7 +92,16 @@ def main(arguments: Sequence[str]) -> None:
         )
     ]
     rows = _variants(found) if options.show == "variants" else map(_summary, found)
-    emit_estimates(options, list(rows), found)
+    emit_estimates(
+        options,
+        list(rows),
+        found,
+        caption="Robustness of systems' corrections",
+        layout=Layout(
+            groups=("cases", "n", "metric") if options.show == "summary" else ("cases", "metric"),
+            keys=("system",) if options.show == "summary" else ("system", "by", "variants", "n"),
+        ),
+    )
     if options.plot:
         from learnedgec.plotting.robustness import plot_systems
 

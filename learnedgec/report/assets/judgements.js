@@ -99,11 +99,12 @@ function peopleCard(evaluation) {
   const names = evaluation.order.map((s) => evaluation.systems[s]);
   return card(
     "Whom people preferred",
-    table("Comparisons that people decided, won by the row, %", ["row won, %", ...names],
+    table("Comparisons by people that the row won, %", ["row won, %", ...names],
       evaluation.order.map((one) => [evaluation.systems[one], ...evaluation.order.map((other) => {
-        const share = evaluation.wins[one][other];
-        return one === other || share === null ? el("td", { class: "heat self" }, "–") : heat(share, show(100 * share, 0));
+        const [won, lost] = [evaluation.wins[one][other], evaluation.wins[other][one]];
+        return one === other || won === null ? el("td", { class: "heat self" }, "–") : heat(0.5 + (won - lost) / 2, show(100 * won, 0));
       })]), { class: "matrix" }),
+    el("p", { class: "remark" }, "The rest is lost or tied."),
   );
 }
 

@@ -1,0 +1,79 @@
+"""Which of two scores is higher, and when do they tie? One rule wherever wins are counted.
+
+Two scores tie if they differ by no more than rounding. A strict comparison of floating-point numbers would
+count that rounding as a win: two outputs with as many right edits of as many may have M2 scores of
+0.30000000000000004 and 0.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learnedgec.arrays import Floats
+
+__all__ = ["outcomes", "win_counts", "win_shares"]
+
+# The difference up to which scores are equal: absolute below 1, relative above.
+_ROUNDING = 1e-12
+
+
+def outcomes(first: Floats, second: Floats) -> Floats:
+    """Return 1 where the first score is higher, -1 where the second is, 0 where they tie.
+
+    Scores tie if |a - b| <= 1e-12 * max(1, |a|, |b|). Infinite scores tie with their equals, and NaN, which
+    is neither higher nor lower, with everything.
+
+    Args:
+        first: scores of any shape.
+        second: scores that broadcast against them.
+
+    Returns:
+        float64 of their common shape.
+
+    Example:
+        >>> outcomes(np.array([0.1 + 0.2, 0.5, 1.0]), np.array([0.3, 0.25, 2.0])).tolist()
+        [0.0, 1.0, -1.0]
+    """
+    with np.errstate(invalid="ignore"):
+        difference = np.subtract(first, second, dtype=np.float64)
+    size = np.maximum(np.maximum(np.abs(first), np.abs(second)), 1.0)
+    near = np.abs(difference) <= _ROUNDING * np.where(np.isfinite(size), size, 1.0)
+    found: Floats = np.where(near | np.isnan(difference), 0.0, np.sign(difference))
+    return found
+
+
+def win_counts(scores: Floats) -> Floats:
+    """Return float64 (S, S): on how many of N sentences the row's system scores above the column's.
+
+    The sentences on which two systems tie are those that neither wins: N - wins - wins.T.
+
+    Args:
+        scores: (S, N), each system's score of each sentence.
+
+    Example:
+        >>> win_counts(np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])).tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+    """
+    wins: Floats = (outcomes(scores[:, None], scores[None]) > 0).sum(axis=2, dtype=np.float64)
+    return wins
+
+
+def win_shares(wins: Floats, ties: Floats) -> Floats:
+    """Return float64 (S, S): the share of all games, ties among them, that the row's system won.
+
+    A tie is a game that nobody won: what two shares lack to 1 is the share of their ties.
+
+    Args:
+        wins: (S, S), how often the row's system beat the column's.
+        ties: (S, S), symmetric, how often they tied.
+
+    Returns:
+        The shares, NaN for systems that never met.
+
+    Example:
+        >>> win_shares(np.array([[0.0, 3.0], [1.0, 0.0]]), np.array([[0.0, 4.0], [4.0, 0.0]])).tolist()
+        [[nan, 0.375], [0.125, nan]]
+    """
+    games = wins + wins.T + ties
+    shares: Floats = np.divide(wins, games, out=np.full(games.shape, np.nan), where=games > 0)
+    return shares

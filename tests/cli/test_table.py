@@ -1,0 +1,221 @@
+"""Tables on a terminal of 80 columns: whole lines, nothing lost; files by suffix; LaTeX as papers have it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from embedded import SAMPLE_FOLDER
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec.cli.main import main
+from learnedgec.cli.table import Layout, Strong, format_table
+from learnedgec.formats.rows import cell
+
+SYSTEMS = str(SAMPLE_FOLDER / "systems")
+INPUT = [
+    *("--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp", SYSTEMS),
+    *("--gold", str(SAMPLE_FOLDER / "gold.m2"), "--quiet"),
+]
+LONG = "m2(beta=2.0, ignore_whitespace_casing=True)"
+METRICS = ["--metric", "gleu(iterations=5)", "green", "m2", LONG, "length", "edit-count"]
+ROBUST = [str(SAMPLE_FOLDER / "robust" / "system.txt"), "--metric", "m2", "--resamples", "9"]
+HONEST = ["--resamples", "9", "--hyp", f"{SYSTEMS}/strong.txt"]
+BASELINE = ["--baseline", f"{SYSTEMS}/weak.txt", "--resamples", "99"]
+
+Terminal = Callable[..., str]
+
+
+@pytest.fixture
+def terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Return a function that runs a command on a terminal of 80 columns and returns what it prints."""
+
+    def call(*words: str, columns: int = 80) -> str:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        assert main(list(words)) == 0
+        return re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["score", *INPUT, *METRICS],
+        ["score", *INPUT, "--metric", "gleu(iterations=5)"],
+        ["score", *INPUT, "--metric", "m2", LONG, "--by", "category"],
+        ["score", *INPUT, *METRICS, "--level", "sentence"],
+        ["rank", *INPUT, *METRICS, "--resamples", "9"],
+        ["rank", *INPUT, "--metric", LONG, "--resamples", "9", "--show", "wins"],
+        ["compare", *INPUT, *BASELINE, *METRICS],
+        ["meta", "--benchmark", "sample", "--metric", LONG, "--resamples", "9"],
+        ["meta", "--benchmark", "sample", "--metric", LONG, "--resamples", "9", "--show", "scores"],
+        ["robust", "systems", "--case", "sample", "--hyp", *ROBUST],
+        ["robust", "systems", "--case", "sample", "--hyp", *ROBUST, "--show", "variants"],
+        ["robust", "metrics", "--case", "sample", "--metric", LONG, "length", "--resamples", "9"],
+        ["robust", "attack", "--attack", f"{SYSTEMS}/weak.txt", *INPUT, "--metric", LONG, *HONEST],
+        ["data", "list"],
+        ["metrics"],
+    ],
+    ids=lambda words: " ".join(
+        word for word in words if "/" not in word and not word.startswith("--")
+    )[:60],
+)
+@pytest.mark.filterwarnings("ignore:the spaCy package")
+def test_no_line_is_longer_than_the_terminal(words: list[str], terminal: Terminal) -> None:
+    lines = terminal(*words).splitlines()
+    assert len(lines) > 2
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_evaluators_are_lists_where_columns_do_not_fit(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = terminal("evaluators").splitlines()
+    assert lines[0] == "joint-mpnet"
+    heads = next(line for line in lines if line.startswith("  heads"))
+    assert heads.split()[1:3] == ["grammaticality", "fluency"]
+    # A path may be copied, so it stays whole.
+    assert [line for line in lines if len(line) > 80 and not line.startswith("  where")] == []
+    assert main(["data", "list", "--format", "csv"]) == 0
+    assert "licence" in next(csv.reader([capsys.readouterr().out.splitlines()[0]]))
+
+
+def test_long_names_are_short_with_a_legend_and_whole_where_there_is_room(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["score", *INPUT, *METRICS]
+    lines = terminal(*words).splitlines()
+    assert lines[0].split() == ["system", "gleu", "green", "m2", "m2#2", "length", "edit-count"]
+    assert lines[-2:] == [" gleu: gleu(iterations=5)", f" m2#2: {LONG}"]
+    assert LONG in terminal(*words, "--wide").splitlines()[0]
+    assert LONG in terminal(*words, columns=200).splitlines()[0]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    assert main(words) == 0
+    assert LONG in capsys.readouterr().out.splitlines()[0]
+
+
+def test_a_meta_evaluation_has_headings_and_parts(terminal: Terminal) -> None:
+    words = ["--benchmark", "sample", "--metric", "green", "--resamples", "9"]
+    lines = terminal("meta", *words, "--human", "EW", "fluency").splitlines()
+    headings = [line for line in lines if line.startswith("benchmark")]
+    assert headings == [
+        "benchmark sample, human EW, systems 4, comparisons 313",
+        "benchmark sample, human fluency, systems 5, comparisons 313, outputs 360",
+    ]
+    # Each part begins with the metric's name.
+    assert sum(line.split()[:1] == ["edit-count"] for line in lines) == 4
+
+
+words = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=12)
+names = st.lists(words, min_size=1, max_size=3).map("_".join)
+values = st.one_of(words, st.integers(0, 10**6), st.floats(-5, 5), st.none())
+
+
+@given(
+    st.lists(names, min_size=1, max_size=9, unique=True).flatmap(
+        lambda columns: st.lists(
+            st.fixed_dictionaries({"system": words} | dict.fromkeys(columns, values)),
+            min_size=1,
+            max_size=4,
+        )
+    ),
+    st.integers(40, 120),
+)
+def test_a_folded_table_fits_and_loses_nothing(rows: list[dict[str, object]], width: int) -> None:
+    text = format_table(rows, Layout(), width)
+    assert max(map(len, text.splitlines())) <= width
+    shown = text.split()
+    for row in rows:
+        assert all(cell(value) in shown for value in row.values() if value is not None)
+    letters = "".join(shown)
+    assert all(part in letters for row in rows for name in row for part in name.split("_"))
+
+
+def test_prose_is_folded_at_words_and_values_may_be_bold() -> None:
+    rows = [{"metric": "m2", "about": "F over edits " * 6, "F": Strong(0.5)}]
+    lines = format_table(rows, Layout(prose=["about"]), 40, colour=True).splitlines()
+    assert len(lines) > 4
+    assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in lines) <= 40
+    assert "\x1b[1m0.5000\x1b[0m" in lines[2]
+    assert " ".join(lines).count("over") == 6
+
+
+@pytest.mark.parametrize(
+    ("suffix", "words", "start"),
+    [
+        (".json", [], "{\n"),
+        (".csv", [], "system,metric,score,"),
+        (".tsv", [], "system\tmetric\tscore\t"),
+        (".tex", [], "% \\usepackage{booktabs}\n"),
+        (".txt", [], " system     "),
+        (".json", ["--format", "csv"], "system,metric,score,"),
+    ],
+)
+def test_the_suffix_says_the_format(
+    suffix: str, words: list[str], start: str, tmp_path: Path
+) -> None:
+    place = tmp_path / f"scores{suffix}"
+    assert main(["score", *INPUT, "--metric", "length", "--out", str(place), *words]) == 0
+    text = place.read_text(encoding="utf-8")
+    assert text.startswith(start)
+    if start == "{\n":
+        assert len(json.loads(text)["scores"]) == 4
+
+
+def test_latex_of_a_ranking_has_intervals_a_caption_and_the_best_in_bold(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--metric", "edit-count", "--resamples", "200", "--format", "latex"]
+    assert main(["rank", *INPUT, *words]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[3:6] == [
+        r"  \begin{tabular}{lrlrlr}",
+        r"    \toprule",
+        r"    system & score & 95\% interval & cluster & ranks & beats \\",
+    ]
+    bold = re.findall(r"^    (\w+) & \\textbf\{[\d.]+\} & \[[\d.]+, [\d.]+\] & ", out, re.MULTILINE)
+    assert bold == ["eager"]
+    assert r"\caption{Systems by edit-count, with 95\% bootstrap intervals. Bold: the best" in out
+
+
+def test_latex_of_a_comparison_has_the_baseline_and_mathematics(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = [*BASELINE, "--resamples", "9", "--metric", "length", "--format", "latex"]
+    assert main(["compare", *INPUT, *words]) == 0
+    out = capsys.readouterr().out
+    assert r"system & score & $\Delta$ & interval & p & win/tie/loss \\" in out
+    assert re.search(r"eager & \\textbf\{13\.5694\} & \$-\$0\.9444 & \[\$-\$", out)
+    assert r"\textbf{14.5139} & -- & -- & -- & --" in out
+    assert "Bold: the best score and those not significantly different from it" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["rank", "--resamples", "100"],
+            "With 100 resamples, no p-value of 6 comparisons can be below 0.059 after Holm's correction, so "
+            "no difference can be significant: give --resamples 120 or more.",
+        ),
+        (["rank", "--resamples", "120"], ""),
+        (["compare", "--baseline", f"{SYSTEMS}/weak.txt", "--resamples", "59"], "--resamples 60"),
+        (["compare", "--baseline", f"{SYSTEMS}/weak.txt", "--resamples", "60"], ""),
+    ],
+)
+def test_too_few_resamples_are_told(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [each for each in INPUT if each != "--quiet"]
+    assert main([*words, *given, "--metric", "length"]) == 0
+    err = capsys.readouterr().err
+    assert message in err
+    assert ("no difference can be significant" in err) is bool(message)
