@@ -150,6 +150,7 @@ def _print_columns(
     width: int,
 ) -> None:
     """Print the rows of one heading: as one table, in parts below each other, or as lists."""
+    columns = [column for column in columns if any(column in row for row in rows)]
     flowing = [column for column in columns if column in prose]
     if _width(rows, columns, headers) <= width:
         _print_part(console, rows, columns, headers)

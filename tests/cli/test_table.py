@@ -110,8 +110,8 @@ def test_a_meta_evaluation_has_headings_and_parts(terminal: Terminal) -> None:
         "benchmark sample, human EW, systems 4, comparisons 313",
         "benchmark sample, human fluency, systems 5, comparisons 313, outputs 360",
     ]
-    # Each part begins with the metric's name.
-    assert sum(line.split()[:1] == ["edit-count"] for line in lines) == 4
+    # Two parts and three, each of which begins with the metric's name.
+    assert sum(line.split()[:1] == ["edit-count"] for line in lines) == 5
 
 
 words = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=12)

@@ -1,0 +1,299 @@
+"""Every command of README and of the tutorials, from an installed wheel, in an empty folder, as typed.
+
+What cannot run in a test is marked where it is written, in a comment that no reader sees:
+
+    <!-- not run (REASON): BEGINNING OF THE COMMAND -->
+
+and listed here, so that it does not become more unnoticed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import tiny
+from embedded import SAMPLE_FOLDER
+
+from learnedgec.formats.m2 import read_m2, write_m2
+from learnedgec.formats.text import read_lines, write_lines
+from learnedgec.metrics.tuned import TunedMetric, write_tuned
+from learnedgec.models.evaluator import HeadConfig
+
+ROOT = Path(__file__).parent.parent
+TUTORIALS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+README, NEW_METRIC, NEW_DATASET = ROOT / "README.md", *reversed(TUTORIALS)
+
+SKIPPED = {
+    "README.md": {
+        "pip install": "the package index",
+        "make": "a checkout",
+        "learnedgec train --config some-mini": "half an hour of training",
+        "learnedgec train --config impara-mini": "half an hour of training",
+        "learnedgec data fetch tmu-gfm": "a download",
+        "learnedgec tune": "a download",
+        "learnedgec meta --benchmark seeda": "a download",
+        "learnedgec robust systems": "a download",
+        "learnedgec robust metrics": "a download",
+        "learnedgec robust attack": "a download",
+    },
+    "new-dataset.md": {"make check": "minutes of checks"},
+    "new-metric.md": {"make check": "minutes of checks"},
+}
+# README's training takes minutes; two steps of it run here.
+SHORTENED = {
+    "learnedgec train --config sample": "--trainer.max_epochs 1 --trainer.limit_train_batches 2"
+}
+
+# As many sentences of the sample as these commands need to have something to say.
+SENTENCES = 8
+
+
+def blocks(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield each block of code with its language; an indented one has none."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    block: list[str] = []
+    fence: str | None = None
+    for before, line in pairwise(["", *lines, ""]):
+        bare = line.strip()
+        if fence is not None:
+            if bare == "```":
+                indent = min(len(each) - len(each.lstrip()) for each in block if each.strip())
+                yield fence, "\n".join(each[indent:] for each in block) + "\n"
+                fence, block = None, []
+            else:
+                block.append(line)
+        elif bare.startswith("```"):
+            fence = bare[3:]
+        elif line.startswith("    ") and (block or not before.strip()):
+            block.append(bare)
+        elif block and bare:
+            yield "", "\n".join(block) + "\n"
+            block = []
+    if block:
+        yield "", "\n".join(block) + "\n"
+
+
+def commands(path: Path) -> list[str]:
+    """Return every command of a document: in blocks of code, line by line, and in running text.
+
+    In the running text of tutorials `learnedgec …` is no whole command.
+    """
+    found = []
+    for language, text in blocks(path):
+        if language in ("", "sh"):
+            lines = text.replace("\\\n", "").splitlines()
+            found += [line for line in lines if re.match(r"learnedgec |make |pip |\.venv/", line)]
+    prose = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    inline = r"learnedgec |make |\.venv/" if path == README else r"make |\.venv/"
+    found += re.findall(rf"`((?:{inline})[^`]+)`", prose)
+    return found
+
+
+def skipped(path: Path) -> dict[str, str]:
+    """Return what a document says is not run, with the reasons."""
+    marks = re.findall(r"<!-- not run \((.+?)\): (.+?) -->", path.read_text(encoding="utf-8"))
+    return {beginning: reason for reason, beginning in marks}
+
+
+def is_skipped(command: str, path: Path) -> bool:
+    return any(command.startswith(beginning) for beginning in skipped(path))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder into which the wheel of this checkout is installed."""
+    wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--isolated"]
+    alone = ["--no-deps", "--no-index"]
+    build = ["wheel", "--no-build-isolation", *alone, "--wheel-dir", str(wheels), str(ROOT)]
+    subprocess.run([*pip, *build], check=True)
+    (wheel,) = wheels.glob("*.whl")
+    subprocess.run([*pip, "install", *alone, "--target", str(site), str(wheel)], check=True)
+    wheel.unlink()
+    return site
+
+
+def environment(site: Path) -> dict[str, str]:
+    """Return the environment of a user who has installed the wheel."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("LEARNEDGEC_")}
+    path = os.pathsep.join([str(site / "bin"), os.environ["PATH"]])
+    return {**own, "PYTHONPATH": str(site), "PATH": path, "HF_HUB_OFFLINE": "1"}
+
+
+def perform(steps: list[dict[str, str]], folder: Path, site: Path) -> list[dict[str, str]]:
+    """Run the steps in the folder, and return those that failed."""
+    results = folder.parent / f"{folder.name}.results"
+    program = (Path(__file__).parent / "run_steps.py").read_text(encoding="utf-8")
+    subprocess.run(
+        [sys.executable, "-c", program, str(results)],
+        input=json.dumps(steps),
+        text=True,
+        cwd=folder,
+        env=environment(site),
+        check=True,
+    )
+    found = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    assert len(found) == len(steps)
+    return [each for each in found if each["code"]]
+
+
+def as_steps(path: Path) -> list[dict[str, str]]:
+    """Return the commands of a document that run, shortened where that is said."""
+    steps = []
+    for command in commands(path):
+        if command.startswith("learnedgec ") and not is_skipped(command, path):
+            typed = re.sub(r"\s+#.*", "", command)
+            steps.append({"command": f"{typed} {SHORTENED.get(typed, '')}".strip()})
+    return steps
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return an empty folder with nothing but the inputs that README's commands name."""
+    folder = tmp_path / "work"
+    (folder / "systems").mkdir(parents=True)
+    for path in sorted((SAMPLE_FOLDER / "systems").glob("*.txt")):
+        write_lines(folder / "systems" / path.name, read_lines(path)[:SENTENCES])
+    for name, path in {
+        "source": "source.txt",
+        "corrected": "ref0.txt",
+        "baseline": "systems/weak.txt",
+        "ours": "systems/strong.txt",
+        "a": "systems/strong.txt",
+        "b": "systems/careful.txt",
+        "c": "systems/eager.txt",
+    }.items():
+        write_lines(folder / f"{name}.txt", read_lines(SAMPLE_FOLDER / path)[:SENTENCES])
+    write_m2(folder / "gold.m2", read_m2(SAMPLE_FOLDER / "gold.m2")[:SENTENCES])
+    return folder
+
+
+def leave_evaluators(folder: Path) -> None:
+    """Write what the trainings and the tuning that are not run would have left."""
+    tiny.save_evaluator(folder / "checkpoints" / "some-mini")
+    quality = {"quality": HeadConfig("hypothesis")}
+    tiny.save_evaluator(folder / "checkpoints" / "impara-mini", heads=quality)
+    own = {"adequacy": HeadConfig("pair"), "fluency": HeadConfig("hypothesis")}
+    tiny.save_evaluator(folder / "checkpoints" / "mine", heads=own)
+    tuned = TunedMetric("some(weights=(0.2, 0.5, 0.3))", tuned_on_test=False, study={})
+    write_tuned(folder / "checkpoints", "some@gjg15-dev10", tuned)
+
+
+@pytest.mark.parametrize("path", [README, *TUTORIALS], ids=lambda path: path.name)
+def test_what_is_not_run_is_known(path: Path) -> None:
+    assert skipped(path) == SKIPPED[path.name]
+    typed = commands(path)
+    for beginning in skipped(path):
+        assert any(command.startswith(beginning) for command in typed), beginning
+
+
+def test_the_wheel_brings_the_command(site: Path, tmp_path: Path) -> None:
+    assert shutil.which("learnedgec", path=str(site / "bin")) is not None
+    where = "import learnedgec; print(learnedgec.__file__)"
+    for words in (["learnedgec", "--version"], [sys.executable, "-c", where]):
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment(site), capture_output=True, text=True, check=True
+        )
+        assert done.stdout.startswith("learnedgec 0." if "--version" in words else str(site))
+
+
+def test_readme(site: Path, folder: Path) -> None:
+    leave_evaluators(folder)
+    steps = as_steps(README)
+    assert len(steps) >= 20
+    prelude = (
+        "from pathlib import Path\n"
+        "sources = Path('source.txt').read_text().splitlines()\n"
+        "ours = Path('systems/strong.txt').read_text().splitlines()\n"
+        "theirs = Path('systems/weak.txt').read_text().splitlines()\n"
+        "references = [[line] for line in Path('a.txt').read_text().splitlines()]\n"
+    )
+    examples = [prelude, *(text for language, text in blocks(README) if language == "python")]
+    assert len(examples) == 3
+    steps += [{"python": text, "place": "README.md"} for text in examples]
+    assert perform(steps, folder, site) == []
+    assert (folder / "checkpoints" / "sample" / "manifest.json").is_file()
+    for name in ("report.html", "edits.m2", "cases.jsonl"):
+        assert (folder / name).stat().st_size
+
+
+def test_a_metric_of_ones_own(site: Path, folder: Path) -> None:
+    module, use = [text for language, text in blocks(NEW_METRIC) if language == "python"][:2]
+    (folder / "dice.py").write_text(module, encoding="utf-8")
+    (typed,) = [step for step in as_steps(NEW_METRIC) if "dice:Dice" in step["command"]]
+    # A notebook finds the modules of its folder.
+    here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
+    steps = [typed, here, {"python": use, "place": NEW_METRIC.name}]
+    assert perform(steps, folder, site) == []
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a copy of what the tutorials change in a checkout, with an environment that runs it."""
+    copy = tmp_path / "checkout"
+    unwanted = shutil.ignore_patterns("__pycache__", "*.html", "fonts")
+    for name in ("learnedgec", "scripts", "tests/contract", "data/sample"):
+        shutil.copytree(ROOT / name, copy / name, ignore=unwanted)
+    for name in ("pyproject.toml", *(f"tests/{path.name}" for path in ROOT.glob("tests/*.py"))):
+        shutil.copy(ROOT / name, copy / name)
+    programs = copy / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    run = "-c 'from learnedgec.cli.main import run; run()'"
+    for name, words in {"python": "", "learnedgec": run}.items():
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nPYTHONPATH={copy} exec {sys.executable} {words} "$@"\n')
+        program.chmod(0o755)
+    return copy
+
+
+def follow(checkout: Path, script: str) -> str:
+    """Run lines of a tutorial in one shell up to the first that fails, and return what they print."""
+    path = os.pathsep.join([str(checkout / ".venv" / "bin"), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=checkout,
+        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_dataset_of_ones_own(checkout: Path) -> None:
+    found = list(blocks(NEW_DATASET))
+    put, row, use = [text for language, text in found if language == "sh"]
+    reader = next(text for language, text in found if language == "python")
+    printed = follow(checkout, put + row)
+    assert "birds: 2 files, 0.0 MB, CC BY 4.0" in printed
+    with (checkout / "learnedgec" / "catalog" / "parallel.py").open("a") as file:
+        file.write("\n\n" + reader)
+    printed = follow(checkout, "export LEARNEDGEC_MIRROR=$PWD/mirror\n" + use)
+    assert "Learner sentences about birds" in printed
+    assert "[['He sees a bird .'], ['It sings .']]" in printed
+
+
+def test_a_metric_in_learnedgec(checkout: Path) -> None:
+    found = list(blocks(NEW_METRIC))
+    *_, module, row = [text for language, text in found if language == "python"]
+    (checkout / "learnedgec" / "metrics" / "dice.py").write_text(module, encoding="utf-8")
+    registry = checkout / "learnedgec" / "metrics" / "registry.py"
+    text = registry.read_text(encoding="utf-8")
+    (place,) = re.findall(r"^METRICS\b.*\{$", text, re.MULTILINE)
+    registry.write_text(text.replace(place, f"{place}\n{row}"), encoding="utf-8")
+    stubs, contract = [each for each in commands(NEW_METRIC) if each.startswith(".venv/")]
+    score = next(each for each in commands(NEW_METRIC) if each.endswith("--metric dice"))
+    printed = follow(checkout, f"{stubs}\n{contract} -p no:cacheprovider\n{score}")
+    assert re.search(r"\d+ passed", printed)
+    assert printed.splitlines()[-1].split()[0] == "weak"
+    assert "Dice" in (checkout / "learnedgec" / "metrics" / "__init__.pyi").read_text()
