@@ -127,7 +127,10 @@ def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> 
     [
         (["--hyp", "{}/none.txt"], "none.txt does not exist"),
         (["--hyp", "{}/empty.txt"], "empty.txt is empty; at least one sentence was expected."),
-        (["--hyp", "{}"], "is a directory; a file with one sentence per line was expected."),
+        (
+            ["--hyp", "{}/good.txt", "--src", "{}"],
+            "is a directory; a file with one sentence per line was expected.",
+        ),
         (
             ["--hyp", "{}/short.txt"],
             "short.txt has 1; they must be parallel. The first line that only",
