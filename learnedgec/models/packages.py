@@ -11,6 +11,9 @@ A package is a directory that `from_pretrained` reads without the network or the
 
 The manifest vouches for everything that scores depend on: it must list configuration, weights and tokenizer,
 and no other file may lie in the package, for a library might read it. Hidden files (`.name`) do not count.
+The model card may be edited, as people do on a hub: no score depends on it.
+
+A package may also be a repository on a hub (`hub`): `org/name@revision` names it wherever a directory does.
 """
 
 from __future__ import annotations
@@ -20,14 +23,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from learnedgec.errors import FormatError, PackageError, UnknownNameError
+from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
 from learnedgec.execution.digests import file_digest, files_digest
 from learnedgec.execution.shelves import local_path, shelves
 from learnedgec.formats.text import read_json
+from learnedgec.models.hub import hub_file, hub_files, is_hub_name
 
 __all__ = [
+    "CARD",
     "MANIFEST",
+    "MODEL_TYPE",
     "check_package",
+    "fetch_package",
     "find_evaluator",
     "is_evaluator",
     "is_package",
@@ -41,6 +48,9 @@ __all__ = [
 ]
 
 MANIFEST = "manifest.json"
+CARD = "README.md"
+# How a configuration calls an evaluator.
+MODEL_TYPE = "learnedgec-evaluator"
 
 _FORMAT = 1
 # Keys of a manifest, those that every one has and others: a type, a list of a type, or an object with keys.
@@ -60,7 +70,7 @@ _OPTIONAL = {
 # Without these there is no evaluator. (Which files a tokenizer has besides, depends on its kind.)
 _NEEDED = ("config.json", "model.safetensors", "tokenizer_config.json")
 # What people read; no score depends on it.
-_DESCRIPTIVE = {"README.md", "training.yaml"}
+_DESCRIPTIVE = {CARD, "training.yaml"}
 
 
 def check_package(path: Path) -> dict[str, Any]:
@@ -71,23 +81,15 @@ def check_package(path: Path) -> dict[str, Any]:
             the manifest, or has another SHA-256.
     """
     again = "fetch or train it again"
-    try:
-        manifest = read_json(path / MANIFEST)
-    except FormatError as error:
-        raise PackageError(f"{path / MANIFEST} is damaged ({error}); {again}.") from None
-    if problem := _problem(manifest):
-        raise PackageError(f"{path / MANIFEST} is damaged ({problem}); {again}.")
-    if manifest.get("format") != _FORMAT:
-        raise PackageError(
-            f"the evaluator {path} is of format {manifest.get('format')!r}; this version of learnedgec reads "
-            f"format {_FORMAT}; update learnedgec."
-        )
+    manifest = _read_manifest(path / MANIFEST)
     files: dict[str, str] = manifest["files"]
     try:
         for name, expected in files.items():
             file = path / name
             if not file.is_file():
                 raise PackageError(f"the evaluator {path} lacks the file {name}; {again}.")
+            if name == CARD:
+                continue
             found = file_digest(file)
             if found != expected:
                 raise PackageError(
@@ -100,6 +102,22 @@ def check_package(path: Path) -> dict[str, Any]:
     if strange := sorted(here - files.keys() - {MANIFEST}):
         raise PackageError(
             f"the evaluator {path} holds {strange[0]}, which its manifest does not know; move that elsewhere."
+        )
+    return manifest
+
+
+def _read_manifest(file: Path) -> dict[str, Any]:
+    """Return a manifest after checking that it is whole by itself, or raise `PackageError`."""
+    try:
+        manifest = read_json(file)
+    except FormatError as error:
+        raise PackageError(f"{file} is damaged ({error}); fetch or train it again.") from None
+    if problem := _problem(manifest):
+        raise PackageError(f"{file} is damaged ({problem}); fetch or train it again.")
+    if manifest.get("format") != _FORMAT:
+        raise PackageError(
+            f"the evaluator {file.parent} is of format {manifest.get('format')!r}; this version of "
+            f"learnedgec reads format {_FORMAT}; update learnedgec."
         )
     return dict(manifest)
 
@@ -212,9 +230,36 @@ def is_package(path: Path) -> bool:
 
 
 def is_evaluator(name: str) -> bool:
-    """Return whether a model's name means an evaluator package, by directory or by name."""
+    """Return whether a model's name means an evaluator package: by directory, by name, or by hub id."""
     path = local_path(name)
-    return (path is not None and is_package(path)) or name in list_evaluators()
+    if (path is not None and is_package(path)) or name in list_evaluators():
+        return True
+    return is_hub_name(name) and _is_hub_package(name)
+
+
+def _is_hub_package(name: str) -> bool:
+    """Return whether a repository holds a package; not, where it cannot be asked."""
+    try:
+        config = read_json(hub_file(name, "config.json"))
+    except (FormatError, ModelError):
+        return False
+    return isinstance(config, dict) and config.get("model_type") == MODEL_TYPE
+
+
+def fetch_package(name: str, *, fresh: bool = False) -> Path:
+    """Return where a hub's package is in the local cache, downloaded as far as it is not there.
+
+    Args:
+        name: a hub id, `org/name` or `org/name@revision`.
+        fresh: ask the hub what `org/name` is now, also where the cache has one.
+
+    Raises:
+        ModelError: there is no such repository, it holds no package, or the hub cannot be reached.
+        PackageError: its manifest is damaged.
+    """
+    manifest = hub_file(name, MANIFEST, fresh=fresh)
+    # No other file of the repository is taken.
+    return hub_files(name, manifest, _read_manifest(manifest)["files"])
 
 
 def list_evaluators() -> dict[str, Path]:
@@ -229,22 +274,26 @@ def list_evaluators() -> dict[str, Path]:
 
 
 def find_evaluator(name: str) -> Path:
-    """Return the directory of an evaluator named by directory or by name.
+    """Return the directory of an evaluator named by directory, by name, or by hub id.
 
-    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own.
+    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own;
+    `org/name@revision` in the local cache of the hub, then on the hub.
 
     Raises:
         UnknownNameError: there is none; the message suggests the nearest.
+        ModelError: a hub id whose package cannot be had.
     """
     path = local_path(name)
     if path is not None and is_package(path):
         return path
     found = list_evaluators()
-    if name not in found:
-        raise UnknownNameError(
-            "evaluator",
-            name,
-            found,
-            hint="Train it (`learnedgec train --config …`) or give a package's directory.",
-        )
-    return found[name]
+    if name in found:
+        return found[name]
+    if is_hub_name(name):
+        return fetch_package(name)
+    raise UnknownNameError(
+        "evaluator",
+        name,
+        found,
+        hint="Train it (`learnedgec train --config …`) or give a package's directory.",
+    )

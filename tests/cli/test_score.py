@@ -225,7 +225,9 @@ def test_evaluators_lists_and_explains(
     assert main(["evaluators", "--format", "csv"]) == 0
     assert "tiny,grammaticality fluency meaning,tiny,none" in capsys.readouterr().out
     assert main(["evaluators", "tiny"]) == 0
-    assert capsys.readouterr().out.startswith("# tiny\n")
+    card = capsys.readouterr().out
+    assert card.startswith("---\n")
+    assert "\n# tiny\n" in card
 
 
 def test_the_sample_is_ranked_as_it_should_be(

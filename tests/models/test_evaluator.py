@@ -94,11 +94,15 @@ def test_heads_read_what_they_say(tiny_evaluator: Path) -> None:
 
 def test_altered_truncated_and_missing_files_are_named(copy: Path) -> None:
     check_package(copy)
+    # The card may be edited; no score depends on it.
     card = (copy / "README.md").read_text()
     (copy / "README.md").write_text(card + "!")
-    with pytest.raises(PackageError, match=r"README\.md was altered or truncated"):
+    check_package(copy)
+    text = (copy / "training.yaml").read_text()
+    (copy / "training.yaml").write_text(text + "!")
+    with pytest.raises(PackageError, match=r"training\.yaml was altered or truncated"):
         Evaluator.load(str(copy))
-    (copy / "README.md").write_text(card)
+    (copy / "training.yaml").write_text(text)
     size = (copy / "model.safetensors").stat().st_size
     os.truncate(copy / "model.safetensors", size - 100)
     with pytest.raises(PackageError, match=r"model\.safetensors was altered or truncated"):

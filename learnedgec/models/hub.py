@@ -1,0 +1,176 @@
+"""Repositories on the Hugging Face Hub: how they are named, and which of their files are at hand.
+
+    ORGANISATION/NAME                 the main branch
+    ORGANISATION/NAME@REVISION        a branch, a tag, or the digits of a commit, which never changes
+
+What the local cache holds is used as it is, and the hub is not asked; `fresh` asks for what is there now. A
+folder of the same name goes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from learnedgec.errors import ModelError
+from learnedgec.execution.shelves import local_path
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+__all__ = [
+    "HUB_WAYS",
+    "cached_file",
+    "hub",
+    "hub_file",
+    "hub_files",
+    "is_hub_name",
+    "reported",
+    "split_revision",
+]
+
+# What to do where a hub cannot help.
+HUB_WAYS = "give a directory, or fetch it where the hub can be reached"
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[A-Za-z0-9][\w./-]*)?")
+# For one question; the hub's library would wait much longer.
+_SECONDS = 5.0
+
+
+def is_hub_name(name: str) -> bool:
+    """Return whether a name is that of a repository, and not that of a file or folder here.
+
+    Example:
+        >>> is_hub_name("org/name@main"), is_hub_name("joint-mpnet"), is_hub_name("./org/name")
+        (True, False, False)
+    """
+    return _NAME.fullmatch(name) is not None and local_path(name) is None
+
+
+def split_revision(name: str) -> tuple[str, str | None]:
+    """Return the repository and the revision that a name means; of a directory there is no revision.
+
+    Example:
+        >>> split_revision("org/name@1f2e3d")
+        ('org/name', '1f2e3d')
+    """
+    repository, at, revision = name.partition("@")
+    return (repository, revision) if at and local_path(name) is None else (name, None)
+
+
+def hub() -> HfApi:
+    """Return the hub's interface."""
+    from huggingface_hub import HfApi
+
+    return HfApi()
+
+
+def cached_file(name: str, *files: str) -> Path | None:
+    """Return the first of a repository's files that the local cache holds, if any."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    repository, revision = split_revision(name)
+    for file in files:
+        try:
+            found = try_to_load_from_cache(repository, file, revision=revision)
+        except HFValidationError:
+            return None
+        if isinstance(found, str):
+            return Path(found)
+    return None
+
+
+def hub_file(name: str, file: str, *, fresh: bool = False) -> Path:
+    """Return one file of a repository, downloaded if the local cache lacks it.
+
+    Args:
+        name: of the repository.
+        file: its name.
+        fresh: download it also where the cache holds an older one.
+
+    Raises:
+        ModelError: it is not there, or the hub cannot be reached.
+    """
+    found = None if fresh else cached_file(name, file)
+    if found is None:
+        repository, revision = split_revision(name)
+        with reported(name):
+            # One quick question: the download would try for half a minute, or be content with the cache.
+            hub().model_info(repository, revision=revision, timeout=_SECONDS)
+            found = Path(
+                hub().hf_hub_download(repository, file, revision=revision, etag_timeout=_SECONDS)
+            )
+    return found
+
+
+def hub_files(name: str, first: Path, files: Iterable[str]) -> Path:
+    """Return the folder of one commit's files, with those that it lacks downloaded.
+
+    Args:
+        name: of the repository.
+        first: a file of that commit (`hub_file`).
+        files: which others there should be.
+
+    Raises:
+        ModelError: one is not there, or the hub cannot be reached.
+    """
+    folder = first.parent
+    absent = [file for file in files if not (folder / file).exists()]
+    with reported(name):
+        for file in absent:
+            # The folder is named by the commit.
+            hub().hf_hub_download(
+                split_revision(name)[0], file, revision=folder.name, etag_timeout=_SECONDS
+            )
+    return folder
+
+
+@contextmanager
+def reported(name: str, ways: str = HUB_WAYS) -> Iterator[None]:
+    """Turn what goes wrong with a hub into a `ModelError` of one sentence."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    shown = name[:200]
+    absent = f"the model {shown!r} is not in the local cache and"
+    try:
+        if constants.HF_HUB_OFFLINE:
+            raise ModelError(f"{absent} HF_HUB_OFFLINE is set; {ways}.")
+        yield
+    except ModelError:
+        raise
+    except (RepositoryNotFoundError, HFValidationError):
+        raise ModelError(f"the hub has no model {shown!r}; check its name, or {ways}.") from None
+    except RevisionNotFoundError:
+        raise ModelError(
+            f"the hub has no such revision of {shown!r}; check what follows the @."
+        ) from None
+    except (LocalEntryNotFoundError, OfflineModeIsEnabled):
+        raise ModelError(f"{absent} the hub cannot be reached; {ways}.") from None
+    except EntryNotFoundError as error:
+        raise ModelError(
+            f"{shown!r} on the hub lacks a file ({_line(error)}); it is another kind of model."
+        ) from None
+    except HfHubHTTPError as error:
+        raise ModelError(f"the hub refused {shown!r} ({_line(error)}); {ways}.") from None
+    except Exception as error:  # the HTTP client's own errors, whichever client the hub uses
+        raise ModelError(
+            f"{absent} the hub cannot be reached ({type(error).__name__}); {ways}."
+        ) from None
+
+
+def _line(error: Exception) -> str:
+    """Return the first words of a message that may have many lines."""
+    return " ".join(str(error).split())[:200]
