@@ -114,12 +114,24 @@ def save_evaluator(
     model = EvaluatorModel.from_encoder(encoder_model, heads, max_tokens=256, sums=sums)
     for head in model.heads.values():
         torch.nn.init.normal_(head.weight, std=1.0)
+    return save_package(folder, model, encoder=encoder, datasets=datasets, bits=bits, seed=seed)
+
+
+def save_package(
+    folder: Path,
+    model: EvaluatorModel,
+    encoder: str = "tiny",
+    datasets: Sequence[str] = ("none",),
+    bits: Bits = 16,
+    seed: int = 0,
+) -> Path:
+    """Write a model as an evaluator package, with a manifest as if it had been trained."""
     part = {"ratings": 1, "pairs": 0, "cases": 0, "sha256": ""}
     write_package(
         folder,
         model.config,
         round_weights(model, bits),
-        made,
+        tokenizer(),
         configuration="name: tiny\n",
         data={
             "datasets": list(datasets),

@@ -1,0 +1,214 @@
+"""An evaluator's heads as plain models, which transformers loads without learnedgec.
+
+    OUT/HEAD/config.json             of a sequence classifier with one label
+    OUT/HEAD/model.safetensors       encoder and head; the label is in the units of the ratings
+    OUT/HEAD/tokenizer.json …        the tokenizer, which cuts inputs where the evaluator does
+    OUT/HEAD/README.md               how to load it
+    OUT/HEAD/modeling_head.py        where transformers has no such class
+
+transformers' own classifiers put a layer with a non-linearity between the states and the label, or read the
+first token; ours read the mean of all states, and nothing is between. So most heads need a class of their
+own, `modeling_head.py`, which transformers loads with `trust_remote_code=True`. A head that reads its
+encoder's pooler (`pooling: pooler`, BERT's say) needs none.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.execution.writing import atomic_folder
+from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
+from learnedgec.models.loading import quiet_transformers
+from learnedgec.models.packages import CARD, find_evaluator
+
+__all__ = ["export_evaluator"]
+
+_MODULE = Path(__file__).with_name("modeling_head.py")
+_CLASS = "ExportedHead"
+
+
+def export_evaluator(
+    name: str, output: str | Path, *, heads: Sequence[str] | None = None
+) -> dict[str, Path]:
+    """Write heads of an evaluator as sequence classifiers of one label each.
+
+    The label's logit is the head's value, offset and scale included, to 1e-5. Weights are float16 where that
+    loses nothing, and are computed with in float32.
+
+    Args:
+        name: of the evaluator, its directory, or a hub id.
+        output: the folder in which each head gets one of its name; what is there is replaced.
+        heads: which; all of them if absent. Sums of heads are none: their parts may read different inputs.
+
+    Returns:
+        Head -> its folder.
+
+    Raises:
+        UnknownNameError: there is no such evaluator or head.
+        ConfigError: a head's name cannot be that of a folder.
+        OutputError: the folder cannot be written.
+    """
+    evaluator = Evaluator.load(name, runtime=Runtime(device="cpu"))
+    own = evaluator.model.config.heads
+    for head in heads or ():
+        if head not in own:
+            raise UnknownNameError(f"head of {name}", head, own)
+    wanted = list(heads or own)
+    for head in wanted:
+        if Path(head).name != head or head.startswith("."):
+            raise ConfigError(f"the head {head!r} cannot be exported: no folder can have its name.")
+    return {head: _export(evaluator, name, head, Path(output) / head) for head in wanted}
+
+
+def _export(evaluator: Evaluator, name: str, head: str, target: Path) -> Path:
+    """Write one head, and return where."""
+    model = evaluator.model
+    about = model.config.head(head)
+    linear = model.heads[head]
+    with torch.inference_mode():
+        classifier = {
+            "classifier.weight": linear.weight * about.scale,
+            "classifier.bias": linear.bias * about.scale + about.offset,
+        }
+    plain = _plain(model, head, about, classifier)
+    if plain is None:
+        weights = {f"encoder.{key}": value for key, value in model.encoder.state_dict().items()}
+        if about.reads == "tokens":
+            # Here the label is of a sum over tokens: what is to be scaled is the sum.
+            classifier = {"classifier.weight": linear.weight, "classifier.bias": linear.bias}
+        weights |= classifier
+        config = _configuration(model, head, about)
+    else:
+        weights, config = dict(plain.state_dict()), plain.config.to_dict()
+        config |= {"architectures": [type(plain).__name__], "dtype": "float32"}
+    with atomic_folder(target) as folder:
+        save_file(_stored(weights), folder / "model.safetensors", metadata={"format": "pt"})
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        with quiet_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(
+                find_evaluator(name), model_max_length=model.config.max_tokens
+            )
+            tokenizer.save_pretrained(folder)
+        if plain is None:
+            shutil.copyfile(_MODULE, folder / _MODULE.name)
+        card = _card(name, evaluator.digest, head, about, own_class=plain is None)
+        (folder / CARD).write_text(card, encoding="utf-8")
+        for file in folder.iterdir():
+            file.chmod(0o644)
+    return target
+
+
+def _plain(
+    model: EvaluatorModel, head: str, about: HeadConfig, classifier: Mapping[str, torch.Tensor]
+) -> Any | None:
+    """Return the head as a sequence classifier of transformers' own, if one computes just this."""
+    if about.reads != "pooled" or model.config.pooling != "pooler":
+        return None
+    labels = {"id2label": {0: head}, "label2id": {head: 0}, "problem_type": "regression"}
+    config = type(model.encoder.config)(**{**model.encoder.config.to_dict(), **labels})
+    try:
+        plain: Any = AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
+    except ValueError:
+        return None
+    prefix = plain.base_model_prefix
+    weights = {f"{prefix}.{key}": value for key, value in model.encoder.state_dict().items()}
+    weights |= classifier
+    shapes = {key: value.shape for key, value in plain.state_dict().items()}
+    if shapes != {key: value.shape for key, value in weights.items()}:
+        return None
+    plain.load_state_dict(weights)
+    plain.eval()
+    # Of the same weights another class may still make something else: tried is proved.
+    numbers = torch.Generator().manual_seed(0)
+    ids = torch.randint(0, config.vocab_size, (4, 12), generator=numbers)
+    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    with torch.inference_mode():
+        output = model.pool(model.encoder(**batch), batch)
+        expected = torch.nn.functional.linear(
+            output, classifier["classifier.weight"], classifier["classifier.bias"]
+        )
+        equal = torch.allclose(plain(**batch).logits, expected, rtol=1e-5, atol=1e-6)
+    return plain if equal else None
+
+
+def _configuration(model: EvaluatorModel, head: str, about: HeadConfig) -> dict[str, Any]:
+    """Return the configuration of a head with a class of its own."""
+    module = _MODULE.stem
+    tokens = about.reads == "tokens"
+    return {
+        "model_type": "learnedgec-head",
+        "architectures": [_CLASS],
+        "auto_map": {
+            "AutoConfig": f"{module}.ExportedHeadConfig",
+            "AutoModelForSequenceClassification": f"{module}.{_CLASS}",
+        },
+        "encoder": model.encoder.config.to_dict(),
+        "pooling": "tokens" if tokens else model.config.pooling,
+        "scale": about.scale if tokens else 1.0,
+        "offset": about.offset if tokens else 0.0,
+        "id2label": {"0": head},
+        "label2id": {head: 0},
+        "problem_type": "regression",
+        "dtype": "float32",
+    }
+
+
+def _stored(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return weights in 16 bits where these hold them exactly."""
+    stored = {}
+    for name, tensor in weights.items():
+        half = tensor.half() if tensor.is_floating_point() else tensor
+        exact = torch.equal(half.to(tensor.dtype), tensor)
+        stored[name] = (half if exact else tensor).detach().clone().contiguous()
+    return stored
+
+
+def _card(name: str, digest: str, head: str, about: HeadConfig, *, own_class: bool) -> str:
+    """Return the card of an exported head."""
+    inputs = "sentence" if about.input == "hypothesis" else "source, sentence"
+    reads = (
+        "a sentence alone"
+        if about.input == "hypothesis"
+        else "the source and the sentence, as a pair"
+    )
+    trust = ", trust_remote_code=True" if own_class else ""
+    why = (
+        "\n`trust_remote_code=True` lets transformers run `modeling_head.py`, which lies beside this file: "
+        "it has no class\nof its own for what this head does. Read it first.\n"
+        if own_class
+        else ""
+    )
+    return f"""---
+library_name: transformers
+pipeline_tag: text-classification
+tags:
+- grammatical-error-correction
+- evaluation
+---
+
+# {head}
+
+The head `{head}` of the evaluator `{name}` (`{digest}`), exported from learnedgec. It reads {reads};
+its one logit is the rating.
+
+```python
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained(folder{trust})
+model = AutoModelForSequenceClassification.from_pretrained(folder{trust}).eval()
+rating = model(**tokenizer({inputs}, truncation=True, return_tensors="pt")).logits.item()
+```
+{why}
+What the evaluator has learned from, how well it does, and its licence, which is that of this model too, are
+on the card of the evaluator.
+"""
