@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from learnedgec.ranking import SystemRanking, rank, rank_systems
     from learnedgec.report.data import build_benchmark_report, build_report
     from learnedgec.report.page import write_report
+    from learnedgec.use.export import export_evaluator
     from learnedgec.use.rerank import rerank
     from learnedgec.use.reward import reward
+    from learnedgec.use.sharing import pull_evaluator, push_evaluator
 
 # Loaded on first use, so that `import learnedgec` stays light.
 _HOME = {
@@ -47,9 +49,12 @@ _HOME = {
     "attribute_edits": "attribution",
     "build_benchmark_report": "report.data",
     "build_report": "report.data",
+    "export_evaluator": "use.export",
     "load_benchmark": "benchmarks",
     "load_metric": "metrics.registry",
     "load_ratings": "catalog.ratings",
+    "pull_evaluator": "use.sharing",
+    "push_evaluator": "use.sharing",
     "rank": "ranking",
     "rank_systems": "ranking",
     "read_jsonl": "formats.text",
@@ -84,9 +89,12 @@ __all__ = [
     "attribute_edits",
     "build_benchmark_report",
     "build_report",
+    "export_evaluator",
     "load_benchmark",
     "load_metric",
     "load_ratings",
+    "pull_evaluator",
+    "push_evaluator",
     "rank",
     "rank_systems",
     "read_jsonl",

@@ -3,6 +3,7 @@
 from learnedgec.metrics.asano import Asano as Asano
 from learnedgec.metrics.bartscore import BartScore as BartScore
 from learnedgec.metrics.bertscore import BertScore as BertScore
+from learnedgec.metrics.classifier import Classifier as Classifier
 from learnedgec.metrics.cleme import Cleme as Cleme
 from learnedgec.metrics.cleme import Cleme2 as Cleme2
 from learnedgec.metrics.ensemble import Ensemble as Ensemble

@@ -32,7 +32,7 @@ class Head(Metric):
     `head(model='mine', weights={'adequacy': 0.7, 'fluency': 0.3})` for a sum.
 
     Attributes:
-        model: name or directory of an evaluator package.
+        model: name, directory or hub id (`org/name@revision`) of an evaluator package.
         heads: names of K outputs.
         weights: K weights; 1/K each if absent.
 

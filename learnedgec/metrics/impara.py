@@ -40,6 +40,7 @@ class Impara(Metric):
     Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
     2022). The scores in SEEDA's tables are those of the bare output, `activation='none'`. With it a
     rejected hypothesis still gets 0, as in the authors' code, which is no longer the lowest score.
+    IMPARA-GED, which has no gate, is a `classifier`.
 
     Attributes:
         quality: an evaluator package with the head `quality`, such as the released `joint-mpnet`, or a
@@ -77,7 +78,7 @@ class Impara(Metric):
             rated = package_ratings(self.quality, ["quality"], sources, hypotheses, runtime)
             quality = rated["quality"]
         else:
-            quality = classifier_ratings(self.quality, "quality", sources, hypotheses, runtime)
+            quality = classifier_ratings(self.quality, "quality", hypotheses, runtime)
         texts = [*sources, *hypotheses]
         encoder = self._encoder()
         if encoder == _EMBEDDINGS:

@@ -30,8 +30,8 @@ class Preference(Metric):
     The system score is the mean over sentences.
 
     Attributes:
-        model: name or directory of an evaluator package with the head or sum `preference`; `joint-mpnet` is
-            released with learnedgec.
+        model: name, directory or hub id of an evaluator package with the head or sum `preference`;
+            `joint-mpnet` is released with learnedgec.
 
     Example:
         >>> from learnedgec import load_metric

@@ -115,6 +115,10 @@ METRICS: dict[str, MetricEntry] = {
         "learnedgec.metrics.head:Head",
         "an evaluator's own dimension: head(model='mine', name='adequacy')",
     ),
+    "classifier": MetricEntry(
+        "learnedgec.metrics.classifier:Classifier",
+        "a published quality model with one output: classifier(model='org/name', reads='pair')",
+    ),
     "ensemble": MetricEntry(
         "learnedgec.metrics.ensemble:Ensemble",
         "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)",

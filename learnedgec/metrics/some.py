@@ -16,6 +16,7 @@ from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.models.batching import Item
 from learnedgec.models.loading import checkpoint_digest
 from learnedgec.models.packages import is_evaluator, package_digest
 from learnedgec.models.ratings import classifier_ratings, package_ratings
@@ -38,7 +39,9 @@ class Some(Metric):
 
     The evaluator is one package with the heads `grammaticality`, `fluency` and `meaning` (`model=`), or
     three models given one by one, each a package or a directory (or hub id) with a sequence
-    classifier of one label, the layout of the official release. Inputs are cut at the package's
+    classifier of one label. The official release is three such folders:
+    `some(grammaticality='gfm-models/grammer', fluency='gfm-models/fluency', meaning='gfm-models/meaning')`;
+    where they hold pickles alone, `Runtime(allow_pickle=True)` loads these. Inputs are cut at the package's
     maximum length, 128 tokens in the official release. An output of another name, or a sum of several, is
     written as the metric that it is: `some(meaning="head(model='mine', name='adequacy')")`.
 
@@ -47,8 +50,8 @@ class Some(Metric):
     sentence level on GJG15; at the system level, on JFLEG, it found 0.01, 0.98 and 0.01.
 
     Attributes:
-        model: name or directory of an evaluator package with the three heads; `joint-mpnet` is released with
-            learnedgec, and is not the paper's (BERT-base, three models).
+        model: name, directory or hub id of an evaluator package with the three heads; `joint-mpnet` is
+            released with learnedgec, and is not the paper's (BERT-base, three models).
         grammaticality: a model for this dimension in place of the package's head, or the output of one.
         fluency: likewise.
         meaning: likewise.
@@ -94,9 +97,12 @@ class Some(Metric):
                 elif is_evaluator(name):
                     ratings |= package_ratings(name, [dimension], sources, hypotheses, runtime)
                 else:
-                    ratings[dimension] = classifier_ratings(
-                        name, dimension, sources, hypotheses, runtime
+                    items: Sequence[Item] = (
+                        list(zip(sources, hypotheses, strict=True))
+                        if dimension == "meaning"
+                        else hypotheses
                     )
+                    ratings[dimension] = classifier_ratings(name, dimension, items, runtime)
         return Statistics({dimension: (ratings[dimension] - 1) / 3 for dimension in DIMENSIONS})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:

@@ -8,6 +8,7 @@ An adapter is merged into the model that it adapts: what comes out is that model
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,10 @@ class Adapter:
                 f"{', '.join(still[:3])}; it was saved without them and cannot score."
             )
         try:
-            return PeftModel.from_pretrained(model, str(self.folder)).merge_and_unload()
+            with warnings.catch_warnings():
+                # Of one library about the other; nobody here can do anything about it.
+                warnings.simplefilter("ignore", FutureWarning)
+                return PeftModel.from_pretrained(model, str(self.folder)).merge_and_unload()
         except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
             raise ModelError(
                 f"the adapter {self.folder} does not fit {self.base}, which it says it adapts: {error}"

@@ -42,28 +42,39 @@ def package_ratings(
 def classifier_ratings(
     name: str,
     dimension: str,
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
+    items: Sequence[Item],
     runtime: Runtime,
+    *,
+    pooling: str | None = None,
+    max_length: int = MAX_LENGTH,
 ) -> Floats:
-    """Return the ratings that a sequence classifier with one label predicts."""
+    """Return the ratings that a sequence classifier with one label predicts.
+
+    Args:
+        name: of the model, or of an adapter of one.
+        dimension: what it rates, for the progress bar.
+        items: N texts, or N pairs of texts.
+        runtime: device, precision, batches, progress.
+        pooling: see `load_model`.
+        max_length: longest input in tokens; longer ones are cut.
+
+    Raises:
+        ModelError: the model cannot be loaded, or has more labels.
+    """
     if "/" not in name and local_path(name) is None:
         # No published model is named like this: it is an evaluator that has not been trained yet.
         find_evaluator(name)
-    model: Any = load_model(name, runtime, "AutoModelForSequenceClassification")
+    model: Any = load_model(name, runtime, "AutoModelForSequenceClassification", pooling=pooling)
     if model.config.num_labels != 1:
         raise ModelError(
             f"{locate(name)} has {model.config.num_labels} labels; a regressor with one was expected."
         )
-    items: list[Item] = (
-        list(zip(sources, hypotheses, strict=True)) if dimension == "meaning" else list(hypotheses)
-    )
     rows = run(
         lambda batch: model(**model_inputs(batch, model)).logits,
         load_tokenizer(name),
         items,
         runtime,
-        max_length=MAX_LENGTH,
+        max_length=max_length,
         description=dimension,
     )
     return rows[:, 0].astype(np.float64)

@@ -40,6 +40,11 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
         "weights": {"fluency": 0.7, "meaning": 0.3},
     },
     "preference": lambda request: {"model": str(request.getfixturevalue("tiny_preference"))},
+    "classifier": lambda request: {
+        "model": str(request.getfixturevalue("tiny_regressor")),
+        "reads": "pair",
+        "detokenised": True,
+    },
     "errant": lambda request: {"annotator": "en-ewt-sm"},
     "senterrant": lambda request: {"annotator": "en-ewt-sm"},
     "bertscore": lambda request: {

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 import tiny
+from huggingface_hub import ModelCard
 
 from learnedgec.cli.main import main
 from learnedgec.errors import ConfigError
 from learnedgec.models.evaluator import Evaluator, HeadConfig
+from learnedgec.models.packages import check_package
+from learnedgec.training.card import metadata, with_metadata
 from learnedgec.training.package import package_path
 
 PAIR = HeadConfig("pair")
@@ -71,3 +74,49 @@ def test_every_command_on_a_card_runs(
 def test_a_package_has_a_name_that_can_be_typed(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="must be a plain name without slashes"):
         package_path(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("datasets", "licence", "name", "language"),
+    [
+        (["jfleg:dev"], "cc-by-nc-sa-4.0", None, ["en"]),
+        (
+            ["gug:train", "tmu-gfm", "swedish"],
+            "other",
+            "cc-by-nc-sa-4.0-and-cc-by-sa-4.0-and-licenseref-none-stated",
+            ["en", "sv"],
+        ),
+        (["mine.csv"], "other", "licenseref-own-data", None),
+    ],
+)
+def test_a_hub_reads_the_card(
+    tmp_path: Path, datasets: list[str], licence: str, name: str | None, language: list[str] | None
+) -> None:
+    encoder = "answerdotai/ModernBERT-base"
+    package = tiny.save_evaluator(tmp_path / "mine", datasets=datasets, encoder=encoder)
+    card = ModelCard.load(package / "README.md")
+    manifest = check_package(package)
+    assert card.data.to_dict() == metadata(manifest)
+    assert card.data.license == licence
+    assert card.data.license_name == name
+    assert card.data.language == language
+    assert card.data.base_model == encoder
+    assert card.data.library_name == "learnedgec"
+    assert card.data.pipeline_tag == "text-classification"
+    assert "grammatical-error-correction" in card.data.tags
+    named = [each.partition(":")[0] for each in datasets if each != "mine.csv"]
+    assert (card.data.datasets or []) == sorted(named)
+    assert card.text.lstrip().startswith("# mine\n")
+    # What a hub asks of a licence's name.
+    assert name is None or re.fullmatch(r"[a-z0-9.-]+", name)
+    text = (package / "README.md").read_text()
+    assert with_metadata(text, manifest) == text
+
+
+def test_figures_and_a_base_model_are_named_where_they_are(tmp_path: Path) -> None:
+    manifest = check_package(tiny.save_evaluator(tmp_path / "mine", encoder="pkg:mini/model"))
+    assert not {"metrics", "base_model"} & metadata(manifest).keys()
+    manifest["results"] = {"dev": {"fluency": {"pearson": 0.5, "spearman": 0.4, "n": 9}}}
+    assert metadata(manifest)["metrics"] == ["pearsonr", "spearmanr"]
+    manifest["results"]["dev"]["quality"] = {"accuracy": 0.8, "n": 9}
+    assert metadata(manifest)["metrics"] == ["pearsonr", "spearmanr", "accuracy"]

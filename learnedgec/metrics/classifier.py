@@ -1,0 +1,107 @@
+"""A published quality model as it is: a sequence classifier with one label."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from scipy.special import expit
+
+from learnedgec.arrays import Floats
+from learnedgec.errors import ParameterError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.detokenisation import detokenise
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
+from learnedgec.models.batching import Item
+from learnedgec.models.loading import checkpoint_digest
+from learnedgec.models.ratings import MAX_LENGTH, classifier_ratings
+
+__all__ = ["Classifier"]
+
+
+@dataclass(frozen=True)
+class Classifier(Metric):
+    """What a sequence classifier with one label says of the hypothesis, or of source and hypothesis.
+
+    For models that others have trained and published with transformers. Their files say what they are, and
+    not what they want to read: that is said here. A PEFT adapter, LoRA say, is merged into the model that it
+    names (extra `published`). The system score is the mean over sentences. `impara` and `some` read the
+    models of IMPARA and SOME as their authors do; a trained evaluator's heads are read by `head`.
+
+    IMPARA-GED (Sakai, Goto and Watanabe, Findings of ACL 2025) is IMPARA's estimator on ModernBERT with mean
+    pooling, and without the gate of similarity:
+    `classifier(model='naist-nlp/IMPARA-GED', pooling='mean', activation='sigmoid')`.
+
+    SURE is of this kind: DeBERTa-v3 with LoRA that reads the source beside the hypothesis, both detokenised,
+    `classifier(model=…, reads='pair', detokenised=True)`. Deviations are unknown: its authors' code was not
+    at hand. The order of the pair (source first), the rules of detokenisation, the longest input and whether
+    a sigmoid follows are to be checked against it before its numbers are compared.
+
+    Attributes:
+        model: a directory or hub id, of a model or of an adapter.
+        reads: the `hypothesis` alone, or the `pair` (source, hypothesis).
+        detokenised: undo tokenisation first (`learnedgec.formats.detokenisation`; extra `published`).
+        pooling: how the model pools, where its kind leaves a choice (ModernBERT's `mean` or `cls`); by
+            default as its configuration says.
+        activation: `none`, or `sigmoid`, so that scores lie between 0 and 1.
+        max_tokens: longest input; longer ones are cut.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> load_metric("classifier(model='org/quality@1f2e3d', reads='pair')").label
+        "classifier(model='org/quality@1f2e3d', reads='pair')"
+    """
+
+    name: ClassVar[str] = "classifier"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"activation"})
+    model: str
+    reads: Literal["hypothesis", "pair"] = "hypothesis"
+    detokenised: bool = False
+    pooling: Literal["mean", "cls"] | None = None
+    activation: Literal["none", "sigmoid"] = "none"
+    max_tokens: int = MAX_LENGTH
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 8:
+            raise ParameterError(
+                f"classifier(max_tokens={self.max_tokens}): at least 8 were expected, for a sentence to fit."
+            )
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Return `quality`, the model's output, float64 (N,)."""
+        if self.detokenised:
+            hypotheses = detokenise(hypotheses)
+        items: Sequence[Item] = hypotheses
+        if self.reads == "pair":
+            first = detokenise(sources) if self.detokenised else sources
+            items = list(zip(first, hypotheses, strict=True))
+        quality = classifier_ratings(
+            self.model,
+            "quality",
+            items,
+            runtime,
+            pooling=self.pooling,
+            max_length=self.max_tokens,
+        )
+        return Statistics({"quality": quality})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the activated output."""
+        quality: Floats = statistics["quality"]
+        return expit(quality) if self.activation == "sigmoid" else quality
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return the SHA-256 of the weights, the detokeniser's version, and the precision."""
+        rules = {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}
+        return {"sha256": checkpoint_digest(self.model), **rules, "dtype": runtime.dtype}
