@@ -83,7 +83,7 @@ def test_a_package_has_a_name_that_can_be_typed(tmp_path: Path, name: str) -> No
         (
             ["gug:train", "tmu-gfm", "swedish"],
             "other",
-            "cc-by-nc-sa-4.0-and-cc-by-sa-4.0-and-licenseref-none-stated",
+            "cc-by-nc-sa-4.0-and-licenseref-none-stated-and-licenseref-swedish",
             ["en", "sv"],
         ),
         (["mine.csv"], "other", "licenseref-own-data", None),
