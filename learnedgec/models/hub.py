@@ -130,8 +130,14 @@ def hub_files(name: str, first: Path, files: Iterable[str]) -> Path:
 
 
 @contextmanager
-def reported(name: str, ways: str = HUB_WAYS) -> Iterator[None]:
-    """Turn what goes wrong with a hub into a `ModelError` of one sentence."""
+def reported(name: str, ways: str = HUB_WAYS, *, sending: bool = False) -> Iterator[None]:
+    """Turn what goes wrong with a hub into a `ModelError` of one sentence.
+
+    Args:
+        name: of the repository.
+        ways: what to do about it.
+        sending: something is to go there, not to come from there.
+    """
     from huggingface_hub import constants
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -144,7 +150,11 @@ def reported(name: str, ways: str = HUB_WAYS) -> Iterator[None]:
     )
 
     shown = name[:200]
-    absent = f"the model {shown!r} is not in the local cache and"
+    absent = (
+        f"nothing can be sent to {shown!r}:"
+        if sending
+        else f"the model {shown!r} is not in the local cache and"
+    )
     try:
         if constants.HF_HUB_OFFLINE:
             raise ModelError(f"{absent} HF_HUB_OFFLINE is set; {ways}.")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from safetensors.torch import save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -29,7 +30,9 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import atomic_folder
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.models.loading import quiet_transformers
-from learnedgec.models.packages import CARD, find_evaluator
+from learnedgec.models.packages import CARD, check_package, find_evaluator, manifest_datasets
+from learnedgec.training.card import metadata
+from learnedgec.training.licences import weights_licence
 
 __all__ = ["export_evaluator"]
 
@@ -101,7 +104,8 @@ def _export(evaluator: Evaluator, name: str, head: str, target: Path) -> Path:
             tokenizer.save_pretrained(folder)
         if plain is None:
             shutil.copyfile(_MODULE, folder / _MODULE.name)
-        card = _card(name, evaluator.digest, head, about, own_class=plain is None)
+        manifest = check_package(find_evaluator(name))
+        card = _card(manifest, evaluator.digest, head, about, own_class=plain is None)
         (folder / CARD).write_text(card, encoding="utf-8")
         for file in folder.iterdir():
             file.chmod(0o644)
@@ -173,15 +177,20 @@ def _stored(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return stored
 
 
-def _card(name: str, digest: str, head: str, about: HeadConfig, *, own_class: bool) -> str:
-    """Return the card of an exported head."""
-    inputs = "sentence" if about.input == "hypothesis" else "source, sentence"
+def _card(
+    manifest: Mapping[str, Any], digest: str, head: str, about: HeadConfig, *, own_class: bool
+) -> str:
+    """Return the card of an exported head, with its evaluator's metadata."""
+    kept = {key: value for key, value in metadata(manifest).items() if key != "metrics"}
+    front = yaml.safe_dump(kept | {"library_name": "transformers"}, sort_keys=False)
+    inputs = "[sentence]" if about.input == "hypothesis" else "[source], [sentence]"
     reads = (
         "a sentence alone"
         if about.input == "hypothesis"
         else "the source and the sentence, as a pair"
     )
     trust = ", trust_remote_code=True" if own_class else ""
+    licence = manifest.get("license") or weights_licence(manifest_datasets(manifest))
     why = (
         "\n`trust_remote_code=True` lets transformers run `modeling_head.py`, which lies beside this file: "
         "it has no class\nof its own for what this head does. Read it first.\n"
@@ -189,17 +198,12 @@ def _card(name: str, digest: str, head: str, about: HeadConfig, *, own_class: bo
         else ""
     )
     return f"""---
-library_name: transformers
-pipeline_tag: text-classification
-tags:
-- grammatical-error-correction
-- evaluation
----
+{front}---
 
 # {head}
 
-The head `{head}` of the evaluator `{name}` (`{digest}`), exported from learnedgec. It reads {reads};
-its one logit is the rating.
+The head `{head}` of the evaluator `{manifest["name"]}` (`{digest}`), exported from learnedgec. It reads
+{reads}; its one logit is the rating.
 
 ```python
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -209,6 +213,6 @@ model = AutoModelForSequenceClassification.from_pretrained(folder{trust}).eval()
 rating = model(**tokenizer({inputs}, truncation=True, return_tensors="pt")).logits.item()
 ```
 {why}
-What the evaluator has learned from, how well it does, and its licence, which is that of this model too, are
-on the card of the evaluator.
+What the evaluator has learned from, how well it does, and its licence, `{licence}`, which is that of
+this model too, are explained on the card of the evaluator.
 """

@@ -71,7 +71,7 @@ def push_evaluator(
             manifest["files"][CARD] = file_digest(folder / CARD)
         text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
-        with reported(repository, _LOGIN):
+        with reported(repository, _LOGIN, sending=True):
             hub().create_repo(place, private=private, exist_ok=True)
             commit = hub().upload_folder(
                 repo_id=place,

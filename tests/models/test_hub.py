@@ -189,6 +189,8 @@ def test_a_hub_that_is_away_is_one_sentence(
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match="not in the local cache and HF_HUB_OFFLINE is set"):
         Evaluator.load("org/some")
+    with pytest.raises(ModelError, match="nothing can be sent to 'org/some': HF_HUB_OFFLINE is se"):
+        push_evaluator(str(tiny_evaluator), "org/some")
     assert not is_evaluator("org/some")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from huggingface_hub import ModelCard
 from safetensors.torch import load_file
 from transformers import (
     AutoConfig,
@@ -173,6 +174,10 @@ def test_the_command_exports_what_it_is_told(
         "tokenizer.json",
         "tokenizer_config.json",
     }
+    card = ModelCard.load(tmp_path / "out" / "fluency" / "README.md")
+    assert card.data.library_name == "transformers"
+    assert card.data.license_name == "licenseref-own-data"
+    assert "`LicenseRef-own-data`" in card.text
     assert main(words) == 2
     assert capsys.readouterr().err == (
         "learnedgec evaluators: no folder was given for the heads; name one with --out.\n"
