@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from learnedgec.attribution import attribute_edits
     from learnedgec.benchmarks import Benchmark, load_benchmark
     from learnedgec.catalog.ratings import Rating, load_ratings
+    from learnedgec.edits.tokenisation import tokenise
     from learnedgec.execution.runtime import Runtime
     from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
     from learnedgec.formats.references import Reference, References
@@ -63,6 +64,7 @@ _HOME = {
     "rerank": "use.rerank",
     "reward": "use.reward",
     "score": "metrics.scoring",
+    "tokenise": "edits.tokenisation",
     "write_jsonl": "formats.text",
     "write_lines": "formats.text",
     "write_m2": "formats.m2",
@@ -103,6 +105,7 @@ __all__ = [
     "rerank",
     "reward",
     "score",
+    "tokenise",
     "write_jsonl",
     "write_lines",
     "write_m2",

@@ -392,7 +392,7 @@ def rank(
         SystemRanking(metric='length', by='mean', order=['long', 'short'])
     """
     found = as_metric(metric)
-    given = found.as_inputs(sources, systems, references)
+    given = found.as_inputs(sources, systems, references, runtime)
     return rank_systems(
         found,
         found.compute_systems(*given, runtime),

@@ -7,7 +7,8 @@
       ref0.txt ref1.txt … references as texts; neither is needed
       rankings.csv        id,better,worse,tie[,annotator]: a comparison a line, tie 0 or 1; or
       judgements.xml      an Appraise export, src-id from 0
-      ratings.csv         id,system,DIMENSION…: a rated hypothesis a line, an empty cell is no rating
+      ratings.csv         id,system,DIMENSION…: a rated hypothesis a line, an empty cell is no rating;
+                          a line of empty cells is one without a rating
       scores.csv          system,SCORE…: human scores of whole systems, where they are published
 
 `id` is the number of the sentence, from 0. Where `source` is ranked or rated, the sources themselves
@@ -25,7 +26,7 @@ from learnedgec.arrays import Floats
 from learnedgec.benchmarks.base import Benchmark, Ranking, rating_means
 from learnedgec.catalog.judgements import read_appraise, read_pairs
 from learnedgec.catalog.ratings import dimensions
-from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.references import References
 from learnedgec.formats.tables import read_table, sentence_number
@@ -138,6 +139,8 @@ def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
             columns = found.setdefault(dimension, {})
             column = columns.setdefault(record["system"], [[] for _ in range(sentences)])
             column[number].append(value)
+    if not found:
+        raise FormatError(f"{file}: no row has a rating; numbers were expected.")
     return {
         dimension: {
             system: np.array([np.mean(values) if values else np.nan for values in column])

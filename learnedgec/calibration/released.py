@@ -14,6 +14,7 @@ from learnedgec.calibration.reference import ReliabilityBin, ScoreReference
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import load_metric
 from learnedgec.models.packages import MANIFEST, find_evaluator
 
 __all__ = ["find_reference", "read_references", "weights_of", "write_references"]
@@ -28,7 +29,9 @@ def find_reference(metric: Metric) -> ScoreReference | None:
         True
     """
     for reference in _released():
-        if reference.metric == str(metric) and dict(reference.weights) == weights_of(metric):
+        if load_metric(reference.metric) == metric and dict(reference.weights) == weights_of(
+            metric
+        ):
             return reference
     return None
 

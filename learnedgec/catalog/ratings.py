@@ -50,15 +50,23 @@ def read_ratings(path: PathLike) -> list[Rating]:
     """Read ratings from a file, or from a folder in the layout of a benchmark.
 
     A `.csv`, `.tsv` or `.jsonl` file has the columns (keys) `hypothesis`, optionally `source`, `system`
-    and `group`, and one more for each dimension; an empty cell means "not rated on this dimension".
-    Without a `group`, ratings with equal sources form one.
+    and `group`, and one more for each dimension; an empty cell means "not rated on this dimension", and a
+    row of empty cells is left out. Without a `group`, ratings with equal sources form one.
 
     A folder has `source.txt`, `systems/NAME.txt` and `ratings.csv` with the columns `id` (line from
     0), `system` (`NAME`, or `source` for the source itself) and one for each dimension.
 
     Raises:
-        FormatError: a line cannot be used; the message names it.
+        FormatError: a line cannot be used, and the message names it; or no row has a rating.
     """
+    found = [rating for rating in _read_rows(path) if rating.values]
+    if not found:
+        raise FormatError(f"{os.fspath(path)}: no row has a rating; numbers were expected.")
+    return found
+
+
+def _read_rows(path: PathLike) -> list[Rating]:
+    """Return every row of a file or a folder, rated or not."""
     if Path(path).is_dir():
         return list(_read_folder(Path(path)))
     suffixes = [suffix for suffix in Path(path).suffixes if suffix != ".gz"]
@@ -142,10 +150,18 @@ def _rating(record: Mapping[str, Any], place: str) -> Rating:
 
 
 def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
-    """Return the dimensions of one row of a table that hold a number, skipping the text columns."""
+    """Return the dimensions of one row of a table that hold a number; none where every cell is empty.
+
+    Raises:
+        FormatError: a cell holds something else, or there is no column but those for texts.
+    """
     values = {}
-    for column, value in record.items():
-        if column in _TEXT_COLUMNS or value is None or value == "":
+    columns = [column for column in record if column not in _TEXT_COLUMNS]
+    if not columns:
+        raise FormatError(f"{place}: no rating; a numeric column for each dimension was expected.")
+    for column in columns:
+        value = record[column]
+        if value is None or value == "":
             continue
         try:
             values[column] = float(value)
@@ -155,8 +171,6 @@ def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
             raise FormatError(
                 f"{place}: the column {column[:60]!r} must hold a number, not {str(value)[:60]!r}."
             )
-    if not values:
-        raise FormatError(f"{place}: no rating; a numeric column for each dimension was expected.")
     return values
 
 

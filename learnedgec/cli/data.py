@@ -30,12 +30,14 @@ def build_parser() -> ArgumentParser:
     add_output_arguments(listing)
     actions.add_subcommand("list", listing, help="what each dataset holds, its size and licence")
     fetching = ArgumentParser(exit_on_error=False)
-    fetching.add_argument("names", nargs="*", type=str, help="datasets, or all")
+    fetching.add_argument("names", nargs="*", type=str, default=[], help="datasets, or all")
     fetching.add_argument("--quiet", action="store_true", help="no progress on stderr")
     _add_mirror(fetching)
     actions.add_subcommand("fetch", fetching, help="download datasets into the cache")
     verifying = ArgumentParser(exit_on_error=False)
-    verifying.add_argument("names", nargs="*", type=str, help="datasets; all where none is named")
+    verifying.add_argument(
+        "names", nargs="*", type=str, default=[], help="datasets; all where none is named"
+    )
     _add_mirror(verifying)
     add_output_arguments(verifying)
     actions.add_subcommand("verify", verifying, help="compare the files here with the catalog")

@@ -64,11 +64,14 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     """Return the sources with the edits of every file of corrections."""
     from learnedgec.edits.annotator import extract_edits
     from learnedgec.edits.parsing import default_annotator, describe_annotator
+    from learnedgec.edits.tokenisation import tokenise
 
     if not (options.src and options.hyp):
         raise InputError("--src and --hyp name the sources and their corrections; give both.")
     sources = read_lines(options.src)
     corrections = [read_lines(path) for path in options.hyp]
+    if options.tokenise == "spacy":
+        sources, corrections = tokenise(sources), [tokenise(texts) for texts in corrections]
     for path, lines in zip(options.hyp, corrections, strict=True):
         check_lengths((options.src, sources), (path, lines))
     annotator = options.annotator or default_annotator()

@@ -30,7 +30,9 @@ def build_parser() -> ArgumentParser:
         "List the trained evaluators that can be named, or print model cards. `evaluators push`, `pull` and "
         "`export` share them; each explains itself with --help.",
     )
-    parser.add_argument("names", nargs="*", type=str, help="evaluators whose card to print")
+    parser.add_argument(
+        "names", nargs="*", type=str, default=[], help="evaluators whose card to print"
+    )
     add_output_arguments(parser)
     return parser
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from learnedgec._version import __version__
+from learnedgec.cli.flags import with_flags
 from learnedgec.cli.terminal import folded
 from learnedgec.errors import LearnedgecError, UnknownNameError
 from learnedgec.formats.text import write_text
@@ -51,10 +52,6 @@ _GRACE = 5.0
 
 class _Terminated(BaseException):
     """SIGTERM has come."""
-
-
-# Messages name the arguments of Python; these are the flags for them.
-_FLAGS = {"allow_pickle=True": "--allow-pickle", "tuned_on_test=True": "--tuned-on-test"}
 
 
 def _help() -> str:
@@ -216,12 +213,16 @@ def _one_sentence(error: BaseException) -> str:
         return f"{place}{error.strerror}."
     if isinstance(error, MemoryError):
         return "there is not enough memory for this; give it less at a time."
-    message = " ".join(str(error).split())
-    for argument, flag in _FLAGS.items():
-        message = message.replace(argument, flag)
-    return message
+    return with_flags(str(error))
 
 
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as one line on stderr, without the source line that raised it."""
+def _show_warning(
+    message: Warning | str, category: type[Warning] = UserWarning, *_: object, **__: object
+) -> None:
+    """Print a warning as one line on stderr, without the source line that raised it.
+
+    What libraries will do differently some day is for us to know, not for who runs a command.
+    """
+    if issubclass(category, DeprecationWarning | PendingDeprecationWarning | FutureWarning):
+        return
     _say(f"learnedgec: {_one_sentence(Exception(str(message)))}")

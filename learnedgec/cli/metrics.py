@@ -20,7 +20,9 @@ from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec metrics`."""
     parser = make_parser("metrics", "List the metrics, or explain the ones that are named.")
-    parser.add_argument("names", nargs="*", type=str, help="metrics to explain, such as gleu")
+    parser.add_argument(
+        "names", nargs="*", type=str, default=[], help="metrics to explain, such as gleu"
+    )
     add_output_arguments(parser)
     return parser
 

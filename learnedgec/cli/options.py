@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from docstring_parser import parse
 from jsonargparse import ArgumentParser, Namespace
 
+from learnedgec.cli.flags import with_flags
+from learnedgec.cli.output import notice
 from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.configuration import parser_mode, with_configurations
@@ -23,6 +25,8 @@ from learnedgec.formats.text import (
     read_lines,
     write_text,
 )
+from learnedgec.formats.unusual import blank_notices, token_notices
+from learnedgec.metrics.abilities import Reannotates
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.stats.significance import resamples_needed
@@ -118,13 +122,25 @@ def add_metric_argument(parser: ArgumentParser, default: Sequence[str] | None = 
         default=None if default is None else list(default),
         help='metrics such as gleu or "m2(beta=1.0)"; `learnedgec metrics` lists them',
     )
+    parser.add_argument(
+        "--reannotate",
+        action="store_true",
+        help="errant: find the edits of references that have gold edits anew, as published scores do",
+    )
 
 
 def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
     """Return the metrics that `--metric` names; none only where none is required."""
     if required and not options.metric:
         raise InputError('no metric was given; name one or more, such as --metric gleu "some".')
-    return [load_metric(name) for name in options.metric or ()]
+    metrics = [load_metric(name) for name in options.metric or ()]
+    if not options.reannotate:
+        return metrics
+    if not any(isinstance(metric, Reannotates) for metric in metrics):
+        raise InputError("--reannotate is for errant, which is not among the metrics.")
+    return [
+        metric.reannotated() if isinstance(metric, Reannotates) else metric for metric in metrics
+    ]
 
 
 def add_resampling_arguments(parser: ArgumentParser) -> None:
@@ -200,7 +216,9 @@ def read_fields(kind: type[_Kind], options: Namespace, **others: Any) -> _Kind:
 
 def add_runtime_arguments(parser: ArgumentParser) -> None:
     """Add one flag per field of `Runtime`, and `--quiet`."""
-    group = parser.add_argument_group("runtime", "how to run; scores depend on dtype alone")
+    group = parser.add_argument_group(
+        "runtime", "how to run; scores depend on dtype and tokenise alone"
+    )
     add_field_arguments(group.add_argument, Runtime, leave_out=["progress"])
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
@@ -219,6 +237,14 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
         LengthError: the files are not parallel.
     """
     inputs = _read_jsonl(options) if options.jsonl else _read_files(options)
+    if options.tokenise == "spacy":
+        inputs = _tokenised(inputs)
+    if not options.quiet:
+        for message in (
+            *blank_notices(inputs.sources, inputs.systems),
+            *token_notices(inputs.sources, inputs.systems, inputs.references),
+        ):
+            notice(with_flags(message))
     for metric in metrics:
         if metric.needs_references and inputs.references is None:
             raise InputError(
@@ -226,6 +252,18 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
                 "--jsonl they are the key 'references'."
             )
     return inputs
+
+
+def _tokenised(inputs: Inputs) -> Inputs:
+    """Return the input in tokens: what else than scores is printed of it shows what was scored."""
+    from learnedgec.edits.tokenisation import tokenise, tokenise_references
+
+    references = inputs.references
+    return Inputs(
+        tokenise(inputs.sources),
+        {name: tokenise(texts) for name, texts in inputs.systems.items()},
+        references and tokenise_references(references, inputs.sources),
+    )
 
 
 def _read_files(options: Namespace) -> Inputs:
@@ -246,7 +284,17 @@ def _read_files(options: Namespace) -> Inputs:
     for path, hypotheses in zip(paths, systems.values(), strict=True):
         check_lengths((source_name, sources), (path, hypotheses))
     references = None
-    if options.gold:
+    if options.gold and options.tokenise == "spacy":
+        # Its gold edits count its own tokens; the sources may be the same sentences in others.
+        from learnedgec.edits.tokenisation import check_tokens, tokenise, tokenise_references
+
+        blocks = read_m2(options.gold)
+        own = [block.source for block in blocks]
+        check_lengths((source_name, sources), (options.gold, own))
+        check_tokens(options.gold, sources, own)
+        references = tokenise_references(References.from_annotated(blocks), own)
+        sources = tokenise(sources)
+    elif options.gold:
         references = References.from_m2(options.gold, sources)
     elif options.ref:
         references = References.from_files(*options.ref)

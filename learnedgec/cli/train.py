@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
+
+from jsonargparse import ArgumentParser
 
 from learnedgec.cli.output import emit, notice
+from learnedgec.errors import ConfigError, InputError
+from learnedgec.formats.configuration import configurations
+from learnedgec.formats.text import read_text, write_text
+
+# What one may have to learn from; each has a configuration to start from, `start/…`.
+_STARTS = ("ratings", "pairs", "parallel")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the command; its options are those of `learnedgec.training.fit.train`."""
+    """Run the command; its options are those of `learnedgec.training.fit.train`, and `--init`."""
+    words = [word for word in arguments if word != "--quiet"]
+    if any(word.partition("=")[0] == "--init" for word in words):
+        _write_start(words)
+        return
+    if not words:
+        raise InputError(
+            "no configuration was given; name one with --config, such as sample or mine.yaml, or let "
+            "--init mine.yaml write one to start from."
+        )
     from learnedgec.training.fit import train
 
-    words = [word for word in arguments if word != "--quiet"]
     result = train(words, progress=len(words) == len(arguments))
     if result is None:
         return
@@ -22,4 +40,26 @@ def main(arguments: Sequence[str]) -> None:
             for head, found in by_head.items()
         ],
     )
+    for message in result.notices:
+        notice(message)
     notice(f"The evaluator is in {result.package}.")
+
+
+def _write_start(words: Sequence[str]) -> None:
+    """Write a configuration with comments, named like its file, for data of one's own."""
+    parser = ArgumentParser(prog="learnedgec train", exit_on_error=False)
+    parser.add_argument("--init", type=str)
+    parser.add_argument("--for", choices=_STARTS, default=_STARTS[0])
+    options = parser.parse_args(list(words))
+    path = Path(options.init)
+    if path.exists() or path.is_symlink():
+        raise ConfigError(f"{path} exists and is not replaced; choose another name for --init.")
+    text = read_text(configurations()[f"start/{options['for']}"]).replace("THIS_FILE", str(path))
+    if re.fullmatch(r"\w[\w+-]*", path.stem):
+        text = text.replace("name: mine ", f"name: {path.stem} ").replace(
+            "='mine'", f"='{path.stem}'"
+        )
+    write_text(path, text)
+    notice(
+        f"wrote {path}; put the names of your files there, and run: learnedgec train --config {path}"
+    )

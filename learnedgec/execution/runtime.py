@@ -1,4 +1,4 @@
-"""How a computation runs: device, precision, batch size, processes. Never part of a metric's name."""
+"""How a computation runs: device, precision, batch size, processes, tokens. Never part of a metric's name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Runtime"]
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Where and how to run; scores do not depend on it, except on `dtype`, which signatures name.
+    """Where and how to run; scores depend on `dtype` and `tokenise` alone, which signatures name.
 
     Attributes:
         device: `auto` (CUDA, then MPS, then CPU) or any torch device such as `cuda:1`.
@@ -24,6 +24,8 @@ class Runtime:
         allow_pickle: load weights that exist only as a pickle (can run code; off by default).
         states_mb: bound in MiB on encoder states held in memory at a time.
         cache_dir: folder for statistics kept between runs; `None` keeps nothing.
+        tokenise: `spacy` cuts sources, hypotheses and references alike into tokens before they are scored
+            (`learnedgec.tokenise`); `none` takes what spaces separate, which is right for text in tokens.
     """
 
     device: str = "auto"
@@ -34,10 +36,13 @@ class Runtime:
     allow_pickle: bool = False
     states_mb: int = 1024
     cache_dir: str | None = None
+    tokenise: Literal["none", "spacy"] = "none"
 
     def __post_init__(self) -> None:
         if self.batch_tokens < 1 or self.states_mb < 1:
             raise ConfigError("batch_tokens and states_mb must be at least 1.")
+        if self.tokenise not in ("none", "spacy"):
+            raise ConfigError(f"tokenise is {self.tokenise!r}; 'none' or 'spacy' was expected.")
         if self.jobs < 0:
             raise ConfigError(f"jobs is {self.jobs}; give 0 (one per core) or a positive number.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from learnedgec.errors import InputError, LengthError
@@ -170,6 +170,12 @@ class References(Sequence[tuple[Reference, ...]]):
     def select(self, indices: Iterable[int]) -> References:
         """Return the references of the given sentences, in that order, repeats allowed."""
         return References(tuple(self.rows[index] for index in indices))
+
+    def without_edits(self) -> References:
+        """Return the texts alone, of which edits are found as they are for hypotheses."""
+        return References(
+            tuple(tuple(replace(each, edits=None) for each in row) for row in self.rows)
+        )
 
     def texts(self) -> list[list[str]]:
         """Return the reference texts of each sentence."""

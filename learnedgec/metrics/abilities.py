@@ -4,6 +4,7 @@ The command line asks for abilities and never for classes, so a new metric gets 
 
     ShowsEdits      `score --show edits`
     CountsByType    `score --by TIER`
+    Reannotates     `--reannotate`
     PlansRequests   `score --dry-run`
     LearnsWeights   `score --save-weights FILE` and `--weights FILE`
 """
@@ -21,7 +22,14 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.llm.requests import RequestPlan
 from learnedgec.metrics.statistics import Statistics
 
-__all__ = ["CountsByType", "LearnsWeights", "PlansRequests", "SavedWeights", "ShowsEdits"]
+__all__ = [
+    "CountsByType",
+    "LearnsWeights",
+    "PlansRequests",
+    "Reannotates",
+    "SavedWeights",
+    "ShowsEdits",
+]
 
 
 @runtime_checkable
@@ -57,6 +65,14 @@ class CountsByType(Protocol):
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return numbers by name for each error type, the most frequent first."""
+
+
+@runtime_checkable
+class Reannotates(Protocol):
+    """A metric that can find the edits of references that have gold edits anew."""
+
+    def reannotated(self) -> Metric:
+        """Return the metric that does so."""
 
 
 @runtime_checkable

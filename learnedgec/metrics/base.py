@@ -38,6 +38,7 @@ import numpy.typing as npt
 
 from learnedgec._version import __version__
 from learnedgec.arrays import Array, Floats
+from learnedgec.edits.tokenisation import describe_tokens, tokenise, tokenise_references
 from learnedgec.errors import InputError
 from learnedgec.execution import cache
 from learnedgec.execution.digests import file_digest, key_of
@@ -235,7 +236,7 @@ class Metric(ABC):
             InputError: there is no sentence, something is no text, or the metric needs a reference that
                 is absent; the message names the argument and the index.
         """
-        return self.compute_systems(*self.as_inputs(sources, systems, references), runtime)
+        return self.compute_systems(*self.as_inputs(sources, systems, references, runtime), runtime)
 
     def compute_systems(
         self,
@@ -322,7 +323,7 @@ class Metric(ABC):
         runtime: Runtime = Runtime(),
     ) -> Scores[Score]:
         """Score several systems on the same sources, sharing the work that they have in common."""
-        given = self.as_inputs(sources, systems, references)
+        given = self.as_inputs(sources, systems, references, runtime)
         return self._scores_of(self.compute_systems(*given, runtime), given[2], runtime)
 
     def _scores_of(
@@ -358,13 +359,21 @@ class Metric(ABC):
             counts = {len(row) for row in references}
             low, high = min(counts, default=0), max(counts, default=0)
             parts["references"] = low if low == high else f"{low}-{high}"
+        if runtime.tokenise == "spacy":
+            parts["tokens"] = describe_tokens()
         parts["learnedgec"] = __version__
         return "|".join([str(self), *(f"{key}:{value}" for key, value in parts.items())])
 
     def as_inputs(
-        self, sources: Sentences, systems: Systems, references: ReferenceRows | None
+        self,
+        sources: Sentences,
+        systems: Systems,
+        references: ReferenceRows | None,
+        runtime: Runtime = Runtime(),
     ) -> tuple[list[str], dict[str, list[str]], References | None]:
         """Return the inputs as lists of `str`, or raise; the one place that asks what a caller has.
+
+        With `runtime.tokenise` they are cut into tokens.
 
         Raises:
             InputError: see `statistics_of_systems`.
@@ -375,6 +384,13 @@ class Metric(ABC):
             raise InputError("there is no sentence to score; give at least one source.")
         for system, hypotheses in systems.items():
             check_lengths(("sources", sources), (system, hypotheses))
+        if references is not None and (self.needs_references or runtime.tokenise == "spacy"):
+            check_lengths(("sources", sources), ("references", references))
+        if runtime.tokenise == "spacy":
+            if references is not None:
+                references = tokenise_references(references, sources)
+            sources = tokenise(sources)
+            systems = {name: tokenise(texts) for name, texts in systems.items()}
         if not self.needs_references:
             return sources, systems, references
         if references is None:
@@ -382,7 +398,6 @@ class Metric(ABC):
                 f"{self.name} needs references, and there are none; give references=, each sentence's texts "
                 "or References."
             )
-        check_lengths(("sources", sources), ("references", references))
         for number, row in enumerate(references, 1):
             if not row:
                 raise InputError(
@@ -407,7 +422,9 @@ def score_metrics(
     kept: dict[Metric, dict[str, Statistics]] = {}
     scores: dict[Metric, Scores[Score]] = {}
     for metric in metrics:
-        given = sources, systems, references = metric.as_inputs(sources, systems, references)
+        given = sources, systems, references = metric.as_inputs(
+            sources, systems, references, runtime
+        )
         key = metric.for_statistics
         if key not in kept:
             kept[key] = metric.compute_systems(*given, runtime)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,6 +29,10 @@ from learnedgec.metrics.statistics import Statistics
 __all__ = [
     "Errant",
 ]
+
+
+# ERRANT's types, those of `plain`, and no edit at all.
+_ERRANTS = re.compile(r"[MRU](:|$)|noop$")
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,8 @@ class Errant(EditOverlap):
         tokens: `single` leaves out edits with two or more tokens on a side, `multi` the others.
         ignore: error types that are left out on both sides, such as `('R:ORTH', 'R:SPELL')`.
         types: find error types of a system's edits also where the score does not need them, for `by_type`.
+        reannotate: take the texts of references alone, and find their edits as those of hypotheses are found.
+            Published ERRANT scores on CoNLL-2014 are made so; its M2 file has people's own edits.
 
     Example:
         >>> from learnedgec import References, load_metric
@@ -87,6 +95,7 @@ class Errant(EditOverlap):
     tokens: Literal["any", "single", "multi"] = "any"
     ignore: tuple[str, ...] = ()
     types: bool = False
+    reannotate: bool = False
 
     @property
     def _typed(self) -> bool:
@@ -102,6 +111,9 @@ class Errant(EditOverlap):
     ) -> Statistics:
         """Return the counts of every sentence and reference, with the edits as records."""
         assert references is not None
+        if self.reannotate:
+            references = references.without_edits()
+        self._warn(references)
         extract = partial(
             extract_edits, annotator=self.annotator, types=self._typed, runtime=runtime
         )
@@ -171,6 +183,39 @@ class Errant(EditOverlap):
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the version and SHA-256 of the annotator, and the versions of the tools."""
         return {**describe_annotator(self.annotator)}
+
+    def _warn(self, references: References) -> None:
+        """Warn of gold edits that ERRANT has not made: they are cut otherwise than the system's."""
+        edits = (edit for row in references for each in row for edit in each.edits or ())
+        foreign = {edit.type for edit in edits if not _ERRANTS.match(edit.type)}
+        if foreign == {"UNK"} and all(
+            edit.type == "UNK" for row in references for each in row for edit in each.edits or ()
+        ):
+            if self.mode in ("span-correction", "type-correction"):
+                warnings.warn(
+                    f"{self.label}: every gold edit has the type UNK, which counts in detection only, so no "
+                    "correction can be right; find the references' edits anew with reannotate=True.",
+                    stacklevel=2,
+                )
+        elif foreign - {"UNK"}:
+            warnings.warn(
+                f"{self.label}: the gold edits are not ERRANT's ({min(foreign - {'UNK'})!r} is none of "
+                "its types), and scores differ from published ones, for which the references' edits are "
+                "found anew: reannotate=True does that.",
+                stacklevel=2,
+            )
+
+    def signature(
+        self, references: References | None = None, *, runtime: Runtime = Runtime()
+    ) -> str:
+        """Return the signature, which says where gold edits were found by ERRANT."""
+        if self.reannotate and references is not None:
+            references = references.without_edits()
+        return super().signature(references, runtime=runtime)
+
+    def reannotated(self) -> Errant:
+        """Return the metric with the edits of references found anew."""
+        return replace(self, reannotate=True).named_like(self)
 
     def typed(self) -> Errant:
         """Return the metric with types for the edits of systems."""

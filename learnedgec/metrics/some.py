@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,6 +76,25 @@ class Some(Metric):
     def __post_init__(self) -> None:
         if min(self.weights) < 0 or sum(self.weights) <= 0:
             raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
+        if None not in self._own:
+            # Nothing reads it, so it makes no difference.
+            object.__setattr__(self, "model", type(self).model)
+
+    @property
+    def _own(self) -> tuple[str | None, ...]:
+        """The model of each dimension that has one of its own."""
+        return self.grammaticality, self.fluency, self.meaning
+
+    def __str__(self) -> str:
+        """The name with the models in use alone."""
+        shared = None in self._own
+        return self._format(
+            [
+                field
+                for field in dataclasses.fields(self)
+                if (shared if field.name == "model" else getattr(self, field.name) is not None)
+            ]
+        )
 
     def compute(
         self,

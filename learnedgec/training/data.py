@@ -37,9 +37,20 @@ from learnedgec.training.examples import (
     split_examples,
 )
 from learnedgec.training.loading import LengthBatchSampler, ResumableLoader
-from learnedgec.training.pairs import PairSource, RankedPair
+from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 
 __all__ = ["TrainingData"]
+
+
+def _pair_sources(head: str, given: Sequence[PairSource | str]) -> list[PairSource]:
+    """Return pair sources, files of pairs among them."""
+    for each in given:
+        # The parser reads a file that stands where a list is expected, and gives its lines.
+        if isinstance(each, str) and each.lstrip().startswith("{"):
+            raise ConfigError(
+                f"data.pairs.{head} is the name of a file; a list was expected: [pairs.jsonl]."
+            )
+    return [PairFile(each) if isinstance(each, str) else each for each in given]
 
 
 class TrainingData(lightning.LightningDataModule):
@@ -50,7 +61,8 @@ class TrainingData(lightning.LightningDataModule):
             learn the dimension that bears their name.
         auxiliary: further rated datasets that are trained on whole, never selected or tested on;
             sentences, and outputs for sources, that the dev or test part holds are left out of them.
-        pairs: head -> what makes the ranked pairs that it learns from; see `learnedgec.training.pairs`.
+        pairs: head -> what makes the ranked pairs that it learns from: pair sources
+            (`learnedgec.training.pairs`), or JSONL files with `source`, `better` and `worse`.
         cases: head -> parts of RobustGEC, or files of that kind, on which the head's preference for the
             correction shall not depend on the context (`model.consistency`); a head that learns the order
             of pairs learns in each context that the correction is better.
@@ -70,7 +82,7 @@ class TrainingData(lightning.LightningDataModule):
         self,
         ratings: list[str] | None = None,
         auxiliary: list[str] | None = None,
-        pairs: dict[str, list[PairSource]] | None = None,
+        pairs: dict[str, list[PairSource | str]] | None = None,
         cases: dict[str, list[str]] | None = None,
         variants: int | None = None,
         split: Split = "by-source",
@@ -90,7 +102,7 @@ class TrainingData(lightning.LightningDataModule):
             )
         self.names = list(ratings or [])
         self.auxiliary = list(auxiliary or [])
-        self.pairs = dict(pairs or {})
+        self.pairs = {head: _pair_sources(head, each) for head, each in (pairs or {}).items()}
         self.cases = dict(cases or {})
         self.variants = variants
         self.split: Split = split

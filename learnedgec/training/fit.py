@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import re
 import signal
 import threading
 import warnings
-from argparse import ArgumentError
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,129 +17,47 @@ from typing import Any
 import pytorch_lightning as lightning
 import torch
 from lightning_fabric.utilities.exceptions import MisconfigurationException
-from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
-from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
+from lightning_fabric.utilities.warnings import PossibleUserWarning
+from pytorch_lightning.cli import LightningCLI
 from pytorch_lightning.loggers import CSVLogger
 
-from learnedgec.errors import ConfigError, LeakageError, LearnedgecError
-from learnedgec.execution.plugins import see_current_folder
+from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import check_writable
-from learnedgec.formats.configuration import parser_mode, with_configurations
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.packages import was_checked
-from learnedgec.models.quantization import Bits, check_bits, round_weights
+from learnedgec.models.quantization import check_bits, round_weights
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.module import EvaluatorModule
+from learnedgec.training.options import NOT_EVALUATED, Stopping, parse, run_folder
 from learnedgec.training.package import (
     continuation,
     package_path,
     write_package,
 )
-from learnedgec.training.pairs.registry import REGISTRY, import_plugins
 
 __all__ = ["Result", "train", "training_data"]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a training run gave: the package and its correlations by part and head."""
+    """What a training run gave.
+
+    Attributes:
+        package: the evaluator's folder.
+        results: part -> head -> correlations, or shares of pairs ranked right.
+        notices: what is worth saying about the run, such as that it stopped early.
+    """
 
     package: Path
     results: dict[str, Any]
+    notices: tuple[str, ...] = ()
 
 
-class _Stopping(EarlyStopping):
-    """Early stopping, which says so where a run has no evaluation on the dev part to go by."""
-
-    def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        with self._evaluated(trainer):
-            super().on_train_epoch_end(trainer, pl_module)
-
-    def on_validation_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        with self._evaluated(trainer):
-            super().on_validation_end(trainer, pl_module)
-
-    @contextmanager
-    def _evaluated(self, trainer: lightning.Trainer) -> Iterator[None]:
-        try:
-            yield
-        except RuntimeError:
-            if self.monitor in trainer.callback_metrics:
-                raise
-            raise ConfigError(_NOT_EVALUATED) from None
-
-
-class _Parser(LightningCLI):
-    """LightningCLI with the keys of a training run; it parses and builds, `train` does the rest."""
-
-    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        parser.add_argument("--name", type=str, help="name of the package", required=True)
-        parser.add_argument(
-            "--output", type=str, default="checkpoints", help="folder that the package goes into"
-        )
-        parser.add_argument(
-            "--bits",
-            type=Bits,
-            default=16,
-            help="of a weight in the package: 16, or 4 in the encoder's matrices",
-        )
-        parser.add_argument(
-            "--runs", type=str, default="runs", help="folder for logs and resumable checkpoints"
-        )
-        parser.add_argument(
-            "--resume", action="store_true", help="continue after the last checkpoint of this run"
-        )
-        parser.add_argument(
-            "--tensorboard", action="store_true", help="log for TensorBoard as well as CSV"
-        )
-        # Callbacks with keys of their own: what is kept, what a resume continues from, when to stop.
-        parser.add_lightning_class_args(ModelCheckpoint, "best")
-        parser.add_lightning_class_args(ModelCheckpoint, "last")
-        parser.add_lightning_class_args(_Stopping, "early_stopping")
-        choice = {"monitor": "dev/score", "mode": "max"}
-        defaults: dict[str, dict[str, Any]] = {
-            "best": {**choice, "filename": "best", "enable_version_counter": False},
-            "last": {
-                "filename": "last",
-                "every_n_train_steps": 100,
-                "enable_version_counter": False,
-            },
-            "early_stopping": {**choice, "patience": 3},
-        }
-        for group, values in defaults.items():
-            parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
-        # Pairs are kept by what they depend on, so runs that ask for the same share them.
-        parser.link_arguments("runs", "data.folder")
-        for group in ("best", "last"):
-            parser.link_arguments(("runs", "name"), f"{group}.dirpath", compute_fn=_run_folder)
-
-
-def _run_folder(runs: str, name: str) -> str:
-    """Return the folder of a run's logs and checkpoints."""
-    return str(Path(runs) / name)
-
-
-# In a run's folder: what its checkpoints belong to.
+# In a run's folder: what its checkpoints belong to, and whether it came to its end.
 _SETTINGS = "settings.json"
-
-_NOT_EVALUATED = (
-    "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
-    "validation on."
-)
-
-_TRAINER_DEFAULTS = {
-    "accelerator": "auto",
-    "devices": 1,
-    "max_epochs": 10,
-    "gradient_clip_val": 1.0,
-    "log_every_n_steps": 10,
-    "enable_model_summary": False,
-    # The batch sampler divides the data among processes itself.
-    "use_distributed_sampler": False,
-}
 
 
 def train(arguments: Sequence[str], *, progress: bool = True) -> Result | None:
@@ -160,66 +76,15 @@ def train(arguments: Sequence[str], *, progress: bool = True) -> Result | None:
     """
     with warnings.catch_warnings():
         _silence_advice()
-        return _fit(_parse(arguments, progress=progress))
+        return _fit(parse(arguments, progress=progress))
 
 
 def training_data(arguments: Sequence[str]) -> TrainingData:
     """Return the data of a run with these arguments, split as the run splits it."""
     with warnings.catch_warnings():
         _silence_advice()
-        data: TrainingData = _parse(arguments, progress=False).datamodule
+        data: TrainingData = parse(arguments, progress=False).datamodule
         return data
-
-
-def _parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
-    """Build the Trainer, the module and the data from arguments."""
-    import_plugins()
-    see_current_folder()  # for classes that a configuration names by their import path
-    try:
-        parsed = _Parser(
-            EvaluatorModule,
-            TrainingData,
-            save_config_callback=None,
-            trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
-            seed_everything_default=1,
-            parser_kwargs={
-                "exit_on_error": False,
-                "prog": "learnedgec train",
-                "parser_mode": parser_mode(),
-            },
-            auto_configure_optimizers=False,
-            args=with_configurations(arguments),
-            run=False,
-        )
-    except ArgumentError as error:
-        _check_pair_sources(str(error))
-        raise
-    except (ValueError, OverflowError, RecursionError, MisconfigurationException) as error:
-        raise _cause(error) from None
-    parsed.datamodule.progress = progress
-    return parsed
-
-
-def _check_pair_sources(message: str) -> None:
-    """Raise `UnknownNameError` if the parser's message quotes a name that no pair source has.
-
-    The parser itself only says that it expected an import path; its message stands if nothing is found.
-    """
-    if "data.pairs" in message:
-        for name in re.findall(r"'class_path': '(\w+)'", message):
-            REGISTRY.find(name)
-
-
-def _cause(error: BaseException) -> LearnedgecError:
-    """Return our own error that the parser has wrapped, or another's as one of ours."""
-    inner: BaseException | None = error
-    while inner is not None:
-        if isinstance(inner, LearnedgecError):
-            return inner
-        inner = inner.__cause__ or inner.__context__
-    if isinstance(error, MisconfigurationException):
-        return ConfigError(f"trainer: {error}")
-    return ConfigError(f"an option cannot be read ({error}).")
 
 
 def _fit(parsed: LightningCLI) -> Result | None:
@@ -229,7 +94,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
     data: TrainingData = parsed.datamodule
     trainer: lightning.Trainer = parsed.trainer
     package = package_path(Path(config.output), config.name)
-    folder = Path(_run_folder(config.runs, config.name))
+    folder = Path(run_folder(config.runs, config.name))
     check_writable(folder / "last.ckpt")
     check_bits(module.model, config.bits)  # before hours of training rather than after them
     if data.check_leakage and module.continued and not was_checked(module.continued):
@@ -244,32 +109,37 @@ def _fit(parsed: LightningCLI) -> Result | None:
             raise ConfigError(
                 f"{group}.monitor: {monitor!r} is not measured; choose one of {', '.join(known)}."
             )
-    configuration = parsed.parser.dump(config, skip_none=False)
+    # Who trains with the package's configuration is asked again.
+    recorded = config.clone()
+    recorded.overwrite = False
+    configuration = parsed.parser.dump(recorded, skip_none=False)
     last = folder / "last.ckpt"
     # Sums are made of heads when these have learned.
     model_settings = {key: value for key, value in vars(config.model).items() if key != "sums"}
     settings = {"seed": config.seed_everything, "model": model_settings, "data": config.data}
     digest = hashlib.sha256(json.dumps(settings, default=_plain).encode()).hexdigest()
-    if not config.resume:
+    resumed = config.resume and last.exists()
+    if resumed and _read_settings(folder).get("sha256") != digest:
+        raise ConfigError(
+            f"resume: the run in {folder} was started with other values of seed_everything, model or data; "
+            "use those, or start anew with overwrite=True."
+        )
+    if resumed:
+        _check_length(trainer, folder, _read_checkpoint(last))  # before anything else
+    else:
+        if not config.overwrite:
+            _check_free(package, folder, resume=config.resume)
         # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
         for old in folder.glob("*.ckpt"):
             old.unlink(missing_ok=True)  # another process of this run may have been faster
-    elif last.exists() and _started_with(folder) != digest:
-        raise ConfigError(
-            f"resume: the run in {folder} was started with other values of seed_everything, model or data; "
-            "use those, or start anew with resume: false."
-        )
     if trainer.is_global_zero:
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / _SETTINGS, {"sha256": digest})
+        write_json(folder / _SETTINGS, {"sha256": digest, "finished": False})
     _check_precision(trainer)
     loggers: list[Any] = [CSVLogger(folder, name="log")]
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
     trainer.loggers = loggers
-    resumed = config.resume and last.exists()
-    if resumed:
-        _read_checkpoint(last)  # in one sentence if it is damaged, and before anything else
     try:
         with _kept_interrupts():
             trainer.fit(module, data, ckpt_path=str(last) if resumed else None, weights_only=True)
@@ -285,7 +155,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
     if not trainer.is_global_zero:
         return None
     if not (folder / "best.ckpt").exists():
-        raise ConfigError(_NOT_EVALUATED)
+        raise ConfigError(NOT_EVALUATED)
     module.load_state_dict(_read_checkpoint(folder / "best.ckpt")["state_dict"])
     model = module.model.cpu().float().eval()
     weights = round_weights(model, config.bits)
@@ -307,7 +177,41 @@ def _fit(parsed: LightningCLI) -> Result | None:
         encoder=module.encoder_name,
         continued=module.continued and continuation(module.continued),
     )
-    return Result(package, results)
+    write_json(folder / _SETTINGS, {"sha256": digest, "finished": True})
+    stopped = [each.notice for each in trainer.callbacks if isinstance(each, Stopping)]
+    return Result(package, results, tuple(filter(None, stopped)))
+
+
+def _check_free(package: Path, folder: Path, *, resume: bool) -> None:
+    """Raise `ConfigError` where a fresh start would replace an evaluator or drop an unfinished run."""
+    left = (folder / "last.ckpt").exists()
+    if package.is_dir():
+        ways = ", or continue its run with resume=True" if left else ""
+        if resume:
+            ways = f"; there is no checkpoint in {folder} to continue from"
+        raise ConfigError(
+            f"name: the evaluator {package} exists; choose another name, or replace it with "
+            f"overwrite=True{ways}."
+        )
+    if left and not _read_settings(folder).get("finished"):
+        raise ConfigError(
+            f"name: the run in {folder} is not finished; continue it with resume=True, or drop it with "
+            "overwrite=True."
+        )
+
+
+def _check_length(trainer: lightning.Trainer, folder: Path, state: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` where a run is resumed that has been trained for longer than is asked for."""
+    for key, asked, done, unit in (
+        # The epoch that the checkpoint lies in, counted from 0.
+        ("max_epochs", trainer.max_epochs, state["epoch"] + 1, "epoch"),
+        ("max_steps", trainer.max_steps, state["global_step"], "step"),
+    ):
+        if asked is not None and 0 <= asked < done:
+            raise ConfigError(
+                f"trainer.{key} is {asked}, but the run in {folder} is in {unit} {done} already; give at "
+                f"least {done}, or start anew with overwrite=True."
+            )
 
 
 def _read_checkpoint(path: Path) -> dict[str, Any]:
@@ -325,7 +229,7 @@ def _read_checkpoint(path: Path) -> dict[str, Any]:
         problem = type(error).__name__
     raise ConfigError(
         f"the checkpoint {path} is damaged, or holds more than tensors and plain values ({problem}); start "
-        "anew with resume: false."
+        "anew with overwrite=True."
     )
 
 
@@ -340,10 +244,10 @@ def _kept_interrupts() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-def _started_with(folder: Path) -> str | None:
-    """Return the digest of the settings that a run was started with."""
+def _read_settings(folder: Path) -> dict[str, Any]:
+    """Return what is known of the run in a folder: the digest of its settings, and whether it is finished."""
     file = folder / _SETTINGS
-    return str(read_json(file)["sha256"]) if file.exists() else None
+    return dict(read_json(file)) if file.exists() else {}
 
 
 def _plain(value: Any) -> Any:
@@ -386,8 +290,10 @@ def _silence_advice() -> None:
     Tokenised data in memory needs no loader workers; the arguments are given as it wants them given
     only when they are read from the command line itself.
     """
-    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    for name in ("pytorch_lightning", "lightning_fabric", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    # Warnings that, as Lightning says itself, may be none.
+    warnings.filterwarnings("ignore", category=PossibleUserWarning)
     for pattern in (
         ".*LightningCLI's args parameter is intended.*",
         # LightningCLI's own use of jsonargparse.

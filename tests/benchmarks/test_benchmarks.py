@@ -233,7 +233,8 @@ def test_rated_folder_has_means_and_gaps(tmp_path: Path) -> None:
         ({}, InputError, "has no judgements"),
         ({"ratings.csv": "id,system,a\n0,Z,1\n"}, UnknownNameError, "It is judged"),
         ({"ratings.csv": "id,system,a\n2,X,1\n"}, FormatError, r"ratings\.csv:2: 'id' is '2'"),
-        ({"ratings.csv": "id,system,a\n0,X,\n"}, FormatError, r"ratings\.csv:2: no rating"),
+        ({"ratings.csv": "id,system\n0,X\n"}, FormatError, r"ratings\.csv:2: no rating"),
+        ({"ratings.csv": "id,system,a\n0,X,\n"}, FormatError, r"ratings\.csv: no row has a rating"),
         ({"scores.csv": "system,EW\nX,high\n"}, FormatError, "'EW' must hold a number"),
         (
             {"scores.csv": "system,EW\nX,1\n", "systems/X.txt": "x\n"},

@@ -40,6 +40,13 @@ def test_jsonl(tmp_path: Path) -> None:
     assert read_ratings(file) == [Rating("D .", "C .", {"fluency": 4.0}, group="g")]
 
 
+def test_a_row_of_empty_cells_has_no_rating(tmp_path: Path) -> None:
+    text = "source,hypothesis,fluency,meaning\nA,B,,\nA,C,2,\n"
+    assert read_ratings(write(tmp_path / "a.csv", text)) == [
+        Rating("A", "C", {"fluency": 2.0}, group="A")
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -49,7 +56,8 @@ def test_jsonl(tmp_path: Path) -> None:
         ("a.csv", "hypothesis,fluency\nA,1,2\n", "a.csv:2: 2 columns"),
         ("a.csv", 'hypothesis,fluency\n"' + "A" * 140_000 + "\n", "not a table"),
         ("a.csv", "hypothesis,fluency\nA\n", "a.csv:2: 2 columns"),
-        ("a.csv", "hypothesis,fluency\nA,\n", "a.csv:2: no rating"),
+        ("a.csv", "hypothesis\nA\n", "a.csv:2: no rating"),
+        ("a.csv", "hypothesis,fluency\nA,\n", "a.csv: no row has a rating"),
         ("a.jsonl", '{"fluency": 1}\n', "a.jsonl:1: the key 'hypothesis'"),
         ("a.jsonl", '{"hypothesis": 3, "fluency": 1}\n', "a.jsonl:1: 'hypothesis' must be a text"),
         ("a.csv", 'hypothesis,fluency\n"A\nB",1\n', "a.csv:3: 'hypothesis' must be one line"),

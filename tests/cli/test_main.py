@@ -146,6 +146,20 @@ def test_what_the_system_says_is_one_sentence(
         assert capsys.readouterr().err == f"learnedgec score: {message}\n"
 
 
+@pytest.mark.filterwarnings("always")
+def test_warnings_are_one_line_and_deprecations_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warn(words: object) -> int:
+        for category in (FutureWarning, DeprecationWarning, PendingDeprecationWarning, UserWarning):
+            warnings.warn(f"a {category.__name__}", category, stacklevel=2)
+        return 0
+
+    monkeypatch.setattr(command_line, "_command", warn)
+    assert main(["score"]) == 0
+    assert capsys.readouterr().err == "learnedgec: a UserWarning\n"
+
+
 def test_warnings_are_shown_as_before_afterwards() -> None:
     before = warnings.showwarning
     main(["--version"])

@@ -47,8 +47,10 @@ def test_table(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
     assert lines[0].split()[:2] == ["system", "gleu"]
     assert lines[2].split()[:2] == ["good", "1.0000"]
     assert lines[3].split()[:2] == ["bad", "0.0000"]
-    assert err.startswith("gleu(")
-    assert "|references:1|learnedgec:" in err
+    blank, signature = err.splitlines()
+    assert blank == "bad: 1 of 2 hypotheses is blank where the source is not."
+    assert signature.startswith("gleu(")
+    assert "|references:1|learnedgec:" in signature
 
 
 def test_json_has_the_promised_shape(
@@ -329,3 +331,82 @@ def test_explain_says_what_a_score_means(
         "sentences, and of such changes there people put 50% above the source (900 rated outputs).",
         "gleu: no reference is released for this metric with these parameters.",
     ]
+
+
+def test_text_as_it_comes_is_noticed_and_tokenised(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lines(files / "llm.txt", ["He goes home.", "Fine."])
+    words = ["score", "--src", str(files / "src.txt"), "--hyp", str(files / "llm.txt")]
+    words += ["--ref", str(files / "ref.txt"), "--metric", "gleu", "--format", "csv"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert float(out.splitlines()[1].split(",")[2]) < 1
+    assert err == (
+        'llm: 100 % of sentences end like "school.", in the sources 0 %; metrics compare tokens, and take '
+        "every such full stop for an edit: cut all alike with --tokenise spacy.\n"
+    )
+    assert main([*words, "--tokenise", "spacy"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].startswith("llm,gleu,1.0,")
+    assert "|tokens:spacy-en-" in out
+    assert err == ""
+    assert main([*words, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+GOLD = """S He go home .
+A 1 2|||{kind}|||goes|||REQUIRED|||-NONE-|||0
+
+S Fine .
+A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
+"""
+
+
+def test_gold_edits_of_a_tokenised_file_serve_sources_as_they_come(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "gold.m2").write_text(GOLD.format(kind="R:VERB:SVA"))
+    write_lines(files / "raw.txt", ["He go home.", "Fine."])
+    write_lines(files / "llm.txt", ["He goes home.", "Fine."])
+    words = ["score", "--src", str(files / "raw.txt"), "--hyp", str(files / "llm.txt")]
+    words += ["--gold", str(files / "gold.m2"), "--metric", "m2", "--format", "csv"]
+    assert main(words) == 2
+    assert "sentence 1 of" in capsys.readouterr().err
+    assert main([*words, "--tokenise", "spacy"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].startswith("llm,m2,1.0,1.0,1.0,1,1,1,")
+    assert "gold:aligned" not in out
+    assert err == ""
+    assert main([*words, "--tokenise", "spacy", "--show", "edits"]) == 0
+    assert ",go,goes," in capsys.readouterr().out
+    write_lines(files / "raw.txt", ["She go home.", "Fine."])
+    assert main([*words, "--tokenise", "spacy"]) == 2
+    assert "gold.m2 differs from the source: 'He go home .'" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default")
+def test_gold_edits_that_are_not_errants_are_noticed_and_found_anew(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "gold.m2").write_text(GOLD.format(kind="UNK"))
+    metric = "errant(annotator='plain')"
+    words = ["score", "--src", str(files / "src.txt"), "--hyp", str(files / "good.txt")]
+    words += ["--gold", str(files / "gold.m2"), "--metric", metric, "--format", "csv"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].startswith(f"good,{metric},0.0,")
+    assert err == (
+        f"learnedgec: {metric}: every gold edit has the type UNK, which counts in detection only, so no "
+        "correction can be right; find the references' edits anew with --reannotate.\n"
+    )
+    assert main([*words, "--reannotate"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].startswith(
+        "good,\"errant(annotator='plain', reannotate=True)\",1.0,"
+    )
+    assert (err, out.strip()[-13:]) == ("", 'gold:aligned"')
+    assert main([*words[:-4], "--metric", "gleu", "--reannotate"]) == 2
+    assert capsys.readouterr().err == (
+        "learnedgec score: --reannotate is for errant, which is not among the metrics.\n"
+    )

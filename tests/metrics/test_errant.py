@@ -3,6 +3,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -295,3 +296,56 @@ def test_published_score_of_a_system(mirror: Path) -> None:
         References.from_files(*(data / "reference" / name for name in ("ref0", "ref1"))),
     )
     assert 100 * score.value == pytest.approx(61.43, abs=0.5)
+
+
+def gold_of(kind: str) -> References:
+    source = "He go home ."
+    gold = {0: (Edit(1, 2, "goes", kind), Edit(3, 4, "!", kind))}
+    return References.from_annotated([AnnotatedSentence(source, gold)])
+
+
+PLAIN = "errant(annotator='plain')"
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "message"),
+    [
+        (
+            "UNK",
+            "span-correction",
+            "every gold edit has the type UNK, which counts in detection only",
+        ),
+        (
+            "SVA",
+            "span-correction",
+            r"not ERRANT's \('SVA' is none of its types\), and scores differ",
+        ),
+        ("SVA", "token-detection", "not ERRANT's"),
+    ],
+)
+def test_gold_edits_of_others_are_noticed(kind: str, mode: str, message: str) -> None:
+    metric = replace(load_metric(PLAIN), mode=mode)
+    with pytest.warns(UserWarning, match=message):
+        metric.score(["He go home ."], ["He goes home ."], gold_of(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [("R:VERB:SVA", "span-correction"), ("R", "span-correction"), ("UNK", "span-detection")],
+)
+def test_gold_edits_of_errant_are_not(kind: str, mode: str) -> None:
+    metric = replace(load_metric(PLAIN), mode=mode)
+    assert metric.score(["He go home ."], ["He goes home ."], gold_of(kind)).details["tp"] == 1
+
+
+def test_reannotated_references_are_texts() -> None:
+    metric = load_metric(f"{PLAIN[:-1]}, reannotate=True)")
+    references = gold_of("UNK")
+    score = metric.score(["He go home ."], ["He goes home ."], references)
+    assert (score.details["tp"], score.details["gold"]) == (1, 2)
+    assert score.signature.endswith("|gold:aligned")
+    texts = References.from_texts(["He goes home !"])
+    assert (
+        load_metric(PLAIN).score(["He go home ."], ["He goes home ."], texts).value == score.value
+    )
+    assert load_metric(PLAIN).reannotated() == metric

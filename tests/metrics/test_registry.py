@@ -48,6 +48,17 @@ def test_whole_numbers_become_numbers() -> None:
     assert str(load_metric("some(weights=[1, 0, 0])")).endswith("weights=(1.0, 0.0, 0.0))")
 
 
+def test_some_names_the_models_in_use_alone() -> None:
+    own = load_metric("some(model='x', grammaticality='a', fluency='b', meaning='c')")
+    weights = "weights=(0.55, 0.43, 0.02)"
+    assert str(own) == f"some(grammaticality='a', fluency='b', meaning='c', {weights})"
+    assert load_metric(str(own)) == own
+    assert str(load_metric("some(model='x', meaning='c')")) == (
+        f"some(model='x', meaning='c', {weights})"
+    )
+    assert str(load_metric("some")) == f"some(model='joint-mpnet', {weights})"
+
+
 def test_label_has_only_what_differs() -> None:
     assert load_metric(" gleu ( n=4 , iterations=9 ) ").label == "gleu(iterations=9)"
     assert load_metric("gleu").label == "gleu"

@@ -52,7 +52,7 @@ def words(tmp_path: Path, tiny_encoder: Path) -> list[str]:
         CONFIG.format(encoder=tiny_encoder, pairs=tmp_path / "pairs.jsonl", objective="logistic")
     )
     places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
-    return ["--config", str(config), *places]
+    return ["--config", str(config), *places, "--overwrite"]
 
 
 def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list[str]) -> None:

