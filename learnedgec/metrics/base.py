@@ -378,11 +378,11 @@ class Metric(ABC):
         Raises:
             InputError: see `statistics_of_systems`.
         """
-        sources, systems = as_sentences(sources, "sources"), as_systems(systems)
+        sources, found = as_sentences(sources, "sources"), as_systems(systems)
         references = as_references(references, len(sources))
         if not sources:
             raise InputError("there is no sentence to score; give at least one source.")
-        for system, hypotheses in systems.items():
+        for system, hypotheses in found.items():
             check_lengths(("sources", sources), (system, hypotheses))
         if references is not None and (self.needs_references or runtime.tokenise == "spacy"):
             check_lengths(("sources", sources), ("references", references))
@@ -390,9 +390,9 @@ class Metric(ABC):
             if references is not None:
                 references = tokenise_references(references, sources)
             sources = tokenise(sources)
-            systems = {name: tokenise(texts) for name, texts in systems.items()}
+            found = {name: tokenise(texts) for name, texts in found.items()}
         if not self.needs_references:
-            return sources, systems, references
+            return sources, found, references
         if references is None:
             raise InputError(
                 f"{self.name} needs references, and there are none; give references=, each sentence's texts "
@@ -404,7 +404,7 @@ class Metric(ABC):
                     f"sentence {number} has no reference and {self.name} needs one; "
                     "add a reference or leave the sentence out."
                 )
-        return sources, systems, references
+        return sources, found, references
 
 
 def score_metrics(

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 import pytorch_lightning as lightning
 import torch
 from datasets import Dataset
+from jsonargparse.typing import register_type
 
 from learnedgec.catalog.cases import load_cases
 from learnedgec.catalog.leakage import check_leakage, check_reserved
@@ -42,15 +44,21 @@ from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 __all__ = ["TrainingData"]
 
 
-def _pair_sources(head: str, given: Sequence[PairSource | str]) -> list[PairSource]:
-    """Return pair sources, files of pairs among them."""
-    for each in given:
-        # The parser reads a file that stands where a list is expected, and gives its lines.
-        if isinstance(each, str) and each.lstrip().startswith("{"):
-            raise ConfigError(
-                f"data.pairs.{head} is the name of a file; a list was expected: [pairs.jsonl]."
-            )
-    return [PairFile(each) if isinstance(each, str) else each for each in given]
+@dataclass(frozen=True)
+class PairFileName:
+    """The name of a JSONL file with ranked pairs; a configuration takes no other text for one."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[^{[\s].*\.jsonl(\.gz)?", self.name):
+            raise ValueError("the name of a .jsonl file was expected")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+register_type(PairFileName)
 
 
 class TrainingData(lightning.LightningDataModule):
@@ -82,7 +90,7 @@ class TrainingData(lightning.LightningDataModule):
         self,
         ratings: list[str] | None = None,
         auxiliary: list[str] | None = None,
-        pairs: dict[str, list[PairSource | str]] | None = None,
+        pairs: dict[str, list[PairSource | PairFileName]] | None = None,
         cases: dict[str, list[str]] | None = None,
         variants: int | None = None,
         split: Split = "by-source",
@@ -102,7 +110,12 @@ class TrainingData(lightning.LightningDataModule):
             )
         self.names = list(ratings or [])
         self.auxiliary = list(auxiliary or [])
-        self.pairs = {head: _pair_sources(head, each) for head, each in (pairs or {}).items()}
+        self.pairs: dict[str, list[PairSource]] = {
+            head: [
+                PairFile(each.name) if isinstance(each, PairFileName) else each for each in sources
+            ]
+            for head, sources in (pairs or {}).items()
+        }
         self.cases = dict(cases or {})
         self.variants = variants
         self.split: Split = split

@@ -178,7 +178,9 @@ def _fit(parsed: LightningCLI) -> Result | None:
         continued=module.continued and continuation(module.continued),
     )
     write_json(folder / _SETTINGS, {"sha256": digest, "finished": True})
-    stopped = [each.notice for each in trainer.callbacks if isinstance(each, Stopping)]
+    stopped = [
+        each.notice for each in trainer.early_stopping_callbacks if isinstance(each, Stopping)
+    ]
     return Result(package, results, tuple(filter(None, stopped)))
 
 

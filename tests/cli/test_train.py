@@ -65,7 +65,7 @@ ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
         ),
         (
             ["--config", "mine.yaml", "--data.pairs", "{quality: pairs.jsonl}"],
-            "data.pairs.quality is the name of a file; a list was expected: [pairs.jsonl].",
+            "data.pairs.quality is pairs.jsonl; a list was expected: [pairs.jsonl].",
         ),
         (
             ["--config", "mine.yaml", "--data.pairs", "{quality: [absent.jsonl]}"],
