@@ -13,6 +13,7 @@ from learnedgec.cli.options import (
     Inputs,
     add_input_arguments,
     add_metric_argument,
+    add_reannotate_argument,
     add_resampling_arguments,
     add_runtime_arguments,
     make_parser,
@@ -36,6 +37,7 @@ def build_parser() -> ArgumentParser:
         "--baseline", type=str, help="the baseline's output, one more file beside --hyp"
     )
     add_metric_argument(parser)
+    add_reannotate_argument(parser)
     add_input_arguments(parser)
     add_resampling_arguments(parser)
     add_runtime_arguments(parser)

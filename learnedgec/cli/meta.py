@@ -13,6 +13,7 @@ from learnedgec.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.cli.options import (
     add_metric_argument,
     add_plot_argument,
+    add_reannotate_argument,
     add_resampling_arguments,
     add_runtime_arguments,
     make_parser,
@@ -62,6 +63,7 @@ def build_parser() -> ArgumentParser:
         "words such as seeda-s:+fluency; or a folder of your own",
     )
     add_metric_argument(parser)
+    add_reannotate_argument(parser)
     group = parser.add_argument_group("meta-evaluation")
     group.add_argument(
         "--human",

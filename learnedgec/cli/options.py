@@ -37,6 +37,7 @@ __all__ = [
     "add_input_arguments",
     "add_metric_argument",
     "add_plot_argument",
+    "add_reannotate_argument",
     "add_resampling_arguments",
     "add_runtime_arguments",
     "make_parser",
@@ -122,6 +123,10 @@ def add_metric_argument(parser: ArgumentParser, default: Sequence[str] | None = 
         default=None if default is None else list(default),
         help='metrics such as gleu or "m2(beta=1.0)"; `learnedgec metrics` lists them',
     )
+
+
+def add_reannotate_argument(parser: ArgumentParser) -> None:
+    """Add `--reannotate`."""
     parser.add_argument(
         "--reannotate",
         action="store_true",
@@ -134,7 +139,7 @@ def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
     if required and not options.metric:
         raise InputError('no metric was given; name one or more, such as --metric gleu "some".')
     metrics = [load_metric(name) for name in options.metric or ()]
-    if not options.reannotate:
+    if not options.get("reannotate"):
         return metrics
     if not any(isinstance(metric, Reannotates) for metric in metrics):
         raise InputError("--reannotate is for errant, which is not among the metrics.")

@@ -11,6 +11,7 @@ from learnedgec.cli.options import (
     add_input_arguments,
     add_metric_argument,
     add_plot_argument,
+    add_reannotate_argument,
     add_resampling_arguments,
     add_runtime_arguments,
     make_parser,
@@ -32,6 +33,7 @@ def build_parser() -> ArgumentParser:
         "rank", "Rank systems by any metric, with intervals, clusters and significance."
     )
     add_metric_argument(parser)
+    add_reannotate_argument(parser)
     add_input_arguments(parser)
     group = parser.add_argument_group("ranking")
     group.add_argument(

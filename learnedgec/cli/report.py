@@ -12,6 +12,7 @@ from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.cli.options import (
     add_input_arguments,
     add_metric_argument,
+    add_reannotate_argument,
     add_runtime_arguments,
     make_parser,
     read_inputs,
@@ -43,6 +44,7 @@ def build_parser() -> ArgumentParser:
         "--human", nargs="+", type=str, help="human scores of the benchmark; see `learnedgec meta`"
     )
     add_metric_argument(parser)
+    add_reannotate_argument(parser)
     add_input_arguments(parser)
     group = parser.add_argument_group("report")
     group.add_argument("--title", type=str, default="", help="the report's heading")

@@ -12,6 +12,7 @@ from learnedgec.cli.options import (
     Inputs,
     add_input_arguments,
     add_metric_argument,
+    add_reannotate_argument,
     add_runtime_arguments,
     make_parser,
     read_inputs,
@@ -38,6 +39,7 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec score`."""
     parser = make_parser("score", "Score system outputs with one or more metrics.")
     add_metric_argument(parser)
+    add_reannotate_argument(parser)
     add_input_arguments(parser)
     parser.add_argument(
         "--level",
