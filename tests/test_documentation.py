@@ -29,8 +29,10 @@ from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.models.evaluator import HeadConfig
 
 ROOT = Path(__file__).parent.parent
-TUTORIALS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
-README, NEW_METRIC, NEW_DATASET = ROOT / "README.md", *reversed(TUTORIALS)
+README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
+TUTORIALS = sorted(HOW_TO.glob("*.md"))
+NEW_METRIC, NEW_DATASET = HOW_TO / "new-metric.md", HOW_TO / "new-dataset.md"
+OWN_DATA, SHARE = HOW_TO / "own-data.md", HOW_TO / "share-evaluators.md"
 
 SKIPPED = {
     "README.md": {
@@ -47,6 +49,14 @@ SKIPPED = {
     },
     "new-dataset.md": {"make check": "minutes of checks"},
     "new-metric.md": {"make check": "minutes of checks"},
+    "own-data.md": {
+        "learnedgec train --config mine.yaml": "tests/cli/test_train.py trains on this page's files"
+    },
+    "share-evaluators.md": {
+        "learnedgec score": "a hub",
+        "learnedgec evaluators push": "a hub",
+        "learnedgec evaluators pull": "a hub",
+    },
 }
 # README's training takes minutes; two steps of it run here.
 SHORTENED = {
@@ -72,7 +82,9 @@ def blocks(path: Path) -> Iterator[tuple[str, str]]:
             else:
                 block.append(line)
         elif bare.startswith("```"):
-            fence = bare[3:]
+            if block:
+                yield "", "\n".join(block) + "\n"
+            fence, block = bare[3:], []
         elif line.startswith("    ") and (block or not before.strip()):
             block.append(bare)
         elif block and bare:
@@ -233,6 +245,26 @@ def test_a_metric_of_ones_own(site: Path, folder: Path) -> None:
     # A notebook finds the modules of its folder.
     here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
     steps = [typed, here, {"python": use, "place": NEW_METRIC.name}]
+    assert perform(steps, folder, site) == []
+
+
+def test_data_of_ones_own(site: Path, folder: Path) -> None:
+    steps = as_steps(OWN_DATA)
+    assert len(steps) == 3
+    assert perform(steps, folder, site) == []
+    for name in ("mine", "ranker", "impact"):
+        assert f"name: {name}" in (folder / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def test_sharing_evaluators(site: Path, folder: Path) -> None:
+    leave_evaluators(folder)
+    _, transformers, alone = [text for language, text in blocks(SHARE) if language == "python"]
+    steps = [
+        *as_steps(SHARE),
+        {"python": transformers, "place": SHARE.name},
+        {"python": alone, "place": SHARE.name},
+    ]
+    assert len(steps) == 3
     assert perform(steps, folder, site) == []
 
 
