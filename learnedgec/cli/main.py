@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("learnedgec.cli.train", "fine-tune an evaluator from a configuration"),
     "tune": ("learnedgec.cli.tune", "tune a metric's parameters on human judgements"),
     "rerank": ("learnedgec.cli.rerank", "choose the best of several corrections"),
+    "serve": ("learnedgec.cli.serve", "serve metrics over HTTP"),
     "edits": ("learnedgec.cli.edits", "find the edits between texts, or apply those of an M2 file"),
     "data": ("learnedgec.cli.data", "list, download and verify the public datasets"),
     "metrics": ("learnedgec.cli.metrics", "list the metrics, or explain one"),
