@@ -7,7 +7,7 @@ SAMPLE := data/sample
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test test-browser test-oldest check reliability clean
+.PHONY: demo test test-browser test-trl test-oldest check reliability clean
 
 # Installed once, and again whenever the dependencies change.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
@@ -26,6 +26,11 @@ test: $(VENV)/.installed
 # The report in a real browser, which `make test` skips where there is none; scripts/install_browser gets one.
 test-browser: $(VENV)/.installed
 	LEARNEDGEC_BROWSER=insist VENV=$(VENV) scripts/test tests/report/test_browser.py
+
+# Twenty steps of GRPO, which `make test` skips where there is no TRL.
+test-trl: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) trl
+	VENV=$(VENV) scripts/test tests/use/test_trl.py
 
 # The tests on the oldest versions that pyproject.toml allows, whose own warnings about newer ones do not count.
 test-oldest:

@@ -97,7 +97,8 @@ class Reward:
         floor: the reward of a completion that cannot be a correction: an empty one, or one with more
             than `longest` times as many tokens as its source.
         longest: see `floor`.
-        watch: a metric that the policy is not trained on; its means are in `history`.
+        watch: a metric that the policy is not trained on; its means are in `history`, and in the log of a
+            trainer that gives its reward functions `log_metric` (TRL).
         runtime: how to run.
         history: one entry for each call.
     """
@@ -144,7 +145,9 @@ class Reward:
         Args:
             prompts: unused; trainers give them.
             completions: N texts or chats, of which the last message counts.
-            columns: the data set's columns, each of length N.
+            columns: the data set's columns, each of length N, and what else a trainer gives. A function
+                `log_metric` is told the means of this step by name: `impara/score`, `impara/floored`, and of
+                the watched metric `gleu/watched`.
 
         Raises:
             InputError: the column of the sources is not there, or not parallel to the completions.
@@ -160,14 +163,18 @@ class Reward:
                 for row in self._column(columns, self.references, len(texts))
             ]
         rewards, score, watched, floored = self._rewards(sources, texts, references)
-        self.history.append(
-            Watched(
-                float(np.mean(rewards)),
-                float(np.mean(score)),
-                float(np.mean(watched)) if watched is not None else float("nan"),
-                float(np.mean(floored)),
-            )
+        step = Watched(
+            float(np.mean(rewards)),
+            float(np.mean(score)),
+            float(np.mean(watched)) if watched is not None else float("nan"),
+            float(np.mean(floored)),
         )
+        self.history.append(step)
+        if callable(log := columns.get("log_metric")):
+            log(f"{self.metric.name}/score", step.score)
+            log(f"{self.metric.name}/floored", step.floored)
+            if self.watch is not None:
+                log(f"{self.watch.name}/watched", step.watched)
         return [float(value) for value in rewards]
 
     def compute_score(

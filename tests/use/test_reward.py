@@ -162,3 +162,16 @@ def test_columns_that_are_not_there() -> None:
         reward("length")(completions=["a", "b"], source=["a"])
     with pytest.raises(UnknownNameError):
         reward("lenght")
+
+
+def test_a_trainer_is_told_the_means_of_a_step() -> None:
+    logged: dict[str, float] = {}
+    function = reward("length", floor=-1.0, watch="edit-count")
+    function(
+        completions=["He goes home .", ""],
+        source=["He go home ."] * 2,
+        log_metric=logged.__setitem__,
+        log_extra=print,
+    )
+    assert logged == {"length/score": 2.0, "length/floored": 0.5, "edit-count/watched": 2.5}
+    assert function.history[-1].watched == 2.5
