@@ -1,0 +1,1 @@
+"""Metrics inside evaluation harnesses: one adapter, and a thin module for each harness."""

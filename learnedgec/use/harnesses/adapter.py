@@ -1,0 +1,90 @@
+"""What every harness needs: a document and a completion in, scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from learnedgec.errors import InputError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.references import References
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.scores import Score
+from learnedgec.metrics.scoring import as_metric
+from learnedgec.use.reward import extract_correction
+
+__all__ = ["Adapter", "Correction", "adapter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A source, what a system made of it, and references if the metric needs them."""
+
+    source: str
+    text: str
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A metric, and where documents keep what it needs; see `adapter`.
+
+    Attributes:
+        metric: what scores.
+        source: the key of a document's source.
+        references: the key of its references, a text or a list of texts.
+        extract: how the correction is found in a completion.
+        runtime: how to run.
+    """
+
+    metric: Metric
+    source: str = "source"
+    references: str = "references"
+    extract: Callable[[str], str] = extract_correction
+    runtime: Runtime = field(default_factory=Runtime)
+
+    def read(self, document: Mapping[str, Any], completion: str) -> Correction:
+        """Return the correction of a document that a model's completion holds.
+
+        Raises:
+            InputError: the document lacks the source, or the references that the metric needs.
+        """
+        wanted = [self.source, *([self.references] if self.metric.needs_references else [])]
+        for key in wanted:
+            if key not in document:
+                raise InputError(
+                    f"the document has no {key!r} (it has {', '.join(map(str, document)) or 'nothing'}); "
+                    "name the keys by source=… and references=…."
+                )
+        found = document[self.references] if self.metric.needs_references else ()
+        references = (found,) if isinstance(found, str) else tuple(found)
+        return Correction(document[self.source], self.extract(completion), references)
+
+    def score(self, corrections: Sequence[Correction]) -> Score:
+        """Return the score of N corrections together, and of each by itself.
+
+        Raises:
+            InputError: there is none, or one lacks the references that the metric needs.
+        """
+        references = None
+        if self.metric.needs_references:
+            references = References.from_rows([each.references for each in corrections])
+        return self.metric.score(
+            [each.source for each in corrections],
+            [each.text for each in corrections],
+            references,
+            runtime=self.runtime,
+        )
+
+
+def adapter(metric: Metric | str, **options: Any) -> Adapter:
+    """Return the adapter of a metric or its name; `options` are the attributes of `Adapter`.
+
+    Example:
+        >>> gleu = adapter("gleu", references="target")
+        >>> document = {"source": "He go home .", "target": "He goes home ."}
+        >>> gleu.score([gleu.read(document, "Corrected: He goes home .")]).value
+        1.0
+    """
+    return Adapter(as_metric(metric), **options)
