@@ -33,6 +33,7 @@ README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
 TUTORIALS = sorted(HOW_TO.glob("*.md"))
 NEW_METRIC, NEW_DATASET = HOW_TO / "new-metric.md", HOW_TO / "new-dataset.md"
 OWN_DATA, SHARE = HOW_TO / "own-data.md", HOW_TO / "share-evaluators.md"
+SERVE = HOW_TO / "serve.md"
 
 SKIPPED = {
     "README.md": {
@@ -51,6 +52,10 @@ SKIPPED = {
     "new-metric.md": {"make check": "minutes of checks"},
     "own-data.md": {
         "learnedgec train --config mine.yaml": "tests/cli/test_train.py trains on this page's files"
+    },
+    "serve.md": {
+        "pip install": "the package index",
+        "learnedgec serve": "it serves until it is stopped; tests/use/test_serve.py",
     },
     "share-evaluators.md": {
         "learnedgec score": "a hub",
@@ -266,6 +271,11 @@ def test_sharing_evaluators(site: Path, folder: Path) -> None:
     ]
     assert len(steps) == 3
     assert perform(steps, folder, site) == []
+
+
+def test_serving(site: Path, folder: Path) -> None:
+    (example,) = [text for language, text in blocks(SERVE) if language == "python"]
+    assert perform([{"python": example, "place": SERVE.name}], folder, site) == []
 
 
 @pytest.fixture
