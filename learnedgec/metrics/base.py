@@ -249,8 +249,9 @@ class Metric(ABC):
 
         Each distinct row is computed once: two rows are the same where source, hypothesis and references
         are, and systems often agree. With `runtime.cache_dir`, whole systems are read from there where they
-        were computed before, under the same signature, for the same texts; what is new is kept there. A
-        metric for which the systems belong together, or that is made of others, overrides this.
+        were computed before, under the same signature, for the same texts; what is new is kept there, unless
+        the signature has changed meanwhile, since a model was replaced. A metric for which the systems belong
+        together, or that is made of others, overrides this.
         """
         used = references if self.needs_references else None
         if runtime.cache_dir is None:
@@ -261,6 +262,9 @@ class Metric(ABC):
         kept = {name: cache.load(runtime.cache_dir, key) for name, key in keys.items()}
         missing = {name: systems[name] for name in systems if kept[name] is None}
         computed = self._distinct(sources, missing, used, runtime) if missing else {}
+        if missing and self.for_statistics.signature(references, runtime=runtime) != signature:
+            # Whose these statistics are is not known; one pass over all systems is of one model.
+            return self._distinct(sources, systems, used, runtime)
         for name, statistics in computed.items():
             cache.store(runtime.cache_dir, keys[name], statistics.arrays, statistics.records)
         return {

@@ -111,6 +111,59 @@ def test_other_parameters_sources_or_none_compute_anew(tmp_path: Path, rows: lis
     assert len(rows) == 4
 
 
+@dataclass(frozen=True)
+class Replaced(Metric):
+    """Scores with a number in a file, which another takes the place of while it scores."""
+
+    name: ClassVar[str] = "replaced"
+    needs_references: ClassVar[bool] = False
+    file: str = ""
+    following: ClassVar[list[str]] = []
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        factor = float(Path(self.file).read_text())
+        if self.following:
+            Path(self.file).write_text(self.following.pop())
+        return Statistics({"length": np.array([factor * len(text) for text in hypotheses])})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        return statistics["length"]
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        return {"number": Path(self.file).read_text()}
+
+
+def test_nothing_is_kept_under_the_name_of_a_model_that_was_replaced(tmp_path: Path) -> None:
+    runtime = Runtime(cache_dir=str(tmp_path / "cache"))
+    model = tmp_path / "model"
+    metric = Replaced(str(model))
+
+    def scores(**systems: str) -> dict[str, float]:
+        found = metric.score_systems(
+            ["a"], {name: [text] for name, text in systems.items()}, runtime=runtime
+        )
+        return {name: score.value for name, score in found.items()}
+
+    model.write_text("1")
+    assert scores(x="u") == {"x": pytest.approx(1.0)}
+    # One system is kept, and the other's model replaced while it is scored: both are of the new one.
+    Replaced.following.append("10")
+    assert scores(x="u", y="vv") == {"x": pytest.approx(10.0), "y": pytest.approx(20.0)}
+    assert len(list(tmp_path.rglob("*.npz"))) == 1
+    for number, factor in {"1": 1.0, "10": 10.0}.items():
+        model.write_text(number)
+        assert scores(x="u", y="vv") == {
+            "x": pytest.approx(factor),
+            "y": pytest.approx(2 * factor),
+        }
+
+
 def test_references_are_part_of_the_key(tmp_path: Path) -> None:
     from learnedgec.metrics.registry import load_metric
 
