@@ -251,9 +251,12 @@ def read_only(folder: Path) -> None:
 
 
 def drain(folder: Path) -> None:
-    """Make a FIFO with a reader."""
+    """Make a FIFO with a reader, which leaves after a minute should nobody write."""
     os.mkfifo(folder / "out")
-    subprocess.Popen(["sh", "-c", f"cat {folder}/out > {folder}/got"])
+    with (folder / "got").open("wb") as got:
+        subprocess.Popen(
+            ["timeout", "60", "cat", str(folder / "out")], stdout=got, stderr=subprocess.DEVNULL
+        )
 
 
 def drained(folder: Path, out: bytes) -> None:
@@ -492,11 +495,14 @@ SETTINGS = [
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """Yield every setting once, in an order drawn from the seed."""
     own_devices()
-    for setting in Random(seed).sample(SETTINGS, len(SETTINGS)):
-        yield Trial(setting.label, partial(attempt, setting, folder / "trial"))
-    for place in ("small", "inodes", "fixed"):
-        if (folder / place).is_mount():
-            subprocess.run(["umount", str(folder / place)], check=True)
+    try:
+        for setting in Random(seed).sample(SETTINGS, len(SETTINGS)):
+            yield Trial(setting.label, partial(attempt, setting, folder / "trial"))
+    finally:
+        # Also where the trials end before the last.
+        for place in ("small", "inodes", "fixed"):
+            if (folder / place).is_mount():
+                subprocess.run(["umount", str(folder / place)], check=True)
 
 
 if __name__ == "__main__":

@@ -103,3 +103,17 @@ def test_every_past_crash_is_tried(scripts: Any, tmp_path: Path) -> None:
         files = sorted(file.name for file in (corpus / kind).iterdir())
         tried = [trial.label for trial in itertools.islice(trials, len(files))]
         assert tried == [f"corpus/{name}" for name in files]
+
+
+def test_mutations_undo_what_is_there(scripts: Any, tmp_path: Path) -> None:
+    """`mutations.py` runs the programs themselves, for minutes; here the copies alone are made."""
+    mutations = scripts("mutations")
+    for number, mutation in enumerate(mutations.MUTATIONS):
+        place = tmp_path / str(number) / mutation.file
+        place.parent.mkdir(parents=True)
+        place.write_bytes((SCRIPTS.parents[1] / mutation.file).read_bytes())
+        mutations.undo(mutation, tmp_path / str(number))
+        assert mutation.before in place.read_text()
+        assert mutation.mended not in place.read_text()
+        with pytest.raises(SystemExit, match="stands 0 times"):
+            mutations.undo(mutation, tmp_path / str(number))
