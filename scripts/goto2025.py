@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Mapping
+
+from published import PUBLISHED
 
 from learnedgec import References, Runtime, load_metric
 from learnedgec.benchmarks.base import Benchmark
@@ -25,28 +26,13 @@ from learnedgec.meta.evaluation import evaluate
 from learnedgec.meta.measures import Measurement
 from learnedgec.meta.protocol import Protocol
 
-# (metric, benchmark) -> r and ρ by mean, r and ρ by TrueSkill.
-PUBLISHED: Mapping[tuple[str, str], tuple[float | None, ...]] = {
-    ("errant", "seeda-s:base"): (None, 0.343, None, 0.706),
-    ("pt-errant", "seeda-s:base"): (None, 0.629, None, 0.797),
-    ("gleu", "seeda-s:base"): (0.886, 0.902, 0.863, 0.846),
-    ("green", "seeda-s:base"): (0.925, 0.881, 0.855, 0.846),
-    ("some", "seeda-s:base"): (0.892, 0.867, None, 0.881),
-    ("impara", "seeda-s:base"): (0.916, 0.902, 0.939, 0.923),
-    ("scribendi", "seeda-s:base"): (None, 0.636, None, 0.762),
-    ("errant", "seeda-s:+fluency"): (None, -0.156, None, 0.095),
-    ("gleu", "seeda-s:+fluency"): (0.155, 0.543, 0.017, 0.393),
-    ("green", "seeda-s:+fluency"): (0.185, 0.569, -0.214, 0.327),
-    ("some", "seeda-s:+fluency"): (0.931, 0.916, None, 0.925),
-    ("impara", "seeda-s:+fluency"): (0.887, 0.938, 0.975, 0.952),
-    ("scribendi", "seeda-s:+fluency"): (None, 0.714, None, 0.859),
-    ("gleu", "seeda-e:base"): (0.912, 0.944, 0.909, 0.965),
-    ("green", "seeda-e:base"): (0.932, 0.965, 0.912, 0.965),
-    ("gleu", "seeda-e:+fluency"): (0.232, 0.569, 0.102, 0.486),
-    ("green", "seeda-e:+fluency"): (0.252, 0.618, -0.135, 0.420),
+# Column -> measure of the published figures.
+COLUMNS = {
+    "r": "mean pearson",
+    "rho": "mean spearman",
+    "r (TrueSkill)": "trueskill pearson",
+    "rho (TrueSkill)": "trueskill spearman",
 }
-
-COLUMNS = ("r", "rho", "r (TrueSkill)", "rho (TrueSkill)")
 
 
 def main() -> None:
@@ -79,12 +65,16 @@ def main() -> None:
             found = [
                 each.estimates[kind] for each in (first, second) for kind in ("pearson", "spearman")
             ]
-            published = PUBLISHED.get((metric.name, benchmark.name), (None,) * len(COLUMNS))
+            published = {
+                each.measure: f"{each.value:.3f}"
+                for each in PUBLISHED
+                if (each.metric, each.benchmark) == (metric.name, benchmark.name)
+            }
             row: dict[str, object] = {"benchmark": benchmark.name, "n": str(found[0].count)}
             row["metric"] = first.metric
-            for column, estimate, value in zip(COLUMNS, found, published, strict=True):
+            for (column, measure), estimate in zip(COLUMNS.items(), found, strict=True):
                 row[column] = cell(estimate)
-                row[f"published {column}"] = "" if value is None else f"{value:.3f}"
+                row[f"published {column}"] = published.get(measure, "")
             rows.append(row)
     emit(rows, options)
 

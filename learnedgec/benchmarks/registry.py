@@ -16,6 +16,7 @@ from learnedgec.benchmarks.folder import read_benchmark
 from learnedgec.benchmarks.gjg15 import GJG15_SPLITS, gjg15
 from learnedgec.benchmarks.gmeg import gmeg
 from learnedgec.benchmarks.jfleg import jfleg
+from learnedgec.benchmarks.peet import peet
 from learnedgec.benchmarks.seeda import SEEDA_SETS, seeda
 from learnedgec.benchmarks.swedish import swedish
 from learnedgec.benchmarks.tmu_gfm import tmu_gfm
@@ -74,6 +75,11 @@ BENCHMARKS: Mapping[str, BenchmarkEntry] = {
         autojqe,
         {"part": ("all", "flutec", "tecjl")},
     ),
+    "peet": BenchmarkEntry(
+        "outputs on BEA-2019 test, and what an editor still changed in them (PEET)",
+        peet,
+        {"part": ("all", "gecpd", "gector")},
+    ),
     "sample": BenchmarkEntry(
         "4 systems on sentences written for this project, ranked and rated",
         lambda: read_benchmark(sample_folder(), "sample"),
@@ -105,7 +111,8 @@ def load_benchmark(name: str) -> Benchmark:
               `all`; `subset` (default) or `full`; `official` (default) or `rewrites`;
             - `gjg15`, with `13` (default) or `12`; `dev10` or `test90`; `official` or `rewrites`;
             - `gmeg:dev`, `gmeg:fce`, `gmeg:wiki`; `tmu-gfm`; `jfleg:FOLDER`; `sample`;
-            - `swedish`, with `corpus` (default) or `post-edits`; `autojqe`, with `flutec` or `tecjl`;
+            - `swedish`, with `corpus` (default) or `post-edits`; `autojqe`, with `flutec` or `tecjl`; `peet`,
+              with `gecpd` or `gector`;
             - the path of a folder in the format of `learnedgec.benchmarks.folder`.
 
     Raises:

@@ -5,9 +5,9 @@ by them. Forbidden are the CoNLL-2014 sources, its references and expert, crowd 
 rewrites, and RobustGEC's variants of them. Only 64-bit hashes of these sentences are shipped
 (`conll14.hashes`, written by `scripts/leakage_hashes.py`), so the check needs no dataset and no network.
 
-The test part of BEA-19 dev (`bea19`) is for reports alone; it is guarded by its names. `robustgec:bea19` as a
-whole is not: evaluators learned from it before the parts were drawn. What an evaluator has learned from is in
-its manifest, and `share_text` tells which datasets have the same sentences.
+The test part of BEA-19 dev (`bea19`) and `peet` are for reports alone; they are guarded by their names.
+`robustgec:bea19` as a whole is not: evaluators learned from it before the parts were drawn. What an evaluator
+has learned from is in its manifest, and `share_text` tells which datasets have the same sentences.
 """
 
 from __future__ import annotations
@@ -119,6 +119,11 @@ def check_reserved(names: Iterable[str]) -> None:
         LeakageError: with the first such name.
     """
     for name in names:
+        if name.partition(":")[0] == "peet":
+            raise LeakageError(
+                f"{name} has sentences that are for reports alone, those of the benchmark peet; learn from "
+                "other corrections."
+            )
         if name in ("pillars", "jelv") or any(
             dataset == _BEA19 and _within(part, "test") for dataset, part in _texts(name)
         ):

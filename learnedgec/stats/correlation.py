@@ -199,8 +199,10 @@ def windows(
 
 
 def leave_one_out(kind: Correlation, human: Floats, metric: Floats) -> Floats:
-    """Return the correlation without each system in turn, float64 (S,)."""
+    """Return the correlation without each system in turn, float64 (S,); NaN for fewer than three."""
     size = len(human)
+    if size < 2:
+        return np.full(size, np.nan)
     kept = np.array([[other for other in range(size) if other != out] for out in range(size)])
     return correlate(kind, human[kept], metric[kept])
 

@@ -409,6 +409,45 @@ def test_autojqe_measures_nothing_between_outputs_of_no_system(put_dataset: PutD
     assert "pearson" not in evaluation.metrics[0].estimates
 
 
+def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
+    texts = {
+        "gecpd_OP": "He go .\nFine .\n",
+        "gecpd_EC": "He goes .\nFine .\n",
+        "gector_OP": "He go home .\nFine .\n",
+        "gector_EC": "He went .\nFine  .\n",
+        "source_EC": "He went .\nFine !\n",
+    }
+    put_dataset("peet", {f"Dataset/BEA19/{name}.txt": text for name, text in texts.items()})
+    benchmark = load_benchmark("peet:gecpd")
+    assert benchmark.sources == ("He go .", "Fine .", "He goes .")
+    assert benchmark.systems == {
+        "output": ("He go .", "Fine .", "He go ."),
+        "edited": ("He goes .", "Fine .", "He goes ."),
+    }
+    assert benchmark.references is not None
+    assert benchmark.references.texts() == [["He went ."], ["Fine !"], ["He went ."]]
+    assert [(each.sentence, each.ranks["edited"]) for each in benchmark.rankings] == [
+        (0, 1),
+        (2, 1),
+    ]
+    assert benchmark.ratings["effort"]["output"] == pytest.approx([2 / 3, 1, math.nan], nan_ok=True)
+    both = load_benchmark("peet")
+    # More white space is no change.
+    assert both.sources == ("He go .", "Fine .", "He go home .", "Fine .", "He goes .", "He went .")
+    metrics = [load_metric("hter"), load_metric("edit-count")]
+    found = evaluate(both, metrics, Protocol(resamples=20), sentinels=False)
+    assert found.human == "EW"
+    accuracies = [each.estimates["sentence_accuracy"].value for each in found.metrics]
+    # HTER against `source_EC`: "go" and "goes" are as far from it, "He went ." is it.
+    assert accuracies == pytest.approx([0.5, 0.5])
+    assert "pearson" not in found.metrics[0].estimates
+    tracked = evaluate(both, metrics, Protocol(resamples=20), human="effort", sentinels=False)
+    estimate = tracked.metrics[0].estimates["segment_pearson"]
+    assert (estimate.count, tracked.systems) == (4, ("output",))
+    # 1 - 1/3, 1 - 1/2, 1 - 2/3, 1 - 1/2 with what the outputs needed, 2/3, 1, 1/3, 1.
+    assert estimate.value == pytest.approx(np.corrcoef([4, 3, 2, 3], [2, 3, 1, 3])[0, 1])
+
+
 # -- the real data ----------------------------------------------------------------------------
 
 
@@ -432,6 +471,7 @@ def test_autojqe_measures_nothing_between_outputs_of_no_system(put_dataset: PutD
         ("swedish:post-edits", 192, 5, 0, 0),
         ("autojqe", 3944, 4, 0, 0),
         ("autojqe:flutec", 2098, 4, 0, 0),
+        ("peet:gecpd", 6879, 2, 4804, 4804),
     ],
 )
 def test_real_benchmarks(

@@ -95,6 +95,15 @@ def test_what_is_for_reports_alone_is_not_learned_from(name: str) -> None:
             data.load()
 
 
+@pytest.mark.parametrize("name", ["peet", "peet:gector"])
+def test_the_post_edits_of_bea19_test_are_for_reports_alone(name: str) -> None:
+    with pytest.raises(LeakageError, match=f"^{name} has sentences .* of the benchmark peet;"):
+        check_reserved(["gug", name])
+    pairs = {"quality": [ImpactPairs([name], encoder="none", annotator="en-ewt-sm")]}
+    with pytest.raises(LeakageError, match="for reports alone"):
+        TrainingData(pairs=pairs).load()  # type: ignore[arg-type]
+
+
 def test_shipped_hashes_are_sorted_and_distinct() -> None:
     content = (Path(leakage.__file__).parent / leakage.HASHES).read_bytes()
     hashes = [content[i : i + HASH_BYTES] for i in range(0, len(content), HASH_BYTES)]

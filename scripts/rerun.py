@@ -1,0 +1,357 @@
+"""Every metric on every benchmark, beside every published figure: docs/results/rerun.md.
+
+    python scripts/rerun.py --out docs/results/rerun.md
+    python scripts/rerun.py --metric some impara preference --out docs/results/rerun.md
+
+A metric on a benchmark is a cell, which is kept as a file in `--cells` and computed once for its signature
+and protocol: to add a metric costs that metric, and a new evaluator under an old name is computed anew. The
+tables have all cells that are there, whatever `--metric` and `--benchmark` have just been computed. A cell
+is left out where what the metric needs (a model, references) is not there, and a line says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from published import PUBLISHED
+
+from learnedgec import Runtime, load_metric
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.errors import InputError, LearnedgecError
+from learnedgec.execution.digests import key_of
+from learnedgec.formats.text import read_json, write_json, write_lines
+from learnedgec.meta.evaluation import SENTINELS, benchmark_statistics, evaluate
+from learnedgec.meta.human_scores import default_human
+from learnedgec.meta.protocol import Protocol
+from learnedgec.metrics.base import Metric
+from learnedgec.models.packages import learned_from
+from learnedgec.ranking import Aggregation
+
+# Metrics, and what they were trained, tuned or selected on; what evaluators learned from, manifests say.
+METRICS: Mapping[str, str] = {
+    "gleu": "nothing; proposed on rankings of CoNLL-2014's systems",
+    "gleu(unit='char')": "as `gleu`",
+    "green": "nothing; parameters as published",
+    "green(unit='char')": "as `green`",
+    "m2": "nothing; β of CoNLL-2014",
+    "sentm2": "as `m2`",
+    "errant": "annotator: UD EWT; β as `m2`",
+    "senterrant": "as `errant`",
+    "errant(annotator='plain')": "nothing; β as `m2`",
+    "cleme": "annotator: UD EWT; weights as published",
+    "sentcleme": "as `cleme`",
+    "cleme(annotator='plain')": "nothing; weights as published",
+    "hter": "nothing",
+    "hter(unit='char')": "nothing",
+    "some": "",
+    "impara": "",
+    "preference": "",
+    "pt-m2": "pretrained encoder; layer chosen for translation",
+    "pt-errant": "pretrained encoder; annotator: UD EWT",
+    "bertscore": "pretrained encoder; layer chosen for translation",
+    "scribendi": "pretrained language model; threshold of its paper",
+    "likelihood": "pretrained language model",
+    "edit-count": "nothing (sentinel)",
+    "length": "nothing (sentinel)",
+    "constant": "nothing (sentinel)",
+    "random": "nothing (sentinel)",
+}
+
+BENCHMARKS = (
+    *("seeda-s:base", "seeda-s:+fluency", "seeda-e:base", "seeda-e:+fluency", "gjg15"),
+    *("gmeg:fce", "gmeg:wiki", "tmu-gfm", "swedish", "autojqe", "peet"),
+)
+
+# Human scores beside the default ones.
+_FURTHER_HUMAN = {"gjg15": ("EW",), "peet": ("effort",)}
+
+# Where an annotator of English edits is out of place.
+_NOT_ENGLISH = ("swedish", "autojqe")
+
+_OF_SYSTEMS = ("pearson", "spearman")
+
+_OF_RANKINGS = {
+    "accuracy": "sentence_accuracy",
+    "τ": "sentence_kendall",
+    "accuracy, equal edits": "sentence_accuracy_equal_edits",
+}
+
+_OF_RATINGS = {"r of outputs": "segment_pearson", "τ within sentences": "grouped_kendall"}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="rerun", description=__doc__.splitlines()[0])
+    parser.add_argument("--metric", nargs="*", default=list(METRICS), help="computed if missing")
+    parser.add_argument("--benchmark", nargs="+", default=list(BENCHMARKS))
+    parser.add_argument("--cells", type=Path, default=Path("runs/rerun"), help="one file each")
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", default="-", help="the document; -: standard output")
+    options = parser.parse_args(arguments)
+    runtime = Runtime(device=options.device)
+    metrics = [load_metric(name) for name in options.metric]
+    for name in options.benchmark:
+        fill(name, metrics, options.cells, options.resamples, runtime)
+    write_lines(options.out, document(read_cells(options.cells, options.resamples)))
+
+
+def fill(
+    name: str, metrics: Iterable[Metric], cells: Path, resamples: int, runtime: Runtime
+) -> None:
+    """Compute the cells of a benchmark that are missing."""
+    benchmark = load_benchmark(name)
+    protocol = Protocol(resamples=resamples)
+    done: set[Metric] = set()
+    # Human scores, and statistics that metrics share, are computed once.
+    with tempfile.TemporaryDirectory() as folder:
+        shared = replace(runtime, cache_dir=folder)
+        for metric in metrics:
+            try:
+                check_fits(metric, benchmark)
+                signature = metric.signature(benchmark.references, runtime=runtime)
+                path = cells / f"{key_of(signature, name, str(protocol))}.json"
+                if not path.exists():
+                    found = cell(name, benchmark, metric, resamples, shared, done)
+                    write_json(path, {**found, "signature": signature})
+                    print(f"{name}, {metric.label}: {found['seconds']}", file=sys.stderr)
+            except LearnedgecError as error:
+                print(f"{name}, {metric.label}: left out: {error}", file=sys.stderr)
+
+
+def check_fits(metric: Metric, benchmark: Benchmark) -> None:
+    """Raise `InputError` where a metric has no meaning on a benchmark."""
+    if metric.needs_references and benchmark.references is None:
+        raise InputError("there are no references")
+    if benchmark.name in _NOT_ENGLISH and getattr(metric, "annotator", "plain") != "plain":
+        raise InputError("its annotator knows English alone")
+
+
+def cell(
+    name: str,
+    benchmark: Benchmark,
+    metric: Metric,
+    resamples: int,
+    runtime: Runtime,
+    done: set[Metric],
+) -> dict[str, Any]:
+    """Return everything about a metric on a benchmark.
+
+    Args:
+        name: of the benchmark, as it was given.
+        benchmark: the same.
+        metric: the metric.
+        resamples: of sentences, and of systems.
+        runtime: with a folder for statistics.
+        done: metrics whose statistics are there already, with times that are no longer known.
+    """
+    started = time.perf_counter()
+    benchmark_statistics(metric, benchmark, runtime)
+    seconds = None if metric.for_statistics in done else time.perf_counter() - started
+    done.add(metric.for_statistics)
+    aggregations: tuple[Aggregation, ...] = (
+        ("mean",) if benchmark.anonymous or len(benchmark.systems) < 2 else ("mean", "trueskill")
+    )
+    measures: dict[str, dict[str, Any]] = {}
+    for human in (*default_human(benchmark), *_FURTHER_HUMAN.get(name, ())):
+        of_human = measures.setdefault(human, {})
+        for aggregation in aggregations:
+            found = evaluate(
+                benchmark,
+                [metric],
+                Protocol(aggregation=aggregation, resamples=resamples),
+                human=human,
+                sentinels=False,
+                runtime=runtime,
+            )
+            for measure, estimate in found.metrics[0].estimates.items():
+                of_systems = estimate.unit == "systems"
+                of_human[f"{aggregation} {measure}" if of_systems else measure] = asdict(estimate)
+    return {
+        "metric": metric.label,
+        "name": metric.name,
+        "benchmark": name,
+        "resamples": resamples,
+        "learned": {each: learned_from(each) for each in metric.evaluators()},
+        "seconds": seconds,
+        "outputs": len(benchmark.systems) * len(benchmark.sources),
+        "measures": measures,
+        "notices": list(found.notices),
+    }
+
+
+def origin(found: Mapping[str, Any]) -> str:
+    """Return what a cell's metric was trained, tuned or selected on."""
+    told = [f"`{name}`: {', '.join(learned)}" for name, learned in found["learned"].items()]
+    labels = {load_metric(name).label: told for name, told in METRICS.items()}
+    return "; ".join(told) or labels.get(found["metric"]) or METRICS.get(found["name"], "–")
+
+
+def read_cells(folder: Path, resamples: int) -> list[dict[str, Any]]:
+    """Return the cells of a protocol: benchmarks and metrics in their order, others behind them.
+
+    Of cells of one metric on one benchmark, from before and after a change, the latest counts.
+    """
+    latest: dict[tuple[str, str], dict[str, Any]] = {}
+    for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
+        found = read_json(path)
+        if found["resamples"] == resamples:
+            latest[found["benchmark"], found["metric"]] = found
+    labels = [load_metric(name).label for name in METRICS]
+
+    def place(found: Mapping[str, Any]) -> tuple[int, int]:
+        benchmark, metric = found["benchmark"], found["metric"]
+        return (
+            BENCHMARKS.index(benchmark) if benchmark in BENCHMARKS else len(BENCHMARKS),
+            labels.index(metric) if metric in labels else len(labels) - len(SENTINELS),
+        )
+
+    return sorted(latest.values(), key=place)
+
+
+def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the document."""
+    resamples = cells[0]["resamples"] if cells else 0
+    yield "# Every metric on every benchmark"
+    yield ""
+    yield (
+        f"Written by `python scripts/rerun.py --resamples {resamples} --out docs/results/rerun.md` on "
+        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}."
+    )
+    yield (
+        "Correlations of systems come with two 95 % intervals, `value [over systems] [over sentences]`; "
+        "what is measured on sentences has the one over sentences."
+    )
+    yield (
+        "`mean` is the metric's own corpus score, `TrueSkill` rates systems by all sentences' pairs. "
+        "*Equal edits*: comparisons of two outputs that change as many tokens, where counting edits says "
+        "nothing. *Seconds* are for the metric's statistics of all outputs, one thread of a machine that "
+        "others used too; – where another metric had computed them."
+    )
+    yield ""
+    names = dict.fromkeys(cell["benchmark"] for cell in cells)
+    for name in names:
+        own = [cell for cell in cells if cell["benchmark"] == name]
+        yield f"## `{name}`"
+        yield ""
+        for notice in dict.fromkeys(text for cell in own for text in cell["notices"]):
+            yield f"- {notice}"
+        yield ""
+        for human in own[0]["measures"]:
+            yield from table(own, human)
+            yield ""
+    yield from published(cells)
+    missing = [
+        f"`{label}`"
+        for label in (load_metric(metric).label for metric in METRICS)
+        if not any(cell["metric"] == label for cell in cells)
+    ]
+    if missing:
+        yield ""
+        yield "## Not run"
+        yield ""
+        yield (
+            f"{', '.join(missing)}: `python scripts/rerun.py --metric NAME …` computes them, with their "
+            "models at hand, and writes these tables anew."
+        )
+
+
+def table(cells: Sequence[Mapping[str, Any]], human: str) -> Iterator[str]:
+    """Yield one table: metrics against a human score."""
+    first = cells[0]["measures"][human]
+    columns: dict[str, tuple[str, Callable[[Any], str]]] = {}
+    for aggregation, called in (("mean", "mean"), ("trueskill", "TrueSkill")):
+        for kind, sign in zip(_OF_SYSTEMS, "rρ", strict=True):
+            if f"{aggregation} {kind}" in first:
+                columns[f"{sign}, {called}"] = (f"{aggregation} {kind}", both)
+    for column, measure in {**_OF_RANKINGS, **_OF_RATINGS}.items():
+        if measure in first and first[measure]["count"]:
+            columns[column] = (measure, over_sentences)
+    counts = {
+        each["unit"]: f"{each['count']:,}"
+        for measure, each in first.items()
+        if not measure.endswith("_equal_edits") and measure != "tie_calibrated_accuracy"
+    }
+    counted = ", ".join(f"{count} {unit}" for unit, count in counts.items())
+    yield f"Against `{human}` ({counted}):"
+    yield ""
+    yield from row("metric", *columns, "seconds", "trained, tuned or selected on")
+    yield from row(*["---"] * (len(columns) + 3))
+    for found in cells:
+        known = found["measures"].get(human, {})
+        shown = [
+            show(known[measure]) if measure in known else "–" for measure, show in columns.values()
+        ]
+        seconds = "–" if found["seconds"] is None else f"{found['seconds']:.1f}"
+        yield from row(f"`{found['metric']}`", *shown, seconds, origin(found))
+
+
+def published(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the table of what papers say of the metrics that were run."""
+    yield "## Beside published figures"
+    yield ""
+    yield from row("benchmark", "metric", "human, measure", "here", "published", "paper", "why")
+    yield from row(*["---"] * 7)
+    for each in PUBLISHED:
+        own = [
+            cell
+            for cell in cells
+            if (cell["metric"], cell["benchmark"])
+            == (load_metric(each.metric).label, each.benchmark)
+        ]
+        estimate = own[0]["measures"].get(each.human, {}).get(each.measure) if own else None
+        here = "not run" if estimate is None else number(estimate["value"])
+        equal = estimate is not None and abs(estimate["value"] - each.value) < 0.0015
+        yield from row(
+            f"`{each.benchmark}`",
+            f"`{each.metric}`",
+            f"{each.human}, {each.measure.replace('_', ' ')}",
+            here,
+            number(each.value),
+            each.source,
+            "equal" if equal else each.note,
+        )
+
+
+def row(*cells: str) -> Iterator[str]:
+    yield f"| {' | '.join(cells)} |"
+
+
+def number(value: float | None) -> str:
+    """Return three digits, without the zero before the point."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.3f}"
+
+
+def bounds(values: Sequence[float | None]) -> str:
+    low, high = (number(value) for value in values)
+    return f"[{low}, {high}]"
+
+
+def both(estimate: Mapping[str, Any]) -> str:
+    if number(estimate["value"]) == "–":
+        return "–"
+    return (
+        f"{number(estimate['value'])} {bounds(estimate['over_systems'])} "
+        f"{bounds(estimate['over_sentences'])}"
+    )
+
+
+def over_sentences(estimate: Mapping[str, Any]) -> str:
+    if number(estimate["value"]) == "–":
+        return "–"
+    return f"{number(estimate['value'])} {bounds(estimate['over_sentences'])}"
+
+
+if __name__ == "__main__":
+    main()
