@@ -17,6 +17,7 @@ import math
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -192,8 +193,15 @@ def cell(
 def origin(found: Mapping[str, Any]) -> str:
     """Return what a cell's metric was trained, tuned or selected on."""
     told = [f"`{name}`: {', '.join(learned)}" for name, learned in found["learned"].items()]
-    labels = {load_metric(name).label: told for name, told in METRICS.items()}
+    labels = {label(name): told for name, told in METRICS.items()}
     return "; ".join(told) or labels.get(found["metric"]) or METRICS.get(found["name"], "–")
+
+
+def label(name: str) -> str:
+    """Return how a metric is called in tables; which annotator it has, says its signature."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_metric(name).label
 
 
 def read_cells(folder: Path, resamples: int) -> list[dict[str, Any]]:
@@ -206,7 +214,7 @@ def read_cells(folder: Path, resamples: int) -> list[dict[str, Any]]:
         found = read_json(path)
         if found["resamples"] == resamples:
             latest[found["benchmark"], found["metric"]] = found
-    labels = [load_metric(name).label for name in METRICS]
+    labels = [label(name) for name in METRICS]
 
     def place(found: Mapping[str, Any]) -> tuple[int, int]:
         benchmark, metric = found["benchmark"], found["metric"]
@@ -251,9 +259,9 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield ""
     yield from published(cells)
     missing = [
-        f"`{label}`"
-        for label in (load_metric(metric).label for metric in METRICS)
-        if not any(cell["metric"] == label for cell in cells)
+        f"`{name}`"
+        for name in map(label, METRICS)
+        if not any(cell["metric"] == name for cell in cells)
     ]
     if missing:
         yield ""
@@ -305,8 +313,7 @@ def published(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         own = [
             cell
             for cell in cells
-            if (cell["metric"], cell["benchmark"])
-            == (load_metric(each.metric).label, each.benchmark)
+            if (cell["metric"], cell["benchmark"]) == (label(each.metric), each.benchmark)
         ]
         estimate = own[0]["measures"].get(each.human, {}).get(each.measure) if own else None
         here = "not run" if estimate is None else number(estimate["value"])
