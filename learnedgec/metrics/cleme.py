@@ -65,6 +65,7 @@ from learnedgec.metrics.reference_choice import (
     sample_blocks,
 )
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.units import Unit, characters_apart, references_apart
 
 __all__ = ["CLASSES", "ChunkOverlap", "Cleme", "Cleme2"]
 
@@ -132,6 +133,7 @@ class ChunkOverlap(Metric):
     annotator: str | None = None
     encoder: str = "bert-base-uncased"
     layer: int = 9
+    unit: Unit = "word"
 
     def __post_init__(self) -> None:
         if self.mean_length is not None and not (
@@ -139,7 +141,16 @@ class ChunkOverlap(Metric):
         ):
             raise ParameterError(f"{self}: mean_length must be 0 or a positive number.")
         if self.edits == "errant" and self.annotator is None:
-            object.__setattr__(self, "annotator", default_annotator())
+            object.__setattr__(
+                self, "annotator", default_annotator() if self.unit == "word" else "plain"
+            )
+        if self.unit == "char" and (
+            self.annotator not in (None, "plain") or self.weights == "similarity"
+        ):
+            raise ParameterError(
+                f"{self}: characters have no parse and no similarity; with unit='char' say edits='aligned' "
+                "or annotator='plain', and other weights."
+            )
 
     # -- what differs ------------------------------------------------------------------------
 
@@ -184,8 +195,16 @@ class ChunkOverlap(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return the counts of chunks of every sentence and reference; see `compare`."""
+        """Return the counts of chunks of every sentence and reference; see `compare`.
+
+        Chunks of characters are found where each character is a token.
+        """
         assert references is not None
+        if self.unit == "char":
+            sources, hypotheses = (
+                [characters_apart(text) for text in texts] for texts in (sources, hypotheses)
+            )
+            references = references_apart(references)
 
         def extract(pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
             if self.edits == "aligned":
@@ -501,7 +520,8 @@ class ChunkOverlap(Metric):
     ) -> str:
         """Return the signature, which says where gold edits were made by alignment."""
         line = super().signature(references, runtime=runtime)
-        return line if references is None or references.annotated else f"{line}|gold:aligned"
+        known = references is None or (references.annotated and self.unit == "word")
+        return line if known else f"{line}|gold:aligned"
 
 
 def _align(pair: tuple[str, str]) -> tuple[Edit, ...]:
@@ -648,6 +668,8 @@ class Cleme(ChunkOverlap):
         annotator: the spaCy pipeline of ERRANT's edits: see `errant`.
         encoder: hub id, directory or `pkg:module/folder` of the encoder for similarity.
         layer: its layer.
+        unit: chunks of tokens, or of characters with the spaces between tokens, for languages whose words
+            are not spaced; edits are then `aligned` or the `plain` annotator's, and gold edits are not used.
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
 
     Example:
@@ -737,6 +759,8 @@ class Cleme2(ChunkOverlap):
         annotator: the spaCy pipeline of ERRANT's edits: see `errant`.
         encoder: hub id, directory or `pkg:module/folder` of the encoder for similarity.
         layer: its layer.
+        unit: chunks of tokens, or of characters with the spaces between tokens, for languages whose words
+            are not spaced; edits are then `aligned` or the `plain` annotator's, and gold edits are not used.
         factors: what hit, wrong, under and over weigh, summing to 1; `None` for those of the
             official command: 0.45, 0.35, 0.15, 0.05 at the corpus level and 0.35, 0.25, 0.2, 0.2 at
             the sentence level.

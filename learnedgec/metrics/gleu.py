@@ -19,11 +19,11 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ngrams import (
     RESAMPLES_AT_ONCE,
     SharedCounts,
-    Unit,
     resampled_totals,
     slices,
 )
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.units import Unit
 
 __all__ = [
     "Gleu",

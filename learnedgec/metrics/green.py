@@ -14,8 +14,9 @@ from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.ngrams import SharedCounts, Unit, resampled_totals, slices
+from learnedgec.metrics.ngrams import SharedCounts, resampled_totals, slices
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.units import Unit
 
 __all__ = [
     "Green",

@@ -13,8 +13,8 @@ from learnedgec.arrays import Floats
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.ngrams import Unit
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.units import Unit, units
 
 __all__ = ["Hter"]
 
@@ -62,8 +62,8 @@ class Hter(Metric):
         assert references is not None
         edits, lengths = [], []
         for hypothesis, row in zip(hypotheses, references, strict=True):
-            texts = [self._units(reference.text) for reference in row]
-            made = self._units(hypothesis)
+            texts = [units(reference.text, self.unit) for reference in row]
+            made = units(hypothesis, self.unit)
             edits.append(min(Levenshtein.distance(made, text) for text in texts))
             lengths.append(sum(map(len, texts)) / len(texts) or 1.0)
         return Statistics(
@@ -72,9 +72,6 @@ class Hter(Metric):
                 "length": np.array(lengths, dtype=np.float64),
             }
         )
-
-    def _units(self, text: str) -> list[str]:
-        return text.split() if self.unit == "word" else list(text)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return 1 − edits/length of each sentence."""

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from learnedgec.arrays import Ints
 from learnedgec.formats.references import References
-
-Unit = Literal["word", "char"]
+from learnedgec.metrics.units import Unit, units
 
 # Sentences counted, and resamples summed, at a time: bounds memory at a few hundred MiB.
 SENTENCES_AT_ONCE = 20_000
@@ -35,7 +33,7 @@ class NgramCounts:
     """
 
     def __init__(self, texts: Sequence[str], unit: Unit, n: int) -> None:
-        tokens = [text.split() if unit == "word" else list(text) for text in texts]
+        tokens = [units(text, unit) for text in texts]
         self.lengths = np.array([len(sentence) for sentence in tokens], dtype=np.int64)
         vocabulary: dict[str, int] = {}
         flat = np.array(

@@ -20,6 +20,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.units import Unit, units
 
 __all__ = ["Constant", "EditCount", "Length", "Random"]
 
@@ -43,6 +44,9 @@ class EditCount(_Sentinel):
     The Levenshtein distance over `.split()` tokens, every insertion, deletion and substitution 1.
     The corpus score is the mean per sentence.
 
+    Attributes:
+        unit: edits of tokens, or of characters with the spaces between tokens.
+
     Example:
         >>> from learnedgec import load_metric
         >>> load_metric("edit-count").score(["He go to school ."], ["He goes to a school ."]).value
@@ -50,6 +54,7 @@ class EditCount(_Sentinel):
     """
 
     name: ClassVar[str] = "edit-count"
+    unit: Unit = "word"
 
     def compute(
         self,
@@ -58,11 +63,11 @@ class EditCount(_Sentinel):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `score` float (N,): the distance in tokens."""
+        """Return `score` float (N,): the distance."""
         from rapidfuzz.distance import Levenshtein
 
         distances = [
-            Levenshtein.distance(source.split(), hypothesis.split())
+            Levenshtein.distance(units(source, self.unit), units(hypothesis, self.unit))
             for source, hypothesis in zip(sources, hypotheses, strict=True)
         ]
         return Statistics({"score": np.array(distances, dtype=np.float64)})
@@ -72,6 +77,9 @@ class EditCount(_Sentinel):
 class Length(_Sentinel):
     """The number of tokens of the hypothesis; longer is "better".
 
+    Attributes:
+        unit: tokens, or characters with the spaces between tokens.
+
     Example:
         >>> from learnedgec import load_metric
         >>> load_metric("length").score(["He go ."], ["He goes home ."]).value
@@ -79,6 +87,7 @@ class Length(_Sentinel):
     """
 
     name: ClassVar[str] = "length"
+    unit: Unit = "word"
 
     def compute(
         self,
@@ -87,8 +96,8 @@ class Length(_Sentinel):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `score` float (N,): tokens of the hypothesis."""
-        lengths = [len(hypothesis.split()) for hypothesis in hypotheses]
+        """Return `score` float (N,): the length of the hypothesis."""
+        lengths = [len(units(hypothesis, self.unit)) for hypothesis in hypotheses]
         return Statistics({"score": np.array(lengths, dtype=np.float64)})
 
 

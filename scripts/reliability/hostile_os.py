@@ -84,7 +84,8 @@ class Setting:
         inside: is called in the new process before the command starts.
         streams: options of `subprocess` for standard input and output.
         after: looks at the folder, and at what was printed.
-        signal: sent after half a second.
+        signal: is sent to the command.
+        pause: seconds until it is: half of one is amid the imports.
     """
 
     label: str
@@ -96,6 +97,7 @@ class Setting:
     streams: Mapping[str, Any] = field(default_factory=dict)
     after: Callable[[Path, bytes], object] = lambda folder, out: None
     signal: int = 0
+    pause: float = 0.5
 
 
 def attempt(setting: Setting, folder: Path) -> None:
@@ -127,7 +129,7 @@ def attempt(setting: Setting, folder: Path) -> None:
         **options,
     )
     if setting.signal:
-        time.sleep(0.5)
+        time.sleep(setting.pause)
         process.send_signal(setting.signal)
     out, err = process.communicate(timeout=120)
     told = (err or b"").decode("utf-8", "replace")
@@ -272,7 +274,7 @@ LONG = "n" * 300
 SLOW = (
     "tune",
     "--metric",
-    "gleu",
+    "ensemble(gleu=0.5, length=0.5)",
     "--benchmark",
     "sample",
     "--trials",
@@ -486,9 +488,15 @@ SETTINGS = [
         inside=lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL),
         streams={"stdout": leave},
     ),
-    Setting("SIGTERM", SLOW, (143,), signal=signal.SIGTERM),
-    Setting("SIGINT", SLOW, (130,), signal=signal.SIGINT),
-    Setting("SIGTERM with workers", (*SLOW, "--jobs", "2"), (143,), signal=signal.SIGTERM),
+    *(
+        Setting(f"{name} {when}", (*SLOW, *extra), (code,), signal=number, pause=pause)
+        for name, number, code in (("SIGTERM", signal.SIGTERM, 143), ("SIGINT", signal.SIGINT, 130))
+        for when, pause, extra in (
+            ("at first", 0.5, ()),
+            ("in a study", 12.0, ()),
+            ("with workers", 12.0, ("--jobs", "2")),
+        )
+    ),
 ]
 
 

@@ -1,0 +1,44 @@
+"""What metrics count: words, or characters where words are not spaced or are too coarse."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from learnedgec.formats.references import Reference, References
+
+__all__ = ["Unit", "characters_apart", "references_apart", "units"]
+
+Unit = Literal["word", "char"]
+
+# Stands for a space where characters are tokens.
+_SPACE = "\u2423"
+
+
+def units(text: str, unit: Unit) -> list[str]:
+    """Return the tokens of a text, or its characters with the spaces between tokens.
+
+    Example:
+        >>> units("He go", "char")
+        ['H', 'e', ' ', 'g', 'o']
+    """
+    return text.split() if unit == "word" else list(text)
+
+
+def characters_apart(text: str) -> str:
+    """Return a text in which each character is a token, for what works on tokens; `␣` stands for white space.
+
+    Example:
+        >>> characters_apart("He go")
+        'H e ␣ g o'
+    """
+    return " ".join(_SPACE if character.isspace() else character for character in text)
+
+
+def references_apart(references: References) -> References:
+    """Return the texts of references with each character a token; gold edits are of words, and go."""
+    return References(
+        tuple(
+            tuple(Reference(characters_apart(each.text), annotator=each.annotator) for each in row)
+            for row in references
+        )
+    )

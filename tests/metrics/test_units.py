@@ -1,0 +1,87 @@
+"""Characters as units: one meaning in every metric that counts n-grams, edits or chunks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec import AnnotatedSentence, Edit, References, load_metric
+from learnedgec.errors import ParameterError
+from learnedgec.metrics.units import characters_apart, units
+
+# Metrics that have the parameter, without what is not for characters.
+NAMES = [
+    "gleu(iterations=5, {})",
+    "green({})",
+    "hter({})",
+    "edit-count({})",
+    "length({})",
+    "cleme(edits='aligned', {})",
+    "cleme2(edits='aligned', weights='none', {})",
+    "cleme(annotator='plain', {})",
+]
+
+TEXTS = st.text(alphabet="ab 猫", min_size=1, max_size=8).map(
+    lambda text: " ".join(text.split()) or "a"
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(source=TEXTS, hypothesis=TEXTS, references=st.lists(TEXTS, min_size=1, max_size=3))
+def test_characters_are_the_words_of_texts_with_spaces_between(
+    name: str, source: str, hypothesis: str, references: list[str]
+) -> None:
+    own = load_metric(name.format("unit='char'")).score([source], [hypothesis], [references])
+    apart = load_metric(name.format("unit='word'")).score(
+        [characters_apart(source)],
+        [characters_apart(hypothesis)],
+        [[characters_apart(text) for text in references]],
+    )
+    assert own.value == pytest.approx(apart.value, nan_ok=True)
+
+
+def test_units_of_a_text() -> None:
+    assert units("a  bc ", "word") == ["a", "bc"]
+    assert units("a bc", "char") == ["a", " ", "b", "c"]
+    assert characters_apart("猫\u3000は").split() == ["猫", "\u2423", "は"]
+
+
+def test_sentinels_in_a_language_without_spaces() -> None:
+    source, output = ["猫が好きです。"], ["猫は好きだ。"]
+    assert load_metric("edit-count").score(source, output).value == pytest.approx(1.0)
+    assert load_metric("edit-count(unit='char')").score(source, output).value == pytest.approx(3.0)
+    assert load_metric("length").score(source, output).value == pytest.approx(1.0)
+    assert load_metric("length(unit='char')").score(source, output).value == pytest.approx(6.0)
+
+
+def test_chunks_of_characters() -> None:
+    cleme = load_metric("cleme(edits='aligned', weights='none', unit='char')")
+    score = cleme.score(["猫か好き"], ["猫は好き"], [["猫は好き", "猫が好き"]])
+    assert [score.details[name] for name in ("tp", "fp", "fn", "tn")] == pytest.approx([1, 0, 0, 2])
+    (record,) = score.statistics.records
+    assert [chunk["original"] for chunk in record["chunks"]] == ["猫", "か", "好 き"]
+
+
+def test_gold_edits_are_of_words_and_not_used() -> None:
+    gold = References.from_annotated([AnnotatedSentence("猫か", {0: (Edit(0, 1, "猫が"),)})])
+    cleme = load_metric("cleme(edits='aligned', unit='char')")
+    assert cleme.score(["猫か"], ["猫が"], gold).value == pytest.approx(1.0)
+    assert cleme.signature(gold).endswith("|gold:aligned")
+    assert not load_metric("cleme(edits='aligned')").signature(gold).endswith("|gold:aligned")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cleme(annotator='en-ewt-sm', unit='char')",
+        "cleme2(edits='aligned', weights='similarity', unit='char')",
+    ],
+)
+def test_characters_have_no_parse_and_no_similarity(name: str) -> None:
+    with pytest.raises(ParameterError, match="characters have no parse and no similarity; with "):
+        load_metric(name)
+
+
+def test_the_usual_annotator_of_characters_is_plain() -> None:
+    assert "annotator='plain'" in str(load_metric("cleme(unit='char')"))
