@@ -100,6 +100,12 @@ class Setting:
     pause: float = 0.5
 
 
+def begin(setting: Setting) -> None:
+    """Prepare the new process, which hears Ctrl-C even where these trials are a shell's background job."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    setting.inside()
+
+
 def attempt(setting: Setting, folder: Path) -> None:
     """Run a command in its odd environment and look at how it ends."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -125,13 +131,16 @@ def attempt(setting: Setting, folder: Path) -> None:
         [*RUN, *(word.replace("{}", str(folder)) for word in setting.words)],
         cwd=folder,
         env=environment,
-        preexec_fn=setting.inside,
+        preexec_fn=partial(begin, setting),
         **options,
     )
     if setting.signal:
         time.sleep(setting.pause)
         process.send_signal(setting.signal)
-    out, err = process.communicate(timeout=120)
+    try:
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
     told = (err or b"").decode("utf-8", "replace")
     code = process.returncode
     assert code in setting.codes, f"exit code {code}: {told[-200:]}"
