@@ -129,9 +129,17 @@ def _command(words: Sequence[str]) -> int:
 
 def run() -> None:
     """Be the console script."""
-    _prepare_streams()
-    _prepare_termination()
-    code = main()
+    try:
+        _prepare_streams()
+        _prepare_termination()
+        code = main()
+    except KeyboardInterrupt:
+        # Before the command, or after it.
+        _say("learnedgec: interrupted.")
+        code = _INTERRUPTED
+    except _Terminated:
+        _say(_FAREWELL)
+        code = _TERMINATED
     if code in (_INTERRUPTED, _TERMINATED):
         # Everything is cleared up, and what threads are still at is not waited for.
         os._exit(code)

@@ -85,7 +85,7 @@ class Setting:
         streams: options of `subprocess` for standard input and output.
         after: looks at the folder, and at what was printed.
         signal: is sent to the command.
-        pause: seconds until it is: half of one is amid the imports.
+        pause: seconds until it is, from the moment on when the command hears signals.
     """
 
     label: str
@@ -97,13 +97,24 @@ class Setting:
     streams: Mapping[str, Any] = field(default_factory=dict)
     after: Callable[[Path, bytes], object] = lambda folder, out: None
     signal: int = 0
-    pause: float = 0.5
+    pause: float = 0.0
 
 
 def begin(setting: Setting) -> None:
     """Prepare the new process, which hears Ctrl-C even where these trials are a shell's background job."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     setting.inside()
+
+
+def await_handler(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process catches SIGTERM; what comes earlier is for the interpreter."""
+    status = Path(f"/proc/{process.pid}/status")
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        caught = next(line for line in status.read_text().splitlines() if "SigCgt" in line)
+        if int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.01)
 
 
 def attempt(setting: Setting, folder: Path) -> None:
@@ -135,6 +146,7 @@ def attempt(setting: Setting, folder: Path) -> None:
         **options,
     )
     if setting.signal:
+        await_handler(process)
         time.sleep(setting.pause)
         process.send_signal(setting.signal)
     try:
@@ -501,7 +513,8 @@ SETTINGS = [
         Setting(f"{name} {when}", (*SLOW, *extra), (code,), signal=number, pause=pause)
         for name, number, code in (("SIGTERM", signal.SIGTERM, 143), ("SIGINT", signal.SIGINT, 130))
         for when, pause, extra in (
-            ("at first", 0.5, ()),
+            ("at first", 0.0, ()),
+            ("amid the imports", 0.4, ()),
             ("in a study", 12.0, ()),
             ("with workers", 12.0, ("--jobs", "2")),
         )

@@ -241,3 +241,19 @@ def test_workers_end_with_their_parent(tmp_path: Path, end: signal.Signals) -> N
     while any(worker.exists() for worker in workers) and time.monotonic() < deadline:
         pass
     assert [worker for worker in workers if worker.exists()] == []
+
+
+@pytest.mark.parametrize("when", ["_prepare_streams", "_prepare_termination", "main"])
+def test_an_interrupt_around_the_command_is_one_line(
+    when: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    for name in ("_prepare_streams", "_prepare_termination", "main"):
+        monkeypatch.setattr(command_line, name, interrupt if name == when else lambda: None)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    with pytest.raises(SystemExit) as end:
+        command_line.run()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "learnedgec: interrupted.\n"

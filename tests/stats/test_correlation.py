@@ -137,6 +137,7 @@ def test_windows_and_leave_one_out_equal_scipy() -> None:
         stats.pearsonr(np.delete(human, out), np.delete(metric, out)).statistic for out in range(12)
     ]
     assert leave_one_out("pearson", human, metric) == pytest.approx(without)
+    assert np.isnan(leave_one_out("pearson", human[:1], metric[:1])).tolist() == [True]
 
 
 def test_windows_of_resamples_keep_the_order_given() -> None:
