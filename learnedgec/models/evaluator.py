@@ -27,6 +27,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, model_inputs
 from learnedgec.models.inference import mean_pool, run
 from learnedgec.models.loading import load_tokenizer, quiet_transformers, torch_device
+from learnedgec.models.low_rank import correct_layers, corrected
 from learnedgec.models.packages import MODEL_TYPE, fetch_package, find_evaluator, package_digest
 from learnedgec.models.quantization import unpack
 
@@ -61,6 +62,8 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
 
     Attributes:
         sums: name of a further output -> head -> its weight in the sum of the heads' values.
+        corrections: `rank` and `layers` of the encoder's low-rank corrections (`low_rank`), and `inputs`, the
+            kinds of input that are read with them; empty where there are none.
     """
 
     model_type = MODEL_TYPE
@@ -73,11 +76,13 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
         dropout: float = 0.1,
         max_tokens: int = 128,
         sums: Mapping[str, Mapping[str, float]] | None = None,
+        corrections: Mapping[str, Any] | None = None,
         **others: Any,
     ) -> None:
         self.encoder = dict(encoder or {})
         self.heads = {name: dict(head) for name, head in (heads or {}).items()}
         self.sums = {name: dict(parts) for name, parts in (sums or {}).items()}
+        self.corrections = dict(corrections or {})
         self.pooling = pooling
         self.dropout = dropout
         self.max_tokens = max_tokens
@@ -86,6 +91,10 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
     def head(self, name: str) -> HeadConfig:
         """Return one head's configuration."""
         return HeadConfig(**self.heads[name])
+
+    def corrects(self, kind: str) -> bool:
+        """Return whether inputs of this kind are read with the encoder's corrections."""
+        return kind in self.corrections.get("inputs", ())
 
 
 class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
@@ -109,6 +118,8 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             )
         if config.pooling != "pooler" and getattr(encoder, "pooler", None) is not None:
             encoder.pooler = None
+        if config.corrections:
+            correct_layers(encoder, config.corrections["rank"], config.corrections["layers"])
         self.encoder: Any = encoder
         self.dropout = torch.nn.Dropout(config.dropout)
         width = int(config.encoder["hidden_size"])
@@ -146,6 +157,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         dropout: float = 0.1,
         max_tokens: int = 128,
         sums: Mapping[str, Mapping[str, float]] | None = None,
+        corrections: Mapping[str, Any] | None = None,
     ) -> EvaluatorModel:
         """Put new heads on a pretrained encoder."""
         config = EvaluatorConfig(
@@ -155,6 +167,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             dropout=dropout,
             max_tokens=max_tokens,
             sums=sums,
+            corrections=corrections,
         )
         return cls(config, encoder)
 
@@ -164,9 +177,10 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             torch.nn.init.normal_(module.weight, std=0.02)
             torch.nn.init.zeros_(module.bias)
 
-    def encode(self, batch: Batch) -> Any:
-        """Return the encoder's output for (B, T) ids."""
-        return self.encoder(**model_inputs(batch, self.encoder))
+    def encode(self, batch: Batch, kind: str) -> Any:
+        """Return the encoder's output for (B, T) ids of the inputs of one kind, `hypothesis` or `pair`."""
+        with corrected(self.config.corrects(kind)):
+            return self.encoder(**model_inputs(batch, self.encoder))
 
     def pool(self, output: Any, batch: Batch) -> torch.Tensor:
         """Return one vector per input, (B, H), of the encoder's output."""
@@ -203,6 +217,8 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
     ) -> dict[str, torch.Tensor]:
         """Return each head's value, (B,), sharing one pass through the encoder.
 
+        With corrections there are two, if some heads read an input that has them and others do not.
+
         Args:
             batch: `input_ids`, `attention_mask` and, for some encoders, `token_type_ids`, each (B, T).
             heads: which; all of them if absent, though some may read another kind of input.
@@ -210,7 +226,14 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         """
         batch = dict(inputs) if batch is None else batch
         wanted = list(self.config.heads) if heads is None else heads
-        return self.values(self.encode(batch), batch, wanted)
+        groups: dict[bool, list[str]] = {}
+        for name in wanted:
+            groups.setdefault(self.config.corrects(self.config.head(name).input), []).append(name)
+        found: dict[str, torch.Tensor] = {}
+        for names in groups.values():
+            kind = self.config.head(names[0]).input
+            found |= self.values(self.encode(batch, kind), batch, names)
+        return {name: found[name] for name in wanted}
 
 
 AutoConfig.register(MODEL_TYPE, EvaluatorConfig, exist_ok=True)

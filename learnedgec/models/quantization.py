@@ -7,7 +7,8 @@ third digit of a score; an evaluator takes a quarter of the room that it takes w
 The sixteen numbers are those of NormalFloat (Dettmers et al., "QLoRA", NeurIPS 2023, appendix E): quantiles
 of a normal distribution, like the weights of a trained layer, scaled to −1 … 1, with 0 among them. Each
 group of 128 neighbours in a row has a float16 scale. Deviation: the paper's scale is the group's largest
-magnitude; here it is what leaves the least squared error of nine shares of that, 1 to 0.6.
+magnitude; here it is what leaves the least squared error of nine shares of that, 1 to 0.6. Rounding what was
+rounded before changes nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Literal
 import torch
 
 from learnedgec.errors import ConfigError
+from learnedgec.models.low_rank import is_correction
 
 __all__ = ["GROUP", "NORMAL_FLOAT", "Bits", "check_bits", "pack", "round_weights", "unpack"]
 
@@ -46,7 +48,7 @@ def pack(weights: Mapping[str, torch.Tensor], bits: Bits) -> dict[str, torch.Ten
         weights: a model's state.
         bits: with 16 each tensor of real numbers becomes float16. With 4 each matrix (R, C) whose rows
             are whole groups becomes `NAME.codes`, uint8 (R, C / 2), and `NAME.scales`, float16
-            (R, C / 128); others become float16. All are on the CPU.
+            (R, C / 128); others, and low-rank corrections, become float16. All are on the CPU.
 
     Example:
         >>> stored = pack({"dense": torch.ones(2, 256), "bias": torch.ones(2)}, 4)
@@ -55,7 +57,7 @@ def pack(weights: Mapping[str, torch.Tensor], bits: Bits) -> dict[str, torch.Ten
     """
     stored: dict[str, torch.Tensor] = {}
     for name, tensor in weights.items():
-        if bits == 4 and _has_groups(tensor):
+        if bits == 4 and _has_groups(tensor) and not is_correction(name):
             stored[name + _CODES], stored[name + _SCALES] = _pack_matrix(
                 tensor.detach().cpu().float()
             )

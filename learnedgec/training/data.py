@@ -284,9 +284,7 @@ class TrainingData(lightning.LightningDataModule):
         assert self.trainer is not None
         module: Any = self.trainer.lightning_module
         self.tokenizer = module.tokenizer
-        self.inputs = {
-            name: module.model.config.head(name).input for name in module.model.config.heads
-        }
+        self.inputs = {name: head.input for name, head in module.head_options.items()}
         self.detecting = {name for name, head in module.head_options.items() if head.detects}
         if self.detecting and not self.tokenizer.is_fast:
             raise ConfigError(

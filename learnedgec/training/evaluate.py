@@ -23,7 +23,8 @@ def evaluate(
 
     A head that is rated gets `pearson` with its 95 % interval (Fisher's), `spearman` and `n`; fewer than
     four ratings, or constant predictions, have none. A head that ranks gets `accuracy`, the share of
-    pairs whose better text it values higher, with its 95 % interval (Wilson's) and `n`.
+    pairs whose better text it values higher, with its 95 % interval (Wilson's) and `n`. A head for which the
+    examples say nothing is left out.
     """
     ranked = {head for example in examples for head in example.ranked}
     found: dict[str, Figures] = {}
@@ -35,6 +36,8 @@ def evaluate(
             found[head] = _accuracy(int((high > low).sum()), len(rows))
         else:
             rows = [example for example in examples if head in example.values]
+            if not rows:
+                continue
             values = _predict(evaluator, [example.texts[0] for example in rows], head, runtime)
             found[head] = _correlations(values, np.array([e.values[head] for e in rows]))
     return found

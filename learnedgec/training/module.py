@@ -16,10 +16,14 @@ from torchmetrics import MeanMetric, PearsonCorrCoef
 from learnedgec.errors import ConfigError
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig, Pooling
 from learnedgec.models.loading import load_pretrained, load_tokenizer
+from learnedgec.models.low_rank import is_correction
 from learnedgec.models.packages import check_package, find_evaluator, is_evaluator
 
 __all__ = ["EvaluatorModule", "HeadOptions"]
 
+
+# What is customary for LoRA, 5e-4, would be far too much for a head.
+_CORRECTION_RATE = 10.0
 
 TrainingObjective = Literal["regression", "sigmoid", "logistic", "difference", "detection"]
 
@@ -97,6 +101,11 @@ class EvaluatorModule(lightning.LightningModule):
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
         sums: name of a further output of the package -> head -> its weight.
+        rank: freeze the encoder and train low-rank corrections of its matrices (`learnedgec.models.low_rank`),
+            as an encoder of 4-bit weights needs; their learning rate is ten times that of heads. They serve
+            the inputs that `heads` read. Heads of the evaluator to continue from that read another input stay
+            in the package as they are. Without a rank the whole encoder is trained.
+        corrected_layers: how many of the encoder's uppermost layers have corrections; all by default.
     """
 
     def __init__(
@@ -113,12 +122,20 @@ class EvaluatorModule(lightning.LightningModule):
         consistency: float = 1.0,
         allow_pickle: bool = False,
         sums: dict[str, dict[str, float]] | None = None,
+        rank: int | None = None,
+        corrected_layers: int | None = None,
     ) -> None:
         super().__init__()
         if not heads:
             raise ConfigError("model.heads is empty; name at least one head.")
         if layer is not None and layer < 1:
             raise ConfigError(f"model.layer is {layer}; at least 1 was expected.")
+        if rank is not None and rank < 1:
+            raise ConfigError(f"model.rank is {rank}; at least 1 was expected.")
+        if rank is None and corrected_layers is not None:
+            raise ConfigError(
+                "model.corrected_layers needs model.rank; name the rank of the corrections."
+            )
         if not 0 <= warmup < 1:
             raise ConfigError(f"model.warmup is {warmup}; a share from 0 up to 1 was expected.")
         if not 0 <= dropout < 1:
@@ -134,12 +151,6 @@ class EvaluatorModule(lightning.LightningModule):
                 raise ConfigError(
                     f"model.heads.{name}: wrong words are detected in the hypothesis alone; its input "
                     f"is {options.input!r}."
-                )
-        for name, parts in (sums or {}).items():
-            if name in heads or not parts or set(parts) - set(heads):
-                raise ConfigError(
-                    f"model.sums.{name}: a sum has a name of its own and parts among the heads "
-                    f"{', '.join(heads)}; its parts are {', '.join(parts) or 'none'}."
                 )
         self.head_options = heads
         self.encoder_name = encoder
@@ -162,16 +173,42 @@ class EvaluatorModule(lightning.LightningModule):
         else:
             pretrained = load_pretrained(encoder, allow_pickle=allow_pickle, layer=layer)
         self.tokenizer = load_tokenizer(encoder)
+        corrections: dict[str, Any] = {}
+        if rank is not None:
+            corrected = sorted({options.input for options in heads.values()})
+            corrections = {"rank": rank, "layers": corrected_layers, "inputs": corrected}
+        earlier_corrections = started.config.corrections if started else {}
+        if earlier_corrections and earlier_corrections != corrections:
+            raise ConfigError(
+                f"model.rank: {encoder} has corrections of rank {earlier_corrections['rank']} already, for "
+                f"{' and '.join(earlier_corrections['inputs'])}; only these can be trained further."
+            )
+        kept: dict[str, HeadConfig] = {}
+        if started and corrections:
+            kept = {
+                name: started.config.head(name)
+                for name, head in started.config.heads.items()
+                if name not in heads and head["input"] not in corrections["inputs"]
+            }
+        trained = {
+            name: HeadConfig(options.input, reads="tokens" if options.detects else "pooled")
+            for name, options in heads.items()
+        }
+        for name, parts in (sums or {}).items():
+            known = {**kept, **trained}
+            if name in known or not parts or set(parts) - set(known):
+                raise ConfigError(
+                    f"model.sums.{name}: a sum has a name of its own and parts among the heads "
+                    f"{', '.join(known)}; its parts are {', '.join(parts) or 'none'}."
+                )
         self.model = EvaluatorModel.from_encoder(
             pretrained,
-            {
-                name: HeadConfig(options.input, reads="tokens" if options.detects else "pooled")
-                for name, options in heads.items()
-            },
+            kept | trained,
             pooling=pooling,
             dropout=dropout,
             max_tokens=max_tokens,
             sums=sums,
+            corrections=corrections,
         )
         if started is not None:
             if pooling == "pooler" and started.config.pooling != "pooler":
@@ -184,6 +221,11 @@ class EvaluatorModule(lightning.LightningModule):
                 if earlier and all(own[key] == earlier[key] for key in ("input", "reads")):
                     self.model.heads[name].load_state_dict(started.heads[name].state_dict())
                     own |= {key: earlier[key] for key in ("offset", "scale")}
+        if corrections:
+            for name, parameter in self.model.encoder.named_parameters():
+                parameter.requires_grad_(is_correction(name))
+            for name in kept:
+                self.model.heads[name].requires_grad_(False)
         self.model.train()
         self.figures = torch.nn.ModuleDict(
             {
@@ -236,7 +278,7 @@ class EvaluatorModule(lightning.LightningModule):
         for kind, inputs in batch["inputs"].items():
             heads = {name: head for name, head in self.head_options.items() if head.input == kind}
             single = [name for name, head in heads.items() if tokens and head.detects]
-            encoded = self.model.encode(inputs)
+            encoded = self.model.encode(inputs, kind)
             values = self.model.values(
                 encoded, inputs, [name for name in heads if name not in single]
             )
@@ -334,23 +376,49 @@ class EvaluatorModule(lightning.LightningModule):
 
         decayed: list[torch.nn.Parameter] = []
         plain: list[torch.nn.Parameter] = []
+        corrections: list[torch.nn.Parameter] = []
         for name, parameter in self.model.named_parameters():
+            if not parameter.requires_grad:
+                continue
             spared = name.endswith("bias") or "LayerNorm" in name or "layer_norm" in name
-            (plain if spared else decayed).append(parameter)
-        groups = [
-            {"params": decayed, "weight_decay": self.weight_decay},
-            {"params": plain, "weight_decay": 0.0},
+            group = corrections if is_correction(name) else plain if spared else decayed
+            group.append(parameter)
+        rate = self.learning_rate
+        groups: list[dict[str, Any]] = [
+            {"params": decayed, "weight_decay": self.weight_decay, "lr": rate},
+            {"params": plain, "weight_decay": 0.0, "lr": rate},
+            {"params": corrections, "weight_decay": 0.0, "lr": rate * _CORRECTION_RATE},
         ]
         # On a CPU the fused step is several times faster, up to a fifth of the training time of a small
         # model; on a GPU it would refuse gradient clipping in float16.
         fused = self.trainer.strategy.root_device.type == "cpu"
-        optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, fused=fused)
+        optimizer = torch.optim.AdamW([group for group in groups if group["params"]], fused=fused)
         steps = int(self.trainer.estimated_stepping_batches)
         schedule = get_linear_schedule_with_warmup(optimizer, int(self.warmup * steps), steps)
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},
         }
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip gradients, also those of a fused optimizer in bfloat16, for which the Trainer refuses to.
+
+        It fears gradients that are still scaled, which only float16 does, on a GPU, where nothing is fused.
+        """
+        if self.trainer.precision == "bf16-mixed" and gradient_clip_algorithm in (None, "norm"):
+            if gradient_clip_val:
+                torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
+            return
+        self.clip_gradients(
+            optimizer,
+            gradient_clip_val=gradient_clip_val,
+            gradient_clip_algorithm=gradient_clip_algorithm,
+        )
 
     # Dropout after a resume must continue, not repeat: the generators belong to the checkpoint.
 

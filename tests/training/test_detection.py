@@ -104,7 +104,9 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
             begin = text.index(wrong)
             places = inputs.pop("offset_mapping")[0].tolist()
             bad = [begin <= start < stop <= begin + len(wrong) for start, stop in places]
-            logits = module.model.wrong_logits(module.model.encode(inputs), "wrong")[0]
+            logits = module.model.wrong_logits(module.model.encode(inputs, "hypothesis"), "wrong")[
+                0
+            ]
             right = [math.log(1 / (1 + math.exp(logit))) for logit in logits.tolist()]
             terms += [
                 math.log1p(math.exp(-logit)) if label else -good

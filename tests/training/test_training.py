@@ -13,6 +13,7 @@ import pytest
 import tiny
 import torch
 from embedded import SAMPLE_FOLDER
+from safetensors.torch import load_file
 
 from learnedgec.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, LearnedgecError
@@ -227,3 +228,68 @@ def test_batches_cover_every_example_once_and_differ_by_epoch() -> None:
     # Padding: the longest of a batch against the mean, over all batches.
     waste = [max(lengths[i] for i in b) - np.mean([lengths[i] for i in b]) for b in first]
     assert np.mean(waste) < 3
+
+
+PAIR_CONFIG = """
+seed_everything: 3
+model:
+  encoder: {encoder}
+  learning_rate: 2.0e-3
+  rank: 4
+  heads:
+    meaning: {{input: pair}}
+data:
+  ratings: [{ratings}]
+  split: paper-random
+early_stopping:
+  patience: 15
+trainer:
+  max_epochs: 15
+  accelerator: cpu
+  precision: bf16-mixed
+"""
+
+
+def test_corrections_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
+    start = tiny.save_evaluator(tmp_path / "start", bits=4, width=128)
+    config = tmp_path / "config.yaml"
+    config.write_text(PAIR_CONFIG.format(encoder=start, ratings=SAMPLE_FOLDER))
+    # In bfloat16, where the gradients of a fused optimizer have to be clipped by the module itself.
+    package = package_of(
+        ["--config", str(config), "--name", "corrected", "--bits", "4"]
+        + ["--output", str(tmp_path / "checkpoints"), "--runs", str(tmp_path / "runs")]
+    )
+    before, after = (load_file(folder / "model.safetensors") for folder in (start, package))
+    encoder = [name for name in before if not name.startswith("heads.meaning")]
+    assert len(encoder) > 20
+    assert all(torch.equal(before[name], after[name]) for name in encoder)
+    ratings = load_ratings(str(SAMPLE_FOLDER))
+    rows = [r.source for r in ratings], [r.hypothesis for r in ratings]
+    first, second = (Evaluator.load(str(folder)).predict(*rows) for folder in (start, package))
+    for kept in ("grammaticality", "fluency"):
+        assert second[kept].tolist() == pytest.approx(first[kept].tolist())
+    target = [rating.values["meaning"] for rating in ratings]
+    assert np.corrcoef(second["meaning"], target)[0, 1] > 0.5
+    manifest = check_package(package)
+    assert set(manifest["heads"]) == {"grammaticality", "fluency", "meaning"}
+    # Corrections go on being corrections.
+    with pytest.raises(ConfigError, match="has corrections of rank 4 already, for pair"):
+        train(
+            ["--config", str(config), "--name", "again", "--model.encoder", str(package)]
+            + ["--model.rank", "2", "--output", str(tmp_path), "--runs", str(tmp_path / "r")]
+        )
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--model.rank", "0"], "model.rank is 0; at least 1 was expected"),
+        (["--model.corrected_layers", "1"], "model.corrected_layers needs model.rank"),
+        (["--model.rank", "2", "--model.corrected_layers", "3"], "the encoder has 2 layers"),
+    ],
+)
+def test_corrections_that_cannot_be(
+    tmp_path: Path, tiny_encoder: Path, extra: list[str], message: str
+) -> None:
+    with pytest.raises(LearnedgecError, match=message):
+        train(options(tmp_path, tiny_encoder, "tiny", *extra), progress=False)

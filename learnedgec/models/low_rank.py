@@ -1,0 +1,116 @@
+"""Low-rank corrections of frozen matrices: how an encoder learns more and still is what it was.
+
+A matrix W of (R, C) stays, and W + U·D is used where the encoder reads a certain input; U (R, k) and D (k, C)
+are trained (Hu et al., "LoRA", ICLR 2022). This serves two ends:
+
+- What an encoder of 4-bit weights learns in the ordinary way is lost when it is rounded again: a short run moves
+  a weight by less than half the distance between two of its sixteen values. Corrections are stored beside
+  the rounded matrices (Dettmers et al., "QLoRA", NeurIPS 2023).
+- An evaluator can learn to read pairs of source and hypothesis better without any change in what its heads say
+  of a hypothesis alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch.nn.functional import linear
+
+from learnedgec.errors import ConfigError
+
+__all__ = ["LowRankLinear", "correct_layers", "corrected", "is_correction", "merged"]
+
+_DOWN, _UP = ".down", ".up"
+
+# Each thread has its own value, so that threads may share a model.
+_ON: ContextVar[bool] = ContextVar("corrected", default=False)
+
+
+class LowRankLinear(torch.nn.Module):
+    """A linear layer whose weight and bias are frozen, with a trained correction of low rank.
+
+    It is no `torch.nn.Linear`, to which models give random weights when they are built around it.
+
+    Args:
+        layer: its weight and bias are shared, not copied.
+        rank: k, of the correction. It begins at zero: D is drawn as Kaiming et al. do, U is 0.
+
+    Example:
+        >>> layer = LowRankLinear(torch.nn.Linear(8, 3), rank=2)
+        >>> {name: tuple(value.shape) for name, value in layer.named_parameters() if value.requires_grad}
+        {'down': (2, 8), 'up': (3, 2)}
+    """
+
+    def __init__(self, layer: torch.nn.Linear, rank: int) -> None:
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+        self.requires_grad_(False)
+        self.down = torch.nn.Parameter(torch.empty(rank, layer.in_features))
+        self.up = torch.nn.Parameter(torch.zeros(layer.out_features, rank))
+        torch.nn.init.kaiming_uniform_(self.down, a=5**0.5)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return W·x + b for states of (…, C), and U·(D·x) more within `corrected`."""
+        found = linear(states, self.weight, self.bias)
+        return found + (states @ self.down.T) @ self.up.T if _ON.get() else found
+
+
+@contextmanager
+def corrected(on: bool) -> Iterator[None]:
+    """Use the corrections of every model within this context, or none."""
+    token = _ON.set(on)
+    try:
+        yield
+    finally:
+        _ON.reset(token)
+
+
+def correct_layers(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> None:
+    """Freeze an encoder and give corrections to the linear layers in its uppermost layers, in place.
+
+    Args:
+        encoder: a transformer.
+        rank: of each correction.
+        layers: how many of its layers, from the top; all by default.
+
+    Raises:
+        ConfigError: it has fewer layers, or no list of layers at all.
+    """
+    lists = [each for each in encoder.modules() if isinstance(each, torch.nn.ModuleList)]
+    found = list(max(lists, key=len, default=[]))
+    count = len(found) if layers is None else layers
+    if not 1 <= count <= len(found):
+        raise ConfigError(
+            f"model.corrected_layers is {count}, but the encoder has {len(found)} layers; "
+            "name a number up to that."
+        )
+    encoder.requires_grad_(False)
+    for parent in [each for layer in found[-count:] for each in layer.modules()]:
+        for name, child in list(parent.named_children()):
+            if type(child) is torch.nn.Linear:
+                setattr(parent, name, LowRankLinear(child, rank))
+
+
+def is_correction(name: str) -> bool:
+    """Return whether a name in a model's state is that of a correction's matrix."""
+    return name.endswith((_DOWN, _UP))
+
+
+def merged(weights: Mapping[str, torch.Tensor], on: bool = True) -> dict[str, torch.Tensor]:
+    """Return a model's state without corrections, which are added to their matrices before, or left out.
+
+    Example:
+        >>> state = {"a.weight": torch.zeros(2, 2), "a.down": torch.ones(1, 2), "a.up": torch.ones(2, 1)}
+        >>> merged(state)
+        {'a.weight': tensor([[1., 1.],
+                [1., 1.]])}
+    """
+    found = {name: value for name, value in weights.items() if not is_correction(name)}
+    for name, down in weights.items():
+        if on and name.endswith(_DOWN):
+            layer = name.removesuffix(_DOWN)
+            found[f"{layer}.weight"] = found[f"{layer}.weight"] + weights[layer + _UP] @ down
+    return found
