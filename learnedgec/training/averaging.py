@@ -90,6 +90,11 @@ def average(
                     f"{each} and {names[0]} cannot be averaged: they differ in their {what}; "
                     "average runs of one configuration that differ in their seed."
                 )
+    if first.config.corrections:
+        raise ConfigError(
+            f"{', '.join(names)} cannot be averaged: they have low-rank corrections, whose mean has a higher "
+            "rank; choose one of them."
+        )
     model = EvaluatorModel(copy.deepcopy(first.config))
     states = [member.model.state_dict() for member in members]
     model.load_state_dict(

@@ -30,6 +30,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import atomic_folder
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.models.loading import quiet_transformers
+from learnedgec.models.low_rank import merged
 from learnedgec.models.packages import CARD, check_package, find_evaluator, manifest_datasets
 from learnedgec.training.card import metadata
 from learnedgec.training.licences import weights_licence
@@ -85,7 +86,7 @@ def _export(evaluator: Evaluator, name: str, head: str, target: Path) -> Path:
         }
     plain = _plain(model, head, about, classifier)
     if plain is None:
-        weights = {f"encoder.{key}": value for key, value in model.encoder.state_dict().items()}
+        weights = {f"encoder.{key}": value for key, value in _encoder_weights(model, about).items()}
         if about.reads == "tokens":
             # Here the label is of a sum over tokens: what is to be scaled is the sum.
             classifier = {"classifier.weight": linear.weight, "classifier.bias": linear.bias}
@@ -112,6 +113,11 @@ def _export(evaluator: Evaluator, name: str, head: str, target: Path) -> Path:
     return target
 
 
+def _encoder_weights(model: EvaluatorModel, about: HeadConfig) -> dict[str, torch.Tensor]:
+    """Return the encoder's weights as they are for a head's input, corrections included."""
+    return merged(model.encoder.state_dict(), on=model.config.corrects(about.input))
+
+
 def _plain(
     model: EvaluatorModel, head: str, about: HeadConfig, classifier: Mapping[str, torch.Tensor]
 ) -> Any | None:
@@ -125,7 +131,7 @@ def _plain(
     except ValueError:
         return None
     prefix = plain.base_model_prefix
-    weights = {f"{prefix}.{key}": value for key, value in model.encoder.state_dict().items()}
+    weights = {f"{prefix}.{key}": value for key, value in _encoder_weights(model, about).items()}
     weights |= classifier
     shapes = {key: value.shape for key, value in plain.state_dict().items()}
     if shapes != {key: value.shape for key, value in weights.items()}:
@@ -137,7 +143,7 @@ def _plain(
     ids = torch.randint(0, config.vocab_size, (4, 12), generator=numbers)
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     with torch.inference_mode():
-        output = model.pool(model.encoder(**batch), batch)
+        output = model.pool(model.encode(batch, about.input), batch)
         expected = torch.nn.functional.linear(
             output, classifier["classifier.weight"], classifier["classifier.bias"]
         )

@@ -95,3 +95,18 @@ def test_nothing_but_a_package_is_replaced(tmp_path: Path, tiny_encoder: Path) -
         with pytest.raises(ConfigError, match="must be a plain name"):
             average(["a", "b"], tmp_path / "own", name, data)
     assert (tmp_path / "own" / "thesis.txt").read_text() == "mine"
+
+
+def test_low_rank_corrections_have_no_mean_of_their_rank(
+    tmp_path: Path, tiny_encoder: Path
+) -> None:
+    names = [
+        trained(
+            words(tmp_path, tiny_encoder, f"run-{seed}", 3, "--model.rank", "2")
+            + ["--seed_everything", str(seed)]
+        )
+        for seed in (1, 2)
+    ]
+    data = training_data(words(tmp_path, tiny_encoder, "mean", 3, "--model.rank", "2"))
+    with pytest.raises(ConfigError, match="low-rank corrections, whose mean has a higher rank"):
+        average(names, tmp_path / "checkpoints", "mean", data)

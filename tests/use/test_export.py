@@ -30,6 +30,7 @@ from transformers import (
 from learnedgec.cli.main import main
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
+from learnedgec.models.low_rank import LowRankLinear
 from learnedgec.use.export import export_evaluator
 
 SOURCES = ["He go home .", "She have a dog .", "", "It rain ."]
@@ -76,11 +77,22 @@ def alone(folders: Sequence[tuple[Path, bool, bool]], tmp_path: Path) -> dict[Pa
     return {Path(folder): values for folder, values in found.items()}
 
 
-def save(folder: Path, encoder: Any, heads: Mapping[str, HeadConfig], pooling: Any) -> Path:
+def save(
+    folder: Path,
+    encoder: Any,
+    heads: Mapping[str, HeadConfig],
+    pooling: Any,
+    corrections: Mapping[str, Any] | None = None,
+) -> Path:
     """Write an evaluator of another kind than the fixtures'."""
-    model = EvaluatorModel.from_encoder(encoder, heads, pooling=pooling, max_tokens=12)
+    model = EvaluatorModel.from_encoder(
+        encoder, heads, pooling=pooling, max_tokens=12, corrections=corrections
+    )
     for head in model.heads.values():
         torch.nn.init.normal_(head.weight, std=1.0)
+    for module in model.modules():
+        if isinstance(module, LowRankLinear):
+            torch.nn.init.normal_(module.up, std=0.3)
     return tiny.save_package(folder, model)
 
 
@@ -116,6 +128,13 @@ def test_exported_heads_are_equal_without_learnedgec(tmp_path: Path) -> None:
             BertModel(tiny.configuration(len(tiny.tokenizer()))),
             {name: head for name, head in heads.items() if head.reads == "pooled"},
             "pooler",
+        ),
+        "corrected": save(
+            tmp_path / "corrected",
+            BertModel(tiny.configuration(len(tiny.tokenizer()))),
+            heads,
+            "mean",
+            {"rank": 2, "layers": None, "inputs": ["pair"]},
         ),
         "four": tiny.save_evaluator(tmp_path / "four", heads=heads, bits=4, width=128),
         "sixteen": tiny.save_evaluator(tmp_path / "sixteen", heads=heads, width=128),
