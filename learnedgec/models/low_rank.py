@@ -3,11 +3,11 @@
 A matrix W of (R, C) stays, and W + U·D is used where the encoder reads a certain input; U (R, k) and D (k, C)
 are trained (Hu et al., "LoRA", ICLR 2022). This serves two ends:
 
-- What an encoder of 4-bit weights learns in the ordinary way is lost when it is rounded again: a short run moves
-  a weight by less than half the distance between two of its sixteen values. Corrections are stored beside
-  the rounded matrices (Dettmers et al., "QLoRA", NeurIPS 2023).
-- An evaluator can learn to read pairs of source and hypothesis better without any change in what its heads say
-  of a hypothesis alone.
+- What an encoder of 4-bit weights learns in the ordinary way is lost when it is rounded again: a short run
+  moves a weight by less than half the distance between two of its sixteen values. Corrections are stored
+  beside the rounded matrices (Dettmers et al., "QLoRA", NeurIPS 2023).
+- An evaluator can learn to read pairs of source and hypothesis better, and what its heads say of a hypothesis
+  alone does not change.
 """
 
 from __future__ import annotations

@@ -101,9 +101,9 @@ class EvaluatorModule(lightning.LightningModule):
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
         sums: name of a further output of the package -> head -> its weight.
-        rank: freeze the encoder and train low-rank corrections of its matrices (`learnedgec.models.low_rank`),
-            as an encoder of 4-bit weights needs; their learning rate is ten times that of heads. They serve
-            the inputs that `heads` read. Heads of the evaluator to continue from that read another input stay
+        rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`), as an
+            encoder of 4-bit weights needs; their learning rate is ten times that of heads. They serve the
+            inputs that `heads` read. Heads of the evaluator to continue from that read another input stay
             in the package as they are. Without a rank the whole encoder is trained.
         corrected_layers: how many of the encoder's uppermost layers have corrections; all by default.
     """

@@ -102,8 +102,10 @@ def test_low_rank_corrections_have_no_mean_of_their_rank(
 ) -> None:
     names = [
         trained(
-            words(tmp_path, tiny_encoder, f"run-{seed}", 3, "--model.rank", "2")
-            + ["--seed_everything", str(seed)]
+            words(
+                *(tmp_path, tiny_encoder, f"run-{seed}", 3),
+                *("--model.rank", "2", "--seed_everything", str(seed)),
+            )
         )
         for seed in (1, 2)
     ]
