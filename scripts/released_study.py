@@ -8,7 +8,8 @@ training; on both, pairs of outputs for one source that people rated apart are p
 outputs of strong systems, pillars:dev, in the order on which GLEU and GREEN agree. An evaluator that likes
 edits as such is right where the better output has more edits and wrong where it has fewer, so the figure is
 the mean of three accuracies: where the better output is farther from the source than the worse one, equally
-far, and nearer. Candidates may continue from one another by name. Finished runs are not repeated, interrupted ones go on.
+far, and nearer. Candidates may continue from one another by name. Finished runs are not repeated,
+interrupted ones go on.
 
 `--weights` gives the grid of weights that sums of heads are measured with. Each head's values are divided by
 the spread of their differences over all pairs first.
