@@ -39,6 +39,7 @@ SKIPPED = {
     "README.md": {
         "pip install": "the package index",
         "make": "a checkout",
+        "learnedgec serve": "it serves until it is stopped; tests/use/test_serve.py",
         "learnedgec train --config some-mini": "half an hour of training",
         "learnedgec train --config impara-mini": "half an hour of training",
         "learnedgec data fetch tmu-gfm": "a download",
