@@ -9,18 +9,15 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
+from learnedgec.cli.inputs import Inputs, add_input_arguments, read_inputs, system_files
 from learnedgec.cli.options import (
-    Inputs,
-    add_input_arguments,
     add_metric_argument,
     add_reannotate_argument,
     add_resampling_arguments,
     add_runtime_arguments,
     make_parser,
-    read_inputs,
     read_metrics,
     read_runtime,
-    system_files,
     too_few_resamples,
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice, shows_bold, with_format

@@ -7,15 +7,14 @@ from typing import Any, get_args
 
 from jsonargparse import ArgumentParser, Namespace
 
+from learnedgec.cli.inputs import add_input_arguments, read_inputs
 from learnedgec.cli.options import (
-    add_input_arguments,
     add_metric_argument,
     add_plot_argument,
     add_reannotate_argument,
     add_resampling_arguments,
     add_runtime_arguments,
     make_parser,
-    read_inputs,
     read_metrics,
     read_runtime,
     too_few_resamples,

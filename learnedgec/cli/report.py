@@ -9,13 +9,12 @@ from pathlib import Path
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.cli.inputs import add_input_arguments, read_inputs
 from learnedgec.cli.options import (
-    add_input_arguments,
     add_metric_argument,
     add_reannotate_argument,
     add_runtime_arguments,
     make_parser,
-    read_inputs,
     read_metrics,
     read_runtime,
 )

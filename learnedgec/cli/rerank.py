@@ -7,13 +7,8 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.options import (
-    add_input_arguments,
-    add_runtime_arguments,
-    make_parser,
-    read_inputs,
-    read_runtime,
-)
+from learnedgec.cli.inputs import add_input_arguments, read_inputs
+from learnedgec.cli.options import add_runtime_arguments, make_parser, read_runtime
 from learnedgec.cli.output import add_output_arguments, emit, with_format
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import FormatError, InputError

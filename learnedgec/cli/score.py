@@ -8,14 +8,12 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
+from learnedgec.cli.inputs import Inputs, add_input_arguments, read_inputs
 from learnedgec.cli.options import (
-    Inputs,
-    add_input_arguments,
     add_metric_argument,
     add_reannotate_argument,
     add_runtime_arguments,
     make_parser,
-    read_inputs,
     read_metrics,
     read_runtime,
 )

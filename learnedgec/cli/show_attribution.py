@@ -8,7 +8,7 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.attribution import attribute_edits
-from learnedgec.cli.options import Inputs
+from learnedgec.cli.inputs import Inputs
 from learnedgec.cli.output import emit, notice
 from learnedgec.cli.table import Layout
 from learnedgec.edits.annotator import extract_edits

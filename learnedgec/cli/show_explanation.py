@@ -8,7 +8,7 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.calibration.explanation import explain_score
 from learnedgec.calibration.released import find_reference
-from learnedgec.cli.options import Inputs
+from learnedgec.cli.inputs import Inputs
 from learnedgec.cli.output import notice
 from learnedgec.execution.runtime import Runtime
 from learnedgec.metrics.base import Metric

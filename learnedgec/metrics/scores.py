@@ -33,7 +33,7 @@ class Score:
     Example:
         >>> import learnedgec
         >>> learnedgec.score("length", ["He go ."], ["He goes home ."])
-        Score(metric='length', value=4, sentences=1)
+        Score(metric="length(unit='word')", value=4, sentences=1)
     """
 
     metric: str

@@ -1,4 +1,7 @@
-"""The LightningModule that fine-tunes an evaluator: one encoder, named heads, a loss for each."""
+"""The LightningModule that fine-tunes an evaluator: one encoder, named heads, a loss for each.
+
+One file, though long: it is one class, which Lightning asks for one thing after the other.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.statistics import Statistics
 
-__all__ = ["Asked", "Limits", "MicroBatcher", "OverloadedError", "Step", "StoppedError"]
+__all__ = ["Asked", "Limits", "MicroBatcher", "OverloadedError", "SharedStep", "StoppedError"]
 
 # A token is about four characters of English; no two metrics cut words alike.
 _CHARACTERS_OF_A_TOKEN = 4
@@ -100,7 +100,7 @@ Found: TypeAlias = "dict[Metric, Score] | Exception"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SharedStep:
     """What one step was.
 
     Attributes:
@@ -161,7 +161,7 @@ class MicroBatcher:
     def __init__(self, limits: Limits = Limits(), runtime: Runtime = Runtime()) -> None:
         self.limits = limits
         self.runtime = runtime
-        self.steps: deque[Step] = deque(maxlen=1000)
+        self.steps: deque[SharedStep] = deque(maxlen=1000)
         """The latest steps, for whoever counts them and takes them away."""
         self.waiting_tokens = 0
         self._waiting: deque[_Waiting] = deque()
@@ -242,7 +242,7 @@ class MicroBatcher:
             # Of the latest steps, for they differ in how well they fill the encoder.
             self._speed = speed if math.isnan(self._speed) else 0.8 * self._speed + 0.2 * speed
             sentences = sum(len(entry.asked.sources) for entry in entries)
-            self.steps.append(Step(len(entries), sentences, seconds))
+            self.steps.append(SharedStep(len(entries), sentences, seconds))
 
     async def _gather(self) -> list[_Waiting]:
         """Return the requests of the next step, in the order of their arrival; none at the end."""

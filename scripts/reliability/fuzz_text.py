@@ -22,7 +22,8 @@ from learnedgec.catalog.cases import read_cases
 from learnedgec.catalog.corrections import read_corrections
 from learnedgec.catalog.judgements import read_appraise, read_pairs
 from learnedgec.catalog.ratings import read_ratings
-from learnedgec.cli.options import make_parser, read_inputs
+from learnedgec.cli.inputs import read_inputs
+from learnedgec.cli.options import make_parser
 from learnedgec.formats.configuration import check_yaml
 from learnedgec.formats.m2 import read_m2
 from learnedgec.formats.references import References
@@ -94,8 +95,8 @@ def options(path: Path) -> object:
 def jsonl_inputs(path: Path) -> object:
     from jsonargparse import Namespace
 
-    given: Any = dict.fromkeys(("src", "hyp", "ref", "gold"))
-    return read_inputs(Namespace({**given, "jsonl": [str(path)]}))  # type: ignore[no-untyped-call]
+    given: Any = dict.fromkeys(("src", "hyp", "ref", "gold", "tokenise"))
+    return read_inputs(Namespace({**given, "jsonl": [str(path)], "quiet": True}))  # type: ignore[no-untyped-call]
 
 
 def checked(path: Path) -> str:

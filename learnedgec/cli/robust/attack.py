@@ -9,18 +9,15 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.catalog.outputs import load_outputs
 from learnedgec.catalog.parallel import load_parallel
+from learnedgec.cli.inputs import add_input_arguments, read_inputs, read_systems, system_files
 from learnedgec.cli.options import (
-    add_input_arguments,
     add_metric_argument,
     add_plot_argument,
     add_resampling_arguments,
     add_runtime_arguments,
     make_parser,
-    read_inputs,
     read_metrics,
     read_runtime,
-    read_systems,
-    system_files,
 )
 from learnedgec.cli.output import add_output_arguments, with_format
 from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots

@@ -8,7 +8,7 @@ from itertools import chain
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.catalog.cases import CASES, Case, Pair, load_cases
-from learnedgec.cli.options import system_names
+from learnedgec.cli.inputs import system_names
 from learnedgec.errors import InputError
 from learnedgec.formats.text import read_lines
 from learnedgec.robustness.cases import TOTAL

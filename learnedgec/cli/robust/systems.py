@@ -9,6 +9,7 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from learnedgec.catalog.cases import Case
+from learnedgec.cli.inputs import system_names
 from learnedgec.cli.options import (
     add_metric_argument,
     add_plot_argument,
@@ -17,7 +18,6 @@ from learnedgec.cli.options import (
     make_parser,
     read_metrics,
     read_runtime,
-    system_names,
 )
 from learnedgec.cli.output import add_output_arguments, with_format
 from learnedgec.cli.robust.cases import (

@@ -14,11 +14,11 @@ from learnedgec.metrics.scores import Score
 from learnedgec.metrics.scoring import as_metric
 from learnedgec.use.reward import extract_correction
 
-__all__ = ["Adapter", "Correction", "adapter"]
+__all__ = ["MetricAdapter", "Submission", "adapter"]
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
+class Submission:
     """A source, what a system made of it, and references if the metric needs them."""
 
     source: str
@@ -27,7 +27,7 @@ class Correction:
 
 
 @dataclass(frozen=True)
-class Adapter:
+class MetricAdapter:
     """A metric, and where documents keep what it needs; see `adapter`.
 
     Attributes:
@@ -44,7 +44,7 @@ class Adapter:
     extract: Callable[[str], str] = extract_correction
     runtime: Runtime = field(default_factory=Runtime)
 
-    def read(self, document: Mapping[str, Any], completion: str) -> Correction:
+    def read(self, document: Mapping[str, Any], completion: str) -> Submission:
         """Return the correction of a document that a model's completion holds.
 
         Raises:
@@ -59,9 +59,9 @@ class Adapter:
                 )
         found = document[self.references] if self.metric.needs_references else ()
         references = (found,) if isinstance(found, str) else tuple(found)
-        return Correction(document[self.source], self.extract(completion), references)
+        return Submission(document[self.source], self.extract(completion), references)
 
-    def score(self, corrections: Sequence[Correction]) -> Score:
+    def score(self, corrections: Sequence[Submission]) -> Score:
         """Return the score of N corrections together, and of each by itself.
 
         Raises:
@@ -78,8 +78,8 @@ class Adapter:
         )
 
 
-def adapter(metric: Metric | str, **options: Any) -> Adapter:
-    """Return the adapter of a metric or its name; `options` are the attributes of `Adapter`.
+def adapter(metric: Metric | str, **options: Any) -> MetricAdapter:
+    """Return the adapter of a metric or its name; `options` are the attributes of `MetricAdapter`.
 
     Example:
         >>> gleu = adapter("gleu", references="target")
@@ -87,4 +87,4 @@ def adapter(metric: Metric | str, **options: Any) -> Adapter:
         >>> gleu.score([gleu.read(document, "Corrected: He goes home .")]).value
         1.0
     """
-    return Adapter(as_metric(metric), **options)
+    return MetricAdapter(as_metric(metric), **options)

@@ -6,7 +6,7 @@ import pytest
 
 from learnedgec import load_metric
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.use.harnesses.adapter import Correction, adapter
+from learnedgec.use.harnesses.adapter import Submission, adapter
 
 DOCUMENTS = [
     {"source": "He go .", "references": ["He goes .", "He went ."]},
@@ -26,7 +26,7 @@ def test_scores_are_the_librarys() -> None:
 
 
 def test_references_are_read_only_where_they_are_needed() -> None:
-    assert adapter("length", source="s").read({"s": "a"}, "b") == Correction("a", "b")
+    assert adapter("length", source="s").read({"s": "a"}, "b") == Submission("a", "b")
     with pytest.raises(InputError) as error:
         adapter("gleu", references="target").read({"source": "a"}, "b")
     assert str(error.value) == (
