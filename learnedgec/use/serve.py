@@ -17,9 +17,8 @@ from __future__ import annotations
 import contextlib
 import signal
 import socket
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.errors import ConfigError, InputError, LearnedgecError, MissingDependencyError
@@ -33,31 +32,16 @@ try:
     from fastapi import FastAPI, HTTPException, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse, Response
-    from prometheus_client import (
-        CONTENT_TYPE_LATEST,
-        CollectorRegistry,
-        Counter,
-        Gauge,
-        Histogram,
-        ProcessCollector,
-        generate_latest,
-    )
+    from prometheus_client import CONTENT_TYPE_LATEST
     from pydantic import BaseModel, ConfigDict, Field
+
+    from learnedgec.use.meters import ASGI, Measured, Message, Meters
 except ImportError as error:
     raise MissingDependencyError(str(error.name), "serve", "the service") from None
 
 __all__ = ["ScoreRequest", "ScoreResponse", "application", "listen", "prepare", "run"]
 
 _EXAMPLE: Any = {"sources": ["He go home ."], "hypotheses": ["He goes home ."]}
-_Message: TypeAlias = MutableMapping[str, Any]
-_App: TypeAlias = Callable[
-    [
-        _Message,
-        Callable[[], Awaitable[_Message]],
-        Callable[[_Message], Awaitable[None]],
-    ],
-    Awaitable[None],
-]
 
 
 class ScoreRequest(BaseModel):
@@ -116,7 +100,7 @@ def application(
         raise ConfigError("there is no metric to serve; name one or more, such as impara.")
     served = {metric.label: metric for metric in metrics}
     batcher: MicroBatcher | None = None
-    meters = _Meters()
+    meters = Meters()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -132,7 +116,7 @@ def application(
         redoc_url=None,
     )
     app.add_middleware(_SizeLimit, limit_kib=limits.request_kib)
-    app.add_middleware(_Measured, meters=meters)
+    app.add_middleware(Measured, meters=meters)
     _explain_errors(app)
 
     @app.post(
@@ -305,85 +289,16 @@ def _explain_errors(app: FastAPI) -> None:
         return problem(500, f"scoring failed ({type(error).__name__}); the service's log has more.")
 
 
-class _Meters:
-    """What Prometheus is told: of one application, in a registry of its own."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        self.requests = Counter(
-            "learnedgec_requests",
-            "Requests by path and status",
-            ("path", "status"),
-            registry=self.registry,
-        )
-        self.seconds = Histogram(
-            "learnedgec_request_seconds",
-            "Seconds until a request is answered",
-            ("path",),
-            registry=self.registry,
-        )
-        self.sentences = Counter("learnedgec_sentences", "Sentences scored", registry=self.registry)
-        self.step_seconds = Histogram(
-            "learnedgec_step_seconds", "Seconds of a step", registry=self.registry
-        )
-        self.step_sentences = Histogram(
-            "learnedgec_step_sentences",
-            "Sentences in a step",
-            registry=self.registry,
-            buckets=[2**power for power in range(11)],
-        )
-        self.waiting = Gauge(
-            "learnedgec_waiting_tokens", "Tokens of requests that wait", registry=self.registry
-        )
-
-    def page(self, batcher: MicroBatcher) -> bytes:
-        """Return the text for Prometheus."""
-        while batcher.steps:
-            step = batcher.steps.popleft()
-            self.step_seconds.observe(step.seconds)
-            self.step_sentences.observe(step.sentences)
-        self.waiting.set(batcher.waiting_tokens)
-        return generate_latest(self.registry)
-
-
-class _Measured:
-    """Counts and times requests."""
-
-    def __init__(self, app: _App, meters: _Meters) -> None:
-        self.app, self.meters = app, meters
-
-    async def __call__(self, scope: _Message, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        begin, status = time.perf_counter(), 500
-
-        async def watch(message: _Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self.app(scope, receive, watch)
-        finally:
-            # Only paths that exist: others are whatever a client makes up.
-            path = getattr(scope.get("route"), "path", "other")
-            self.meters.requests.labels(path, str(status)).inc()
-            self.meters.seconds.labels(path).observe(time.perf_counter() - begin)
-
-
 class _SizeLimit:
     """Refuses a body that is too large, before it is read where its length is known."""
 
-    def __init__(self, app: _App, limit_kib: int) -> None:
+    def __init__(self, app: ASGI, limit_kib: int) -> None:
         self.app, self.limit = app, 1024 * limit_kib
         self.detail = f"the request is larger than {limit_kib} KiB; send several smaller ones."
         # What is left of the body is not read.
         self.headers = {"Connection": "close"}
 
-    async def __call__(self, scope: _Message, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Message, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -394,9 +309,9 @@ class _SizeLimit:
             return
         size = 0
 
-        async def counted() -> _Message:
+        async def counted() -> Message:
             nonlocal size
-            message: _Message = await receive()
+            message: Message = await receive()
             size += len(message.get("body", b""))
             if size > self.limit:
                 raise HTTPException(413, self.detail, self.headers)
