@@ -7,7 +7,7 @@ SAMPLE := data/sample
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test test-browser test-trl test-oldest check reliability clean
+.PHONY: demo test test-browser test-harnesses test-trl test-oldest check reliability clean
 
 # Installed once, and again whenever the dependencies change.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
@@ -31,6 +31,12 @@ test-browser: $(VENV)/.installed
 test-trl: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) trl
 	VENV=$(VENV) scripts/test tests/use/test_trl.py
+
+# A task of lm-evaluation-harness, which `make test` skips where that is not installed. inspect-ai and lighteval need other
+# versions than the pinned ones, so they are tried in an environment of their own: docs/how-to/harnesses.md.
+test-harnesses: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) lm-eval
+	VENV=$(VENV) scripts/test tests/use/harnesses
 
 # The tests on the oldest versions that pyproject.toml allows, whose own warnings about newer ones do not count.
 test-oldest:

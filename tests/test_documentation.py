@@ -33,7 +33,7 @@ README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
 TUTORIALS = sorted(HOW_TO.glob("*.md"))
 NEW_METRIC, NEW_DATASET = HOW_TO / "new-metric.md", HOW_TO / "new-dataset.md"
 OWN_DATA, SHARE = HOW_TO / "own-data.md", HOW_TO / "share-evaluators.md"
-SERVE = HOW_TO / "serve.md"
+SERVE, HARNESSES = HOW_TO / "serve.md", HOW_TO / "harnesses.md"
 
 SKIPPED = {
     "README.md": {
@@ -49,6 +49,7 @@ SKIPPED = {
         "learnedgec robust metrics": "a download",
         "learnedgec robust attack": "a download",
     },
+    "harnesses.md": {"pip install": "the package index"},
     "new-dataset.md": {"make check": "minutes of checks"},
     "new-metric.md": {"make check": "minutes of checks"},
     "own-data.md": {
@@ -277,6 +278,13 @@ def test_sharing_evaluators(site: Path, folder: Path) -> None:
 def test_serving(site: Path, folder: Path) -> None:
     (example,) = [text for language, text in blocks(SERVE) if language == "python"]
     assert perform([{"python": example, "place": SERVE.name}], folder, site) == []
+
+
+def test_harnesses(site: Path, folder: Path) -> None:
+    examples = [text for language, text in blocks(HARNESSES) if language == "python"]
+    steps = [{"python": text, "place": HARNESSES.name} for text in examples]
+    assert len(steps) == 3
+    assert perform(steps, folder, site) == []
 
 
 @pytest.fixture
