@@ -7,7 +7,7 @@ metric (`--by`), by minimum Bayes risk (`--mbr`), and by voting about edits, at 
 ERRANT F0.5 on `pillars:train`. Beside them the ensembles of Omelianchuk et al. (2024), of which `ens_m7` is
 the majority vote of the same seven. Measured against the gold edits alone, and against all references (the
 gold ones and those of `jelv`). Intervals are by bootstrap over sentences; differences are from the single
-system that is best on the part itself, and their intervals by paired bootstrap.
+system that is best by the same measure on the part itself, and their intervals by paired bootstrap.
 
 Statistics are kept in `--work` under their signatures: with a new evaluator only its own rows are computed.
 """
@@ -30,7 +30,6 @@ from learnedgec.formats.references import References
 from learnedgec.formats.rows import Row
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.gleu import Gleu
-from learnedgec.stats.bootstrap import Bootstrap, Estimate
 from learnedgec.use.candidates import candidates_of_systems
 from learnedgec.use.rerank import rerank
 from learnedgec.use.voting import count_votes, tune_threshold
@@ -46,11 +45,13 @@ def main() -> None:
     parser.add_argument("--no-vote", action="store_true")
     parser.add_argument("--annotator", default="en-ewt-sm")
     parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--gleu-iterations", type=int, default=100)
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--work", type=Path, default=Path("runs/reranking"))
     parser.add_argument("--format", choices=FORMATS, default="table")
     parser.add_argument("--out", default="-", help="write the table to this file")
     options = parser.parse_args()
-    runtime = Runtime(cache_dir=str(options.work), progress=True)
+    runtime = Runtime(dtype=options.dtype, cache_dir=str(options.work), progress=True)
     gold = load_parallel(options.part)
     everything = joined(
         gold.references, load_parallel(options.part.replace("pillars", "jelv")).references
@@ -125,36 +126,30 @@ def table(
     scored = {
         "ERRANT F0.5, gold": (errant, gold),
         "ERRANT F0.5, all": (errant, everything),
-        "GLEU, all": (Gleu(), everything),
+        # Sentences have up to 24 references: the official 500 draws would take half an hour a part.
+        "GLEU, all": (Gleu(iterations=options.gleu_iterations), everything),
     }
     columns: dict[str, dict[str, str]] = {name: {} for name in systems}
-    bootstrap = Bootstrap(len(sources), options.resamples)
-    best = ""
     for title, (metric, references) in scored.items():
         statistics = metric.statistics_of_systems(sources, systems, references, runtime=runtime)
         values = {name: metric.aggregate(each) for name, each in statistics.items()}
-        best = best or max(
-            (name for name in systems if sorts[name] == "single"), key=values.__getitem__
-        )
-        compared = {
-            each.system: each
-            for each in compare_systems(metric, statistics, best, resamples=options.resamples)
-        }
-        for name, each in statistics.items():
-            many = metric.aggregate_many(each, bootstrap.samples)
-            columns[name][title] = shown(bootstrap.estimate(values[name], many))
-            difference = compared.get(name)
-            columns[name][f"Δ {title}"] = (
-                "–"
-                if difference is None
-                else shown(Estimate(difference.difference, *difference.difference_bounds), "+")
-            )
+        best = max((name for name in systems if sorts[name] == "single"), key=values.__getitem__)
+        found = compare_systems(metric, statistics, best, resamples=options.resamples)
+        columns[best] |= {title: shown(values[best], found[0].baseline_bounds), f"Δ {title}": "–"}
+        for each in found:
+            difference = shown(each.difference, each.difference_bounds, "+")
+            columns[each.system] |= {
+                title: shown(each.score, each.bounds),
+                f"Δ {title}": difference,
+            }
+        notice(f"{options.part}: {title} is done")
     return [{"output": name, "kind": sorts[name], **found} for name, found in columns.items()]
 
 
-def shown(estimate: Estimate, sign: str = "") -> str:
+def shown(value: float, bounds: tuple[float, float], sign: str = "") -> str:
     """Return a number with its interval."""
-    return f"{estimate.value:{sign}.4f} [{estimate.low:{sign}.4f}, {estimate.high:{sign}.4f}]"
+    low, high = bounds
+    return f"{value:{sign}.4f} [{low:{sign}.4f}, {high:{sign}.4f}]"
 
 
 if __name__ == "__main__":
