@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ import numpy as np
 
 from learnedgec.arrays import Array
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.error_types import Tier, at_tier
+from learnedgec.edits.error_types import Tier, at_tier, check_types, foreign_types
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError
@@ -29,10 +28,6 @@ from learnedgec.metrics.statistics import Statistics
 __all__ = [
     "Errant",
 ]
-
-
-# ERRANT's types, those of `plain`, and no edit at all.
-_ERRANTS = re.compile(r"[MRU](:|$)|noop$")
 
 
 @dataclass(frozen=True)
@@ -113,11 +108,13 @@ class Errant(EditOverlap):
         assert references is not None
         if self.reannotate:
             references = references.without_edits()
-        self._warn(references)
         extract = partial(
             extract_edits, annotator=self.annotator, types=self._typed, runtime=runtime
         )
         edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
+        if self.types:
+            check_types(edits, references, "find them anew with reannotate=True")
+        self._warn(references)
         return self.compare(sources, edits, annotated)
 
     def compare(
@@ -186,20 +183,18 @@ class Errant(EditOverlap):
 
     def _warn(self, references: References) -> None:
         """Warn of gold edits that ERRANT has not made: they are cut otherwise than the system's."""
-        edits = (edit for row in references for each in row for edit in each.edits or ())
-        foreign = {edit.type for edit in edits if not _ERRANTS.match(edit.type)}
-        if foreign == {"UNK"} and all(
-            edit.type == "UNK" for row in references for each in row for edit in each.edits or ()
-        ):
+        types = {edit.type for row in references for each in row for edit in each.edits or ()}
+        foreign = foreign_types(types)
+        if types == {"UNK"}:
             if self.mode in ("span-correction", "type-correction"):
                 warnings.warn(
                     f"{self.label}: every gold edit has the type UNK, which counts in detection only, so no "
                     "correction can be right; find the references' edits anew with reannotate=True.",
                     stacklevel=2,
                 )
-        elif foreign - {"UNK"}:
+        elif foreign:
             warnings.warn(
-                f"{self.label}: the gold edits are not ERRANT's ({min(foreign - {'UNK'})!r} is none of "
+                f"{self.label}: the gold edits are not ERRANT's ({foreign[0]!r} is none of "
                 "its types), and scores differ from published ones, for which the references' edits are "
                 "found anew: reannotate=True does that.",
                 stacklevel=2,

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from learnedgec.arrays import Array, Floats
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.error_types import Tier, at_tier
+from learnedgec.edits.error_types import Tier, at_tier, check_types
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError, ParameterError
@@ -128,6 +128,8 @@ class UotErrant(EditOverlap):
             extract_edits, annotator=self.annotator, types=self.types, runtime=runtime
         )
         edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
+        if self.types:
+            check_types(edits, references, "give the references as texts, without gold edits")
         return self.compare(sources, edits, annotated, runtime=runtime)
 
     def compare(
