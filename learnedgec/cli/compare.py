@@ -9,7 +9,13 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.inputs import Inputs, add_input_arguments, read_inputs, system_files
+from learnedgec.cli.inputs import (
+    Inputs,
+    add_input_arguments,
+    read_inputs,
+    system_files,
+    system_names,
+)
 from learnedgec.cli.options import (
     add_metric_argument,
     add_reannotate_argument,
@@ -31,7 +37,9 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec compare`."""
     parser = make_parser("compare", "Compare systems with a baseline by one or more metrics.")
     parser.add_argument(
-        "--baseline", type=str, help="the baseline's output, one more file beside --hyp"
+        "--baseline",
+        type=str,
+        help="the baseline's output, one more file beside --hyp, or the name of a system among those",
     )
     add_metric_argument(parser)
     add_reannotate_argument(parser)
@@ -108,22 +116,33 @@ def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
         raise InputError(
             "no baseline was given; name its output by --baseline, and others by --hyp."
         )
-    if options.jsonl:
-        options.jsonl = [
-            options.baseline,
-            *(path for path in options.jsonl if path != options.baseline),
-        ]
-    else:
-        others = [
-            path
-            for path in system_files(options.hyp or ())
-            if path == "-" or Path(path).absolute() != Path(options.baseline).absolute()
-        ]
-        if not others:
-            raise InputError("no system was given beside the baseline; name one or more by --hyp.")
-        options.hyp = [options.baseline, *others]
+    paths = options.jsonl or system_files(options.hyp or ())
+    baseline = _baseline_file(options.baseline, paths)
+    others = [
+        path for path in paths if path == "-" or Path(path).absolute() != Path(baseline).absolute()
+    ]
+    if not others:
+        raise InputError("no system was given beside the baseline; name one or more by --hyp.")
+    options["jsonl" if options.jsonl else "hyp"] = [baseline, *others]
     inputs = read_inputs(options, metrics)
     return inputs, next(iter(inputs.systems))
+
+
+def _baseline_file(given: str, paths: Sequence[str]) -> str:
+    """Return the baseline's file: the one given, or that of the system with this name.
+
+    Raises:
+        InputError: there is neither.
+    """
+    if given == "-" or (Path(given).exists() and not Path(given).is_dir()):
+        return given
+    files = dict(zip(system_names(paths), paths, strict=True))
+    if given not in files:
+        known = f"; systems are {', '.join(files)}" if files else ""
+        raise InputError(
+            f"the baseline {given} is neither a file nor the name of a system among the others{known}."
+        )
+    return files[given]
 
 
 def _record(row: BaselineComparison, signatures: dict[str, str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["with_flags"]
 
 _FLAGS = {
+    "read it with References.from_m2": "give it by --gold",
     "allow_pickle=True": "--allow-pickle",
     "overwrite=True": "--overwrite",
     "reannotate=True": "--reannotate",

@@ -13,7 +13,7 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.cli.flags import with_flags
 from learnedgec.cli.output import notice
 from learnedgec.errors import FormatError, InputError
-from learnedgec.formats.m2 import read_m2
+from learnedgec.formats.m2 import is_m2, read_m2
 from learnedgec.formats.references import Reference, References
 from learnedgec.formats.text import (
     check_lengths,
@@ -51,7 +51,8 @@ def add_input_arguments(parser: ArgumentParser) -> None:
         "--hyp",
         nargs="+",
         type=str,
-        help="system outputs, or a folder of them; a system is named by its file's stem",
+        help="system outputs, or a folder of them (every file in it but *.md and hidden ones); a system is "
+        "named by its file's stem",
     )
     group.add_argument("--ref", nargs="+", type=str, help="reference texts, one file per annotator")
     group.add_argument("--gold", type=str, help="references as an M2 file with gold edits")
@@ -109,7 +110,7 @@ def _read_files(options: Namespace) -> Inputs:
     if options.ref and options.gold:
         raise InputError("--ref and --gold were both given; references come from one of them.")
     if options.src:
-        sources = read_lines(options.src)
+        sources = _read_sentences(options.src)
     elif options.gold:
         sources = [block.source for block in read_m2(options.gold)]
     else:
@@ -131,7 +132,16 @@ def _read_files(options: Namespace) -> Inputs:
         references = tokenise_references(References.from_annotated(blocks), own)
         sources = tokenise(sources)
     elif options.gold:
-        references = References.from_m2(options.gold, sources)
+        try:
+            references = References.from_m2(options.gold, sources)
+        except InputError as error:
+            own = [block.source.split() for block in read_m2(options.gold)]
+            for path, hypotheses in zip(paths, systems.values(), strict=True):
+                if [text.split() for text in hypotheses] == own:
+                    raise InputError(
+                        f"{error} Its sentences are those of {path}: --src and --hyp may be swapped."
+                    ) from None
+            raise
     elif options.ref:
         references = References.from_files(*options.ref)
         check_lengths((source_name, sources), (options.ref[0], references.texts()))
@@ -140,6 +150,8 @@ def _read_files(options: Namespace) -> Inputs:
 
 def system_files(paths: Sequence[str]) -> list[str]:
     """Return the files of systems' outputs: those named, and in place of a folder those in it, sorted.
+
+    Of a folder neither hidden files nor Markdown, such as a README.md, are taken.
 
     Raises:
         InputError: a folder holds no file.
@@ -152,7 +164,7 @@ def system_files(paths: Sequence[str]) -> list[str]:
         inside = sorted(
             os.fspath(each)
             for each in Path(path).iterdir()
-            if each.is_file() and not each.name.startswith(".")
+            if each.is_file() and not each.name.startswith(".") and each.suffix != ".md"
         )
         if not inside:
             raise InputError(
@@ -164,11 +176,30 @@ def system_files(paths: Sequence[str]) -> list[str]:
 
 def read_systems(paths: Sequence[str]) -> dict[str, list[str]]:
     """Return each file's sentences by the name of its system."""
-    return dict(zip(system_names(paths), map(read_lines, paths), strict=True))
+    return dict(zip(system_names(paths), map(_read_sentences, paths), strict=True))
+
+
+def _read_sentences(path: str) -> list[str]:
+    """Return the lines of a file of sentences, or raise `InputError` where it is one of gold edits."""
+    lines = read_lines(path)
+    if is_m2(lines):
+        raise InputError(
+            f"{path} is an M2 file, and one sentence per line was expected; M2 files are given by --gold."
+        )
+    return lines
 
 
 def system_names(paths: Sequence[str]) -> list[str]:
-    """Return a name per file: the stem, or the path without suffixes where stems collide."""
+    """Return a name per file: the stem, or the path without suffixes where stems collide.
+
+    Raises:
+        InputError: one file was given twice, or two have one name.
+    """
+    given: set[Path] = set()
+    for path in paths:
+        if Path(path).absolute() in given:
+            raise InputError(f"{path} was given twice as a system's output; name it once.")
+        given.add(Path(path).absolute())
     # A name that is no text is shown by its bytes.
     paths = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
     stems = [Path(path).name.removesuffix(".gz").rsplit(".", 1)[0] or path for path in paths]

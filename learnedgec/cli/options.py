@@ -90,7 +90,7 @@ def add_reannotate_argument(parser: ArgumentParser) -> None:
 def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
     """Return the metrics that `--metric` names; none only where none is required."""
     if required and not options.metric:
-        raise InputError('no metric was given; name one or more, such as --metric gleu "some".')
+        raise InputError("no metric was given; name one or more, such as --metric gleu some.")
     metrics = [load_metric(name) for name in options.metric or ()]
     if not options.get("reannotate"):
         return metrics

@@ -16,6 +16,7 @@ from typing import Any
 from learnedgec.errors import InputError
 from learnedgec.formats.references import Reference, References
 from learnedgec.formats.sentences import Sentences, as_sentences
+from learnedgec.formats.text import excerpts
 
 __all__ = ["describe_tokens", "tokenise", "tokenise_references"]
 
@@ -67,9 +68,9 @@ def check_tokens(name: str, sources: Sequence[str], own: Sequence[str]) -> None:
     """Raise `InputError` where a file of references was made for other sentences, whatever their tokens."""
     for number, (source, other) in enumerate(zip(tokenise(sources), tokenise(own), strict=True), 1):
         if source != other:
+            shown, given = excerpts(other, source)
             raise InputError(
-                f"sentence {number} of {name} differs from the source: {other[:60]!r} against "
-                f"{source[:60]!r}; give the file that belongs to this source."
+                f"sentence {number} of {name} differs from the source: {shown!r} against {given!r}; give the file that belongs to this source."
             )
 
 

@@ -13,6 +13,7 @@ without any `A` line has one annotator, 0, with no edits (the official scorer's 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +27,7 @@ __all__ = [
     "Edit",
     "apply_edits",
     "format_m2",
+    "is_m2",
     "parse_m2",
     "read_m2",
     "without_overlaps",
@@ -33,6 +35,8 @@ __all__ = [
 ]
 
 _NOOP_SPAN = -1
+
+_ANNOTATION = re.compile(r"A -?\d+ -?\d+\|\|\|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,18 @@ def without_overlaps(edits: Iterable[Edit]) -> list[Edit]:
             kept.append(edit)
             end = edit.end
     return kept
+
+
+def is_m2(lines: Sequence[str]) -> bool:
+    """Return whether the lines of a file are those of an M2 file with some annotation.
+
+    Example:
+        >>> is_m2(["S He go .", "A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0"]), is_m2(["A dog ."])
+        (True, False)
+    """
+    return any(map(_ANNOTATION.match, lines)) and all(
+        not line or line.startswith("S ") or _ANNOTATION.match(line) for line in lines
+    )
 
 
 def _parse_annotation(line: str, place: str, length: int) -> tuple[int, Edit | None]:

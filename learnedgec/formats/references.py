@@ -9,7 +9,14 @@ from typing import TypeAlias
 
 from learnedgec.errors import InputError, LengthError
 from learnedgec.execution.writing import PathLike
-from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, without_overlaps
+from learnedgec.formats.m2 import (
+    AnnotatedSentence,
+    Edit,
+    apply_edits,
+    is_m2,
+    read_m2,
+    without_overlaps,
+)
 from learnedgec.formats.sentences import (
     Items,
     Sentences,
@@ -17,7 +24,7 @@ from learnedgec.formats.sentences import (
     as_optional_sentences,
     as_sentences,
 )
-from learnedgec.formats.text import check_lengths, read_lines
+from learnedgec.formats.text import check_lengths, excerpts, read_lines
 
 __all__ = ["Reference", "ReferenceRows", "References", "as_references"]
 
@@ -106,8 +113,19 @@ class References(Sequence[tuple[Reference, ...]]):
 
     @classmethod
     def from_files(cls, *paths: PathLike) -> References:
-        """Read R parallel text files with one reference per line."""
+        """Read R parallel text files with one reference per line.
+
+        Raises:
+            LengthError: the files differ in length.
+            InputError: one is an M2 file.
+        """
         texts = [read_lines(path) for path in paths]
+        for path, lines in zip(paths, texts, strict=True):
+            if is_m2(lines):
+                raise InputError(
+                    f"{os.fspath(path)} is an M2 file, and texts were expected; read it with "
+                    "References.from_m2."
+                )
         named = [(os.fspath(path), lines) for path, lines in zip(paths, texts, strict=True)]
         check_lengths(*named)
         return cls.from_texts(*texts)
@@ -141,10 +159,10 @@ class References(Sequence[tuple[Reference, ...]]):
             check_lengths(("the source", sources), (os.fspath(path), [b.source for b in blocks]))
             for number, (block, source) in enumerate(zip(blocks, sources, strict=True), 1):
                 if block.source.split() != source.split():
+                    own, given = excerpts(block.source, source)
                     raise InputError(
-                        f"sentence {number} of {os.fspath(path)} differs from the source: "
-                        f"{block.source[:60]!r} against {source[:60]!r}; pass the M2 file that "
-                        "belongs to this source."
+                        f"sentence {number} of {os.fspath(path)} differs from the source: {own!r} against "
+                        f"{given!r}; pass the M2 file that belongs to this source."
                     )
         return cls.from_annotated(blocks)
 

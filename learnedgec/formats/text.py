@@ -29,6 +29,7 @@ from learnedgec.execution.writing import PathLike, atomic_path
 __all__ = [
     "check_lengths",
     "check_sentence",
+    "excerpts",
     "read_json",
     "read_jsonl",
     "read_lines",
@@ -46,6 +47,9 @@ _LARGEST_RATIO = 200
 
 # Levels of lists and objects within each other in JSON.
 _DEEPEST = 100
+
+# Characters that an excerpt shows, and how many of them at least before what matters.
+_EXCERPT, _BEFORE = 60, 25
 
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -248,12 +252,32 @@ def check_lengths(
     for other_name, other in others:
         if len(other) != len(lines):
             short, long = sorted(((name, lines), (other_name, other)), key=lambda x: len(x[1]))
-            extra = str(long[1][len(short[1])])
+            extra = long[1][len(short[1])]
+            shown = f": {extra[:60]!r}" if isinstance(extra, str) else ""
             raise LengthError(
                 f"{name} has {len(lines)} sentences but {other_name} has {len(other)}; they must be "
-                f"parallel. The first line that only {long[0]} has is line {len(short[1]) + 1}: "
-                f"{extra[:60]!r}."
+                f"parallel. The first line that only {long[0]} has is line {len(short[1]) + 1}{shown}."
             )
+
+
+def excerpts(first: str, second: str) -> tuple[str, str]:
+    """Return what two sentences that differ in tokens have around the first difference.
+
+    Example:
+        >>> excerpts("It is , as we all know from experience , a riks .", "It is , as we all know from experience , a risk .")
+        ('…know from experience , a riks .', '…know from experience , a risk .')
+    """
+    texts = [" ".join(text.split()) for text in (first, second)]
+    same = len(os.path.commonprefix(texts))
+    # From the start of a word some way before it; short sentences whole.
+    start = texts[0].rfind(" ", 0, same - _BEFORE) + 1 if same > _BEFORE else 0
+    one, other = (
+        ("…" if start else "")
+        + text[start : start + _EXCERPT]
+        + ("…" if len(text) > start + _EXCERPT else "")
+        for text in texts
+    )
+    return one, other
 
 
 def write_text(path: PathLike, text: str) -> None:

@@ -9,6 +9,9 @@ from learnedgec.formats.references import References
 
 __all__ = ["blank_notices", "token_notices"]
 
+# Lines that are named.
+_SHOWN = 5
+
 _AT_WORD, _APART = re.compile(r"\w[.?!]\s*$"), re.compile(r"\s[.?!]\s*$")
 
 
@@ -17,16 +20,18 @@ def blank_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) 
 
     Example:
         >>> blank_notices(["He go .", ""], {"ours": ["", ""]})
-        ['ours: 1 of 2 hypotheses is blank where the source is not.']
+        ['ours: 1 of 2 hypotheses is blank where the source is not (line 1).']
     """
     found = []
     for name, hypotheses in systems.items():
-        pairs = zip(sources, hypotheses, strict=True)
-        count = sum(bool(source.strip()) and not text.strip() for source, text in pairs)
-        if count:
-            verb = "is" if count == 1 else "are"
+        pairs = enumerate(zip(sources, hypotheses, strict=True), 1)
+        blank = [number for number, (source, text) in pairs if source.strip() and not text.strip()]
+        if blank:
+            verb, noun = ("is", "line") if len(blank) == 1 else ("are", "lines")
+            shown = ", ".join(map(str, blank[:_SHOWN])) + (", …" if len(blank) > _SHOWN else "")
             found.append(
-                f"{name}: {count:,} of {len(sources):,} hypotheses {verb} blank where the source is not."
+                f"{name}: {len(blank):,} of {len(sources):,} hypotheses {verb} blank where the source is "
+                f"not ({noun} {shown})."
             )
     return found
 
@@ -36,7 +41,7 @@ def token_notices(
     systems: Mapping[str, Sequence[str]],
     references: References | None = None,
 ) -> list[str]:
-    """Return a sentence for each text that is cut into tokens where others are not.
+    """Return a sentence for each text that is cut into tokens where others are not, or one if none is cut.
 
     What ends most of a text's sentences tells: `school .` in tokens, `school.` in a text as it comes. All are
     compared with the sources, or, where no source ends in a full stop, with the first text that does.
@@ -54,6 +59,11 @@ def token_notices(
     shares = {name: share for name, each in texts.items() if (share := _share(each)) is not None}
     if not shares:
         return []
+    if min(shares.values()) > 0.5:
+        return [
+            'no text is cut into tokens (sentences end like "school."), so metrics that compare tokens take a '
+            "word and its full stop for one: cut all, as for English, with tokenise='spacy'."
+        ]
     first, *others = shares
     return [
         f'{name}: {shares[name]:.0%} of sentences end like "school.", in {first} {shares[first]:.0%}; '

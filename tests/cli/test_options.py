@@ -68,7 +68,7 @@ def test_tune_has_the_defaults_of_its_plan_and_goal() -> None:
 @pytest.fixture
 def outputs(tmp_path: Path) -> Path:
     """Return a folder with the outputs of two systems, beside what is no system's."""
-    for name in ("b.txt", "a.txt", ".hidden"):
+    for name in ("b.txt", "a.txt", ".hidden", "README.md"):
         write_lines(tmp_path / "outputs" / name, ["He goes ."])
     (tmp_path / "outputs" / "more").mkdir()
     write_lines(tmp_path / "source.txt", ["He go ."])
@@ -89,6 +89,12 @@ def test_a_folder_stands_for_its_files(outputs: Path, capsys: pytest.CaptureFixt
     baseline = ["--baseline", str(outputs / "b.txt"), "--hyp", str(outputs), "--format", "csv"]
     assert main(["compare", *words, *baseline]) == 0
     assert capsys.readouterr().out.splitlines()[1].split(",")[1:3] == ["b", "a"]
+    # The baseline by its file and by its name.
+    assert main(["compare", *words, "--baseline", "b", *baseline[2:]]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split(",")[1:3] == ["b", "a"]
+    assert main(["compare", *words, "--baseline", "c", *baseline[2:]]) == 2
+    message = "the baseline c is neither a file nor the name of a system among the others; systems are a, b."
+    assert message in capsys.readouterr().err
     empty = outputs / "more"
     assert score(outputs, str(empty)) == 2
     assert f"the folder {empty} holds no file; one file" in capsys.readouterr().err

@@ -48,7 +48,7 @@ def test_table(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
     assert lines[2].split()[:2] == ["good", "1.0000"]
     assert lines[3].split()[:2] == ["bad", "0.0000"]
     blank, signature = err.splitlines()
-    assert blank == "bad: 1 of 2 hypotheses is blank where the source is not."
+    assert blank == "bad: 1 of 2 hypotheses is blank where the source is not (line 2)."
     assert signature.startswith("gleu(")
     assert "|references:1|learnedgec:" in signature
 
@@ -146,7 +146,9 @@ def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--hyp", "{}/good.txt", "--gold", "{}/gold.m2"], "references come from one of them"),
         (["--hyp", "{}/good.txt", "--level", "word"], "invalid choice: 'word'"),
         (["--hyp", "{}/good.txt", "--jobs", "-1"], "give 0 (one per core) or a positive number"),
-        (["--hyp", "{}/good.txt", "{}/good.txt"], "two system outputs are both named"),
+        (["--hyp", "{}/good.txt", "{}/good.txt"], "good.txt was given twice as a system's output"),
+        (["--hyp", "{}/gold.m2"], "gold.m2 is an M2 file, and one sentence per line was expected"),
+        (["--hyp", "{}/good.txt", "--ref", "{}/gold.m2"], "M2 file, and texts were expected; give it by"),
         (["--hyp", "{}/good.txt", "--out", "{}/src.txt/o"], "cannot be written"),
         (
             ["--hyp", "{}/good.txt", "--metric", "some(model='nowhere')"],
@@ -162,7 +164,7 @@ def test_bad_input_is_one_sentence_and_exit_2(
     (files / "empty.txt").touch()
     (files / "short.txt").write_text("He goes home .\n")
     (files / "latin.txt").write_bytes(b"caf\xe9\n")
-    (files / "gold.m2").write_text("S Something else\n")
+    (files / "gold.m2").write_text(GOLD.format(kind="R:VERB:SVA"))
     code, out, err = score(*(word.format(files) for word in arguments))
     assert (code, out) == (2, "")
     assert message in err
@@ -170,13 +172,22 @@ def test_bad_input_is_one_sentence_and_exit_2(
     assert err.count("\n") == 1
 
 
-def test_gold_of_other_sentences(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
+def test_gold_of_other_sentences(
+    score: Callable[..., tuple[int, str, str]], files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (files / "gold.m2").write_text("S He go home .\n\nS Fine !\n")
     arguments = ("--hyp", str(files / "good.txt"), "--gold", str(files / "gold.m2"))
     code, _, err = score(*arguments, ref=None)
     assert code == 2
     assert "sentence 2 of" in err
     assert "differs from the source: 'Fine !' against 'Fine .'" in err
+    assert "swapped" not in err
+    swapped = ["score", "--src", str(files / "good.txt"), "--hyp", str(files / "src.txt")]
+    (files / "gold.m2").write_text(GOLD.format(kind="R:VERB:SVA"))
+    assert main([*swapped, "--gold", str(files / "gold.m2"), "--metric", "m2"]) == 2
+    err = capsys.readouterr().err
+    assert "'He go home .' against 'He goes home .'" in err
+    assert err.endswith(f"those of {files / 'src.txt'}: --src and --hyp may be swapped.\n")
 
 
 def test_debug_shows_the_traceback(files: Path) -> None:

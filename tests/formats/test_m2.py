@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,12 @@ def test_m2_of_other_sentences_is_refused(tmp_path: Path) -> None:
         References.from_m2(tmp_path / "g.m2", ["a c"])
     with pytest.raises(LengthError, match=r"the source has 2 .*g\.m2 has 1"):
         References.from_m2(tmp_path / "g.m2", ["a b", "c"])
+    # Both excerpts are around the first difference.
+    long = "How much a genetic change tells us about your chance of developing a disorder"
+    write_m2(tmp_path / "long.m2", [AnnotatedSentence(f"{long} is clear .", {0: ()})])
+    shown = "'…of developing a disorder is clear .' against '…of developing a disorder .';"
+    with pytest.raises(InputError, match=re.escape(shown)):
+        References.from_m2(tmp_path / "long.m2", [f"{long} ."])
     # Tokens decide, not the spaces between them.
     assert len(References.from_m2(tmp_path / "g.m2", [" a  b"])) == 1
 
@@ -151,3 +158,12 @@ def test_reference_files_must_be_parallel(tmp_path: Path) -> None:
     (tmp_path / "r1").write_text("a\n")
     with pytest.raises(LengthError, match=r"r0 has 2 .*r1 has 1"):
         References.from_files(tmp_path / "r0", tmp_path / "r1")
+
+
+def test_a_reference_file_that_is_m2_is_named(tmp_path: Path) -> None:
+    blocks = [AnnotatedSentence("a b", {0: (Edit(0, 1, "c", "R"),)}), AnnotatedSentence("b", {})]
+    write_m2(tmp_path / "g.m2", blocks)
+    with pytest.raises(InputError, match=r"g\.m2 is an M2 file, and texts were expected; read it with"):
+        References.from_files(tmp_path / "g.m2")
+    (tmp_path / "r0").write_text("S is a letter .\nA 1 2 is none .\n")
+    assert len(References.from_files(tmp_path / "r0")) == 2

@@ -165,6 +165,9 @@ def test_lengths_name_both_and_the_first_extra_line() -> None:
         LengthError, match=r"src has 1 .* hyp has 2.*only hyp has is line 2: 'zwei'"
     ):
         check_lengths(("src", ["one"]), ("hyp", ["eins", "zwei"]))
+    # What is no text is not shown.
+    with pytest.raises(LengthError, match=r"only r has is line 2\.$"):
+        check_lengths(("src", ["one"]), ("r", [["eins"], ["zwei", "drei"]]))
 
 
 def test_unwritable_places_are_named(tmp_path: Path) -> None:

@@ -12,9 +12,11 @@ def test_blank_hypotheses_are_counted_where_the_source_is_not() -> None:
     sources = ["a", "b", " ", "c"]
     systems = {"one": ["", "b", "", "c"], "two": ["", " ", "", "\t"], "none": ["a", "b", "", "c"]}
     assert blank_notices(sources, systems) == [
-        "one: 1 of 4 hypotheses is blank where the source is not.",
-        "two: 3 of 4 hypotheses are blank where the source is not.",
+        "one: 1 of 4 hypotheses is blank where the source is not (line 1).",
+        "two: 3 of 4 hypotheses are blank where the source is not (lines 1, 2, 4).",
     ]
+    (found,) = blank_notices(["a"] * 9, {"x": [""] * 9})
+    assert found.endswith("(lines 1, 2, 3, 4, 5, …).")
 
 
 def test_a_text_that_is_cut_otherwise_is_named() -> None:
@@ -33,7 +35,12 @@ def test_a_text_that_is_cut_otherwise_is_named() -> None:
         each.partition(":")[0] for each in token_notices(whole, systems, References.from_texts(cut))
     ]
     assert named == ["cut", "mixed", "the references"]
-    assert token_notices(whole, {"whole": whole}) == []
+    assert token_notices(cut, {"cut": cut, "none": ["a", "b", "c"]}) == []
+    (found,) = token_notices(whole, {"whole": whole}, References.from_texts(whole))
+    assert found == (
+        'no text is cut into tokens (sentences end like "school."), so metrics that compare tokens take a '
+        "word and its full stop for one: cut all, as for English, with tokenise='spacy'."
+    )
 
 
 @pytest.mark.parametrize("sources", [["a", "b"], []])
