@@ -42,7 +42,8 @@ def main(arguments: Sequence[str]) -> None:
     if arguments and arguments[0] in _COMMANDS:
         _COMMANDS[arguments[0]](arguments[1:])
         return
-    options = with_format(build_parser().parse_args(list(arguments)))
+    options = build_parser().parse_args(list(arguments))
+    options = with_format(options, table=not options.names)
     if options.names:
         folders = [find_evaluator(name) for name in options.names]
         for folder in folders:

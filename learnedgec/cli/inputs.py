@@ -135,9 +135,9 @@ def _read_files(options: Namespace) -> Inputs:
         try:
             references = References.from_m2(options.gold, sources)
         except InputError as error:
-            own = [block.source.split() for block in read_m2(options.gold)]
+            gold = [block.source.split() for block in read_m2(options.gold)]
             for path, hypotheses in zip(paths, systems.values(), strict=True):
-                if [text.split() for text in hypotheses] == own:
+                if [text.split() for text in hypotheses] == gold:
                     raise InputError(
                         f"{error} Its sentences are those of {path}: --src and --hyp may be swapped."
                     ) from None

@@ -29,7 +29,8 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = with_format(build_parser().parse_args(list(arguments)))
+    options = build_parser().parse_args(list(arguments))
+    options = with_format(options, table=not options.names)
     if not options.names:
         rows = []
         for name, entry in REGISTRY.entries():

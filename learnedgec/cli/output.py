@@ -17,10 +17,11 @@ from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli.table import Layout, Strong, format_table, text_of, value_of
 from learnedgec.cli.terminal import folded, width_of
+from learnedgec.errors import InputError
 from learnedgec.formats.rows import Row, columns_of, plain
 from learnedgec.formats.text import write_text
 
-__all__ = ["FORMATS", "add_output_arguments", "emit", "notice", "shows_bold", "with_format"]
+__all__ = ["FORMATS", "add_output_arguments", "emit", "notice", "shows_bold", "with_format", "write_result"]
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
@@ -49,12 +50,36 @@ def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMAT
         )
 
 
-def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespace:
-    """Return the options with a format where none was given: that of the file's name, else the first."""
+def with_format(
+    options: Namespace, formats: Sequence[str] = FORMATS, *, table: bool = True
+) -> Namespace:
+    """Return the options with a format where none was given: that of the file's name, else the first.
+
+    Args:
+        options: with `format` and `out`.
+        formats: those that the command knows.
+        table: whether results are rows; a text of its own may have a file of any name.
+
+    Raises:
+        InputError: the file's name ends as no format does, and what it would get is a table.
+    """
     if options.format is None:
-        named = _SUFFIXES.get(Path(options.out.removesuffix(".gz")).suffix.lower(), "")
+        suffix = Path(options.out.removesuffix(".gz")).suffix.lower()
+        if suffix not in ("", ".txt", *_SUFFIXES) and table and formats[0] == "table":
+            raise InputError(
+                f"{options.out} names no format; end it in .json, .csv, .tsv, .tex (LaTeX) or .txt (a table), "
+                "or say which by --format."
+            )
+        named = _SUFFIXES.get(suffix, "")
         options.format = named if named in formats else formats[0]
     return options
+
+
+def write_result(text: str, out: str, *, quiet: bool = False) -> None:
+    """Write what was asked for to a file, and say so, or to stdout (`-`)."""
+    write_text(out, text)
+    if out != "-" and not quiet:
+        notice(f"wrote {out}")
 
 
 def shows_bold(options: Namespace) -> bool:
@@ -89,7 +114,7 @@ def emit(
     Args:
         rows: one mapping per line, column name to value; rows may lack columns.
         options: with the `format`, one of `FORMATS`, and perhaps `out`, a path or `-` for stdout, and
-            `wide`; a table on stdout if absent.
+            `wide` and `quiet`; a table on stdout if absent.
         payload: what `json` prints instead of the rows.
         title: stands above the table.
         caption: of the table in LaTeX, the title if absent.
@@ -98,7 +123,7 @@ def emit(
         latex_rows: rows for `latex` where they differ from those of the table.
         layout: how the table may be folded on a terminal.
     """
-    chosen: dict[str, Any] = {"format": "table", "out": "-", "wide": False}
+    chosen: dict[str, Any] = {"format": "table", "out": "-", "wide": False, "quiet": False}
     chosen |= vars(options) if options else {}
     format, out = chosen["format"], chosen["out"]  # noqa: A001 - the option's name
     shown = rows if table_rows is None else table_rows
@@ -111,7 +136,7 @@ def emit(
         text = _latex(shown if latex_rows is None else latex_rows, caption or title)
     else:
         text = _table(shown, title, out, layout, wide=chosen["wide"])
-    write_text(out, text)
+    write_result(text, out, quiet=chosen["quiet"])
 
 
 def _separated(rows: Sequence[Row], delimiter: str) -> str:

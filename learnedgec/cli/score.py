@@ -17,7 +17,7 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli.output import add_output_arguments, emit, notice, with_format, write_result
 from learnedgec.cli.show import able_to_show, show_edits
 from learnedgec.cli.show_attribution import add_attribution_arguments, show_attribution
 from learnedgec.cli.show_explanation import add_explanation_argument, explain_scores
@@ -25,7 +25,6 @@ from learnedgec.cli.table import Layout
 from learnedgec.edits.error_types import TIERS, Tier
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.text import write_text
 from learnedgec.metrics.abilities import CountsByType, LearnsWeights, PlansRequests
 from learnedgec.metrics.base import Metric, score_metrics
 from learnedgec.metrics.scores import Score
@@ -77,7 +76,8 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = with_format(build_parser().parse_args(list(arguments)))
+    options = build_parser().parse_args(list(arguments))
+    options = with_format(options, table=not (options.show or options.dry_run))
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     metrics = read_metrics(options)
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> None:
     runtime = read_runtime(options)
     inputs = read_inputs(options, metrics)
     if options.dry_run:
-        write_text(options.out, "".join(_plan(metric, inputs, runtime) for metric in metrics))
+        write_result("".join(_plan(metric, inputs, runtime) for metric in metrics), options.out)
         return
     if options.show == "attribution":
         show_attribution(metrics, inputs, options, runtime)
@@ -115,7 +115,7 @@ def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
             show_edits(metric, systems, inputs.sources, inputs.systems, colour=colour)
             for metric, systems in scores.items()
         ]
-        write_text(options.out, "\n".join(shown))
+        write_result("\n".join(shown), options.out, quiet=options.quiet)
     elif options.show:
         rows = [
             {"system": system, "metric": metric.label, **row}

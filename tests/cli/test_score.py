@@ -82,11 +82,12 @@ def test_latex_escapes(score: Callable[..., tuple[int, str, str]], files: Path) 
 
 
 def test_out_writes_a_file(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
-    code, out, _ = score(
-        "--hyp", str(files / "good.txt"), "--format", "csv", "--out", str(files / "o")
-    )
-    assert (code, out) == (0, "")
-    assert (files / "o").read_text().startswith("system,metric,score")
+    for extra in (["--format", "csv", "--out", f"{files}/o"], ["--out", f"{files}/o.csv"]):
+        code, out, err = score("--hyp", str(files / "good.txt"), *extra)
+        assert (code, out, err) == (0, "", f"wrote {extra[-1]}\n")
+        assert Path(extra[-1]).read_text().startswith("system,metric,score")
+    extra = ["--out", f"{files}/o.tsv", "--quiet"]
+    assert score("--hyp", str(files / "good.txt"), *extra)[2] == ""
 
 
 def test_jsonl_equals_text_files(
@@ -150,6 +151,10 @@ def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--hyp", "{}/gold.m2"], "gold.m2 is an M2 file, and one sentence per line was expected"),
         (["--hyp", "{}/good.txt", "--ref", "{}/gold.m2"], "M2 file, and texts were expected; give it by"),
         (["--hyp", "{}/good.txt", "--out", "{}/src.txt/o"], "cannot be written"),
+        (
+            ["--hyp", "{}/good.txt", "--out", "{}/scores.xlsx"],
+            "scores.xlsx names no format; end it in .json, .csv, .tsv, .tex (LaTeX) or .txt (a table), or",
+        ),
         (
             ["--hyp", "{}/good.txt", "--metric", "some(model='nowhere')"],
             "no evaluator is named 'nowhere'",

@@ -65,7 +65,8 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = with_format(build_parser().parse_args(list(arguments)))
+    options = build_parser().parse_args(list(arguments))
+    options = with_format(options, table=options.show != "sources")
     if options.plot:
         check_plotting(options.plot)
     if options.show == "sources":
