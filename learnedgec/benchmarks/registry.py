@@ -118,7 +118,7 @@ def load_benchmark(name: str) -> Benchmark:
     Raises:
         UnknownNameError: no such benchmark or word; the message names the nearest.
         PluginError: the benchmark is that of another installed package and cannot be loaded.
-        InputError: two words choose the same thing, or the folder cannot be used.
+        InputError: two words choose the same thing, `seeda` alone was given, or the folder cannot be used.
         DataError: the dataset cannot be had.
 
     Example:
@@ -130,6 +130,11 @@ def load_benchmark(name: str) -> Benchmark:
     path = local_path(name)
     if path is None or not path.is_dir():
         head = REGISTRY.spelt(head)
+        if head.lower() == "seeda":
+            raise InputError(
+                f"{name!r} stands for two benchmarks, and one was expected here; write seeda-s (judgements "
+                "of sentences) or seeda-e (of edits)."
+            )
     if head == "jfleg":
         if not words:
             raise InputError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from argparse import ArgumentError
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -34,6 +36,17 @@ __all__ = [
     "too_few_resamples",
 ]
 
+# What a flag of one command is called in others.
+_OTHERWISE = {
+    "--metric": ("--by",),
+    "--metrics": ("--metric", "--by"),
+    "--source": ("--src",),
+    "--hypothesis": ("--hyp",),
+    "--reference": ("--ref",),
+    "--by": ("--metric",),
+    "--output": ("--out",),
+}
+
 _Kind = TypeVar("_Kind")
 
 
@@ -43,8 +56,23 @@ class _Parser(ArgumentParser):
     def parse_args(self, args: Sequence[str], **options: Any) -> Namespace:  # type: ignore[override]
         try:
             return super().parse_args(with_configurations(args), **options)
+        except ArgumentError as error:
+            if hint := self._meant(str(error)):
+                raise ConfigError(f"{error}; {hint}") from None
+            raise
         except (ValueError, OverflowError, RecursionError) as error:
             raise ConfigError(f"an option cannot be read ({error}).") from None
+
+    def _meant(self, message: str) -> str:
+        """Return which flag was meant by one that the command does not have, or nothing."""
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        flag = next((word.partition("=")[0] for word in words.split() if word.startswith("--")), "")
+        if not unknown or not flag:
+            return ""
+        known = [each for each in self._option_string_actions if each.startswith("--")]
+        other = [each for each in _OTHERWISE.get(flag, ()) if each in known]
+        close = other or difflib.get_close_matches(flag, known, n=1, cutoff=0.7)
+        return f"did you mean {close[0]}?" if close else ""
 
     def print_help(self, file: Any = None) -> None:
         """Print the help; argparse would be silent about a place that cannot be written."""

@@ -21,7 +21,15 @@ from learnedgec.errors import InputError
 from learnedgec.formats.rows import Row, columns_of, plain
 from learnedgec.formats.text import write_text
 
-__all__ = ["FORMATS", "add_output_arguments", "emit", "notice", "shows_bold", "with_format", "write_result"]
+__all__ = [
+    "FORMATS",
+    "add_output_arguments",
+    "emit",
+    "notice",
+    "shows_bold",
+    "with_format",
+    "write_result",
+]
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 

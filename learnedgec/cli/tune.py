@@ -83,7 +83,7 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = with_format(build_parser().parse_args(list(arguments)))
-    from learnedgec.benchmarks.registry import load_benchmark
+    from learnedgec.benchmarks.registry import expand_benchmarks, load_benchmark
     from learnedgec.metrics.tuned import write_tuned
     from learnedgec.tuning.objective import Goal
     from learnedgec.tuning.search import check_name, compare, tune, tuned_name
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> None:
         raise InputError("no benchmark was given; name one, such as --benchmark gmeg:dev.")
     runtime = read_runtime(options)
     benchmark = load_benchmark(options.benchmark)
-    others = {name: load_benchmark(name) for name in options.compare}
+    others = {name: load_benchmark(name) for name in expand_benchmarks(options.compare)}
     goal, plan = read_fields(Goal, options), read_fields(SearchPlan, options)
     if options.name:
         check_name(options.name)

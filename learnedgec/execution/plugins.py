@@ -11,6 +11,7 @@ name is used or listed. A plug-in that cannot be loaded is one `PluginError`, an
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from learnedgec.errors import BadNameError, PluginError, UnknownNameError
+from learnedgec.execution.shelves import local_path
 
 __all__ = ["Plugin", "Registry", "import_class", "see_current_folder"]
 
@@ -221,6 +223,27 @@ def import_class(path: str, base: type[S]) -> type[S]:
             f"{path}: {attribute} in {place} lacks {', '.join(missing)}; define that."
         )
     return found
+
+
+def check_no_module(name: str) -> None:
+    """Refuse the name of a file of Python, with or without `.py`, where that of a class in it was meant.
+
+    Raises:
+        BadNameError: there is such a file in the current folder; the message says what to write.
+    """
+    path = local_path(name if name.endswith(".py") else f"{name}.py")
+    if path is None or not path.is_file():
+        return
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        body = []
+    classes = [each.name for each in body if isinstance(each, ast.ClassDef)]
+    written = " or ".join(f"{path.stem}:{each}" for each in classes[:3] or ["Class"])
+    raise BadNameError(
+        f"{name} is a Python file; what scores is a class in it, so write {written}"
+        + ("." if classes else ", with the name of that class.")
+    )
 
 
 def _letters(name: str) -> str:

@@ -28,7 +28,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
-from learnedgec.execution.plugins import Plugin, Registry, import_class
+from learnedgec.execution.plugins import Plugin, Registry, check_no_module, import_class
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.grammar import shown, split_name
 from learnedgec.metrics.tuned import find_tuned, read_tuned
@@ -229,6 +229,8 @@ def metric_class(name: str) -> type[Metric]:
     """
     if ":" in name:
         return _imported(name)
+    if REGISTRY.spelt(name) not in REGISTRY:
+        check_no_module(name)
     module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).target.partition(":")
     found: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return found
@@ -254,6 +256,8 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
         >>> load_metric(str(load_metric("gleu(n=2)"))) == load_metric("gleu(n=2)")
         True
     """
+    if name.endswith(".py"):
+        check_no_module(name)
     base, given = split_name(name)
     parameters = {**given, **parameters}
     if "@" in base:

@@ -160,6 +160,8 @@ def test_unknown_benchmarks_and_words_suggest() -> None:
 
 
 def test_seeda_is_two_benchmarks() -> None:
+    with pytest.raises(InputError, match="stands for two benchmarks, and one was expected here"):
+        load_benchmark("SEEDA:all")
     assert expand_benchmarks(["seeda", "seeda:all:full", "sample"]) == [
         "seeda-s",
         "seeda-e",

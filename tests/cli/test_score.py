@@ -149,7 +149,10 @@ def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--hyp", "{}/good.txt", "--jobs", "-1"], "give 0 (one per core) or a positive number"),
         (["--hyp", "{}/good.txt", "{}/good.txt"], "good.txt was given twice as a system's output"),
         (["--hyp", "{}/gold.m2"], "gold.m2 is an M2 file, and one sentence per line was expected"),
-        (["--hyp", "{}/good.txt", "--ref", "{}/gold.m2"], "M2 file, and texts were expected; give it by"),
+        (
+            ["--hyp", "{}/good.txt", "--ref", "{}/gold.m2"],
+            "M2 file, and texts were expected; give it by",
+        ),
         (["--hyp", "{}/good.txt", "--out", "{}/src.txt/o"], "cannot be written"),
         (
             ["--hyp", "{}/good.txt", "--out", "{}/scores.xlsx"],

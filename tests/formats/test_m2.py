@@ -163,7 +163,9 @@ def test_reference_files_must_be_parallel(tmp_path: Path) -> None:
 def test_a_reference_file_that_is_m2_is_named(tmp_path: Path) -> None:
     blocks = [AnnotatedSentence("a b", {0: (Edit(0, 1, "c", "R"),)}), AnnotatedSentence("b", {})]
     write_m2(tmp_path / "g.m2", blocks)
-    with pytest.raises(InputError, match=r"g\.m2 is an M2 file, and texts were expected; read it with"):
+    with pytest.raises(
+        InputError, match=r"g\.m2 is an M2 file, and texts were expected; read it with"
+    ):
         References.from_files(tmp_path / "g.m2")
     (tmp_path / "r0").write_text("S is a letter .\nA 1 2 is none .\n")
     assert len(References.from_files(tmp_path / "r0")) == 2

@@ -332,7 +332,9 @@ def test_gold_edits_of_others_are_noticed(kind: str, mode: str, message: str) ->
 def test_counts_by_type_do_not_mix_two_sets_of_types() -> None:
     metric = load_metric(PLAIN).typed()
     made = ["He go home ."], ["He goes home ."]
-    message = r"types \(ArtOrDet\) are not ERRANT's, so counts by type would mix two sets; find them anew"
+    message = (
+        r"types \(ArtOrDet\) are not ERRANT's, so counts by type would mix two sets; find them anew"
+    )
     with pytest.raises(InputError, match=message):
         metric.score(*made, gold_of("ArtOrDet"))
     anew = metric.reannotated()

@@ -167,6 +167,9 @@ def test_the_path_of_a_class_in_the_table_is_its_name() -> None:
         ("{own}:NOTHING", "NOTHING in .* is no subclass of Metric"),
         ("{own}:Half", "Half in .* lacks sentence_scores"),
         ("{own}:Nameless", "the class has no name"),
+        ("{own}", r"is a Python file; .* so write \S+:Characters or \S+:Nameless or \S+:Half\.$"),
+        ("./{own}.py", r"folder\.py is a Python file; what scores is a class in it"),
+        ("broken_module", "so write broken_module:Class, with the name of that class"),
         ("{own}:Characters(n=1)", "no parameter of .*:Characters is named 'n'"),
     ],
 )
