@@ -75,8 +75,8 @@ def with_format(
         suffix = Path(options.out.removesuffix(".gz")).suffix.lower()
         if suffix not in ("", ".txt", *_SUFFIXES) and table and formats[0] == "table":
             raise InputError(
-                f"{options.out} names no format; end it in .json, .csv, .tsv, .tex (LaTeX) or .txt (a table), "
-                "or say which by --format."
+                f"{options.out} names no format; end it in .json, .csv, .tsv, .tex (LaTeX) or .txt (a "
+                "table), or say which by --format."
             )
         named = _SUFFIXES.get(suffix, "")
         options.format = named if named in formats else formats[0]

@@ -70,7 +70,8 @@ def check_tokens(name: str, sources: Sequence[str], own: Sequence[str]) -> None:
         if source != other:
             shown, given = excerpts(other, source)
             raise InputError(
-                f"sentence {number} of {name} differs from the source: {shown!r} against {given!r}; give the file that belongs to this source."
+                f"sentence {number} of {name} differs from the source: {shown!r} against "
+                f"{given!r}; give the file that belongs to this source."
             )
 
 

@@ -264,20 +264,22 @@ def excerpts(first: str, second: str) -> tuple[str, str]:
     """Return what two sentences that differ in tokens have around the first difference.
 
     Example:
-        >>> excerpts("It is , as we all know from experience , a riks .", "It is , as we all know from experience , a risk .")
+        >>> before = "It is , as we all know from experience ,"
+        >>> excerpts(f"{before} a riks .", f"{before} a risk .")
         ('…know from experience , a riks .', '…know from experience , a risk .')
     """
     texts = [" ".join(text.split()) for text in (first, second)]
-    same = len(os.path.commonprefix(texts))
+    pairs = enumerate(zip(*texts, strict=False))
+    same = next((place for place, (one, other) in pairs if one != other), min(map(len, texts)))
     # From the start of a word some way before it; short sentences whole.
     start = texts[0].rfind(" ", 0, same - _BEFORE) + 1 if same > _BEFORE else 0
-    one, other = (
+    first, second = (
         ("…" if start else "")
         + text[start : start + _EXCERPT]
         + ("…" if len(text) > start + _EXCERPT else "")
         for text in texts
     )
-    return one, other
+    return first, second
 
 
 def write_text(path: PathLike, text: str) -> None:

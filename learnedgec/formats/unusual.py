@@ -61,8 +61,8 @@ def token_notices(
         return []
     if min(shares.values()) > 0.5:
         return [
-            'no text is cut into tokens (sentences end like "school."), so metrics that compare tokens take a '
-            "word and its full stop for one: cut all, as for English, with tokenise='spacy'."
+            'no text is cut into tokens (sentences end like "school."), so metrics that compare tokens take '
+            "a word and its full stop for one: cut all, as for English, with tokenise='spacy'."
         ]
     first, *others = shares
     return [
