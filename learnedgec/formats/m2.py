@@ -123,9 +123,10 @@ def is_m2(lines: Sequence[str]) -> bool:
         >>> is_m2(["S He go .", "A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0"]), is_m2(["A dog ."])
         (True, False)
     """
-    return any(map(_ANNOTATION.match, lines)) and all(
+    # A file of sentences is told by its first line, as a rule.
+    return all(
         not line or line.startswith("S ") or _ANNOTATION.match(line) for line in lines
-    )
+    ) and any(map(_ANNOTATION.match, lines))
 
 
 def _parse_annotation(line: str, place: str, length: int) -> tuple[int, Edit | None]:
