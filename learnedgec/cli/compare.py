@@ -110,6 +110,23 @@ def main(arguments: Sequence[str]) -> None:
             notice(signature, whole=True)
 
 
+def _baseline_file(given: str, paths: Sequence[str]) -> str:
+    """Return the baseline's file: the one given, or that of the system with this name.
+
+    Raises:
+        InputError: there is neither.
+    """
+    if given == "-" or (Path(given).exists() and not Path(given).is_dir()):
+        return given
+    files = dict(zip(system_names(paths), paths, strict=True))
+    if given not in files:
+        known = f"; systems are {', '.join(files)}" if files else ""
+        raise InputError(
+            f"the baseline {given} is neither a file nor the name of a system among the others{known}."
+        )
+    return files[given]
+
+
 def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
     """Return the input with the baseline among the systems, and the baseline's name."""
     if not options.baseline:
@@ -126,23 +143,6 @@ def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
     options["jsonl" if options.jsonl else "hyp"] = [baseline, *others]
     inputs = read_inputs(options, metrics)
     return inputs, next(iter(inputs.systems))
-
-
-def _baseline_file(given: str, paths: Sequence[str]) -> str:
-    """Return the baseline's file: the one given, or that of the system with this name.
-
-    Raises:
-        InputError: there is neither.
-    """
-    if given == "-" or (Path(given).exists() and not Path(given).is_dir()):
-        return given
-    files = dict(zip(system_names(paths), paths, strict=True))
-    if given not in files:
-        known = f"; systems are {', '.join(files)}" if files else ""
-        raise InputError(
-            f"the baseline {given} is neither a file nor the name of a system among the others{known}."
-        )
-    return files[given]
 
 
 def _record(row: BaselineComparison, signatures: dict[str, str]) -> dict[str, Any]:

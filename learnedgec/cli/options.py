@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from argparse import ArgumentError
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
@@ -36,17 +37,6 @@ __all__ = [
     "too_few_resamples",
 ]
 
-# What a flag of one command is called in others.
-_OTHERWISE = {
-    "--metric": ("--by",),
-    "--metrics": ("--metric", "--by"),
-    "--source": ("--src",),
-    "--hypothesis": ("--hyp",),
-    "--reference": ("--ref",),
-    "--by": ("--metric",),
-    "--output": ("--out",),
-}
-
 _Kind = TypeVar("_Kind")
 
 
@@ -57,22 +47,22 @@ class _Parser(ArgumentParser):
         try:
             return super().parse_args(with_configurations(args), **options)
         except ArgumentError as error:
-            if hint := self._meant(str(error)):
-                raise ConfigError(f"{error}; {hint}") from None
-            raise
+            hint = self._nearest(str(error.message))
+            raise ArgumentError(None, f"{error.message}{hint}") if hint else error from None
         except (ValueError, OverflowError, RecursionError) as error:
             raise ConfigError(f"an option cannot be read ({error}).") from None
 
-    def _meant(self, message: str) -> str:
-        """Return which flag was meant by one that the command does not have, or nothing."""
-        _, unknown, words = message.partition("unrecognized arguments: ")
-        flag = next((word.partition("=")[0] for word in words.split() if word.startswith("--")), "")
-        if not unknown or not flag:
+    def _nearest(self, message: str) -> str:
+        """Return what was meant by the first flag that is not known, if the message is about one."""
+        unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message, re.IGNORECASE)
+        if unknown is None:
             return ""
-        known = [each for each in self._option_string_actions if each.startswith("--")]
-        other = [each for each in _OTHERWISE.get(flag, ()) if each in known]
-        close = other or difflib.get_close_matches(flag, known, n=1, cutoff=0.7)
-        return f"did you mean {close[0]}?" if close else ""
+        known = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        close = difflib.get_close_matches(unknown[1], known, n=1, cutoff=0.7)
+        # Where a metric is one of several ways to do it, the flag has another name.
+        if not close and unknown[1] in ("--metric", "--metrics"):
+            close = [flag for flag in known if flag == "--by"]
+        return f"; did you mean {close[0]}?" if close else ""
 
     def print_help(self, file: Any = None) -> None:
         """Print the help; argparse would be silent about a place that cannot be written."""
