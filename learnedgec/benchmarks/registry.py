@@ -118,7 +118,7 @@ def load_benchmark(name: str) -> Benchmark:
     Raises:
         UnknownNameError: no such benchmark or word; the message names the nearest.
         PluginError: the benchmark is that of another installed package and cannot be loaded.
-        InputError: two words choose the same thing, `seeda` alone was given, or the folder cannot be used.
+        InputError: two words choose the same thing, or the folder cannot be used.
         DataError: the dataset cannot be had.
 
     Example:
@@ -130,11 +130,6 @@ def load_benchmark(name: str) -> Benchmark:
     path = local_path(name)
     if path is None or not path.is_dir():
         head = REGISTRY.spelt(head)
-        if head.lower() == "seeda":
-            raise InputError(
-                f"{name!r} stands for two benchmarks, and one was expected here; write seeda-s (judgements "
-                "of sentences) or seeda-e (of edits)."
-            )
     if head == "jfleg":
         if not words:
             raise InputError(
@@ -144,6 +139,11 @@ def load_benchmark(name: str) -> Benchmark:
         return jfleg(name.partition(":")[2])
     if head not in REGISTRY and path is not None and path.is_dir():
         return read_benchmark(name)
+    if head.lower() == "seeda" and head not in REGISTRY:
+        raise InputError(
+            "seeda stands for two benchmarks, and one is wanted here; write seeda-s (ranked by sentences) or "
+            "seeda-e (ranked by edits)."
+        )
     entry = REGISTRY.find(head)
     chosen: dict[str, str] = {}
     for word in words:

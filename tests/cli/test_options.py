@@ -65,25 +65,6 @@ def test_tune_has_the_defaults_of_its_plan_and_goal() -> None:
     assert plan == SearchPlan(prune=True, validation="none", storage="s.db", seed=3)
 
 
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (["score", "--metrics", "gleu"], "--metric"),
-        (["rerank", "--metric", "gleu"], "--by"),
-        (["rank", "--formt=csv"], "--format"),
-        (["rank", "--nothing-like-it"], ""),
-    ],
-)
-def test_a_flag_of_another_name_is_suggested(
-    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 2
-    hint = f"; did you mean {meant}?" if meant else ""
-    assert capsys.readouterr().err == (
-        f"learnedgec {words[0]}: unrecognized arguments: {' '.join(words[1:])}{hint}\n"
-    )
-
-
 @pytest.fixture
 def outputs(tmp_path: Path) -> Path:
     """Return a folder with the outputs of two systems, beside what is no system's."""
@@ -136,3 +117,20 @@ def test_input_without_a_source_is_one_sentence(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["score", "--metrics", "gleu"], "; did you mean --metric?"),
+        (["rank", "--hypp=a"], "; did you mean --hyp?"),
+        (["rerank", "--metric", "gleu"], "; did you mean --by?"),
+        (["edits", "--zzzz", "gleu"], ""),
+    ],
+)
+def test_an_unknown_flag_names_the_nearest(
+    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert err == f"learnedgec {words[0]}: unrecognized arguments: {' '.join(words[1:])}{hint}\n"
