@@ -17,6 +17,7 @@ from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.calibration.fitting import make_reference
 from learnedgec.calibration.released import weights_of, write_references
 from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.sentences import changed_sentences
 from learnedgec.meta.evaluation import benchmark_statistics
 from learnedgec.metrics.registry import load_metric
 
@@ -37,9 +38,7 @@ def main() -> None:
     ((_, ratings),) = benchmark.ratings.items()
     systems = [name for name in benchmark.systems if name != "source"]
     changed = {
-        name: np.array(
-            [a != b for a, b in zip(benchmark.systems[name], benchmark.sources, strict=True)]
-        )
+        name: np.array(changed_sentences(benchmark.sources, benchmark.systems[name]))
         for name in systems
     }
     references = []

@@ -49,7 +49,7 @@ def explain_score(
         score: the system's corpus score.
         sentences: float64 (N,), the score of each output.
         source_scores: float64 (N,), the score of each source, left as it is.
-        changed: bool (N,), which outputs differ from their source.
+        changed: bool (N,), which outputs have other tokens than their source (`changed_sentences`).
     """
     different = np.asarray(changed, dtype=bool)
     below = reference.below(score)
@@ -58,7 +58,10 @@ def explain_score(
     if len(below) == of:
         place = f"above all {of} systems of {reference.benchmark}"
     elif below:
-        place = f"above {len(below)} of the {of} systems of {reference.benchmark} (the next is {below[0]})"
+        place = (
+            f"above {len(below)} of the {of} systems of {reference.benchmark} (the best of these is "
+            f"{below[0]})"
+        )
     else:
         place = f"below all {of} systems of {reference.benchmark}"
     if count:

@@ -8,9 +8,11 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.calibration.explanation import explain_score
 from learnedgec.calibration.released import find_reference
+from learnedgec.catalog.registry import DATASETS, dataset
 from learnedgec.cli.inputs import Inputs
 from learnedgec.cli.output import notice
 from learnedgec.execution.runtime import Runtime
+from learnedgec.formats.sentences import changed_sentences
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import Score
 
@@ -31,6 +33,7 @@ def explain_scores(
     scores: Mapping[Metric, Mapping[str, Score]], inputs: Inputs, runtime: Runtime
 ) -> None:
     """Print one sentence per metric and system; a metric without a reference says so once."""
+    told: set[str] = set()
     for metric, systems in scores.items():
         reference = find_reference(metric)
         if reference is None:
@@ -45,6 +48,16 @@ def explain_scores(
                 score.value,
                 score.sentences,
                 sources.sentences,
-                [a != b for a, b in zip(inputs.systems[system], inputs.sources, strict=True)],
+                changed_sentences(inputs.sources, inputs.systems[system]),
             )
             notice(f"{system}: {metric.label} {found.sentence}")
+        if reference.benchmark not in told:
+            told.add(reference.benchmark)
+            for message in _about(reference.benchmark):
+                notice(message)
+
+
+def _about(benchmark: str) -> list[str]:
+    """Return what a benchmark is, in one sentence, if its dataset is in the catalog."""
+    name = benchmark.partition(":")[0]
+    return [f"{benchmark}: {dataset(name).about}."] if name in DATASETS else []

@@ -21,6 +21,7 @@ __all__ = [
     "as_optional_sentences",
     "as_sentences",
     "as_systems",
+    "changed_sentences",
 ]
 
 
@@ -164,3 +165,17 @@ def _kind(given: object) -> str:
     if given is None or isinstance(given, int | float | complex):
         return _shown(given)
     return f"of type {type(given).__name__}"
+
+
+def changed_sentences(sources: Sentences, hypotheses: Sentences) -> list[bool]:
+    r"""Return of each of N sentences whether its tokens are others than its source's.
+
+    Spaces around and between tokens, a carriage return among them, change nothing.
+
+    Example:
+        >>> changed_sentences(["He go .", "Fine ."], ["He goes .", "Fine . \r"])
+        [True, False]
+    """
+    return [
+        source.split() != text.split() for source, text in zip(sources, hypotheses, strict=True)
+    ]

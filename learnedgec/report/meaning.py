@@ -12,6 +12,7 @@ from learnedgec.arrays import Floats
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.calibration.explanation import explain_score
 from learnedgec.calibration.reference import ScoreReference
+from learnedgec.formats.sentences import changed_sentences
 from learnedgec.metrics.scores import Score
 
 __all__ = ["describe_meaning"]
@@ -38,7 +39,7 @@ def describe_meaning(
             score.value,
             score.sentences,
             source_scores,
-            [a != b for a, b in zip(texts, benchmark.sources, strict=True)],
+            changed_sentences(benchmark.sources, texts),
         )
         for score, texts in zip(scores, benchmark.systems.values(), strict=True)
     ]

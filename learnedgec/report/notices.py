@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from learnedgec.formats.sentences import changed_sentences
 from learnedgec.metrics.base import Metric
 from learnedgec.models.packages import find_evaluator
 from learnedgec.report.overview import enough_resamples
@@ -26,7 +27,7 @@ def text_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -
         blank = sum(not text.strip() for text in hypotheses)
         if blank:
             found.append(f"{name}: {_of(blank, len(sources), 'outputs')} blank.")
-        if list(hypotheses) == list(sources):
+        if not any(changed_sentences(sources, hypotheses)):
             found.append(f"{name} is the source, unchanged.")
     return found
 

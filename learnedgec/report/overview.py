@@ -57,8 +57,9 @@ def conclusions(
     """Return what a ranking says of its systems, in plain sentences.
 
     Two systems differ where the p-value of their difference, after Holm's correction for all pairs, is
-    below 1 − `level`. Up to four systems are told pair by pair along the order; of more, what the first
-    is better than, and which cannot be told from it.
+    below 1 − `level`. Up to four systems are told pair by pair along the order, and then other pairs of
+    which that would suggest the opposite; of more, what the first is better than, and which cannot be told
+    from it.
 
     Args:
         ranking: of the systems, by one metric.
@@ -88,11 +89,19 @@ def conclusions(
         return is_significant(ranking.adjusted[one, other], level)
 
     if len(order) <= _TOLD:
+        steps = [differs(one, other) for one, other in pairwise(order)]
+        # A reader concludes from the steps that two systems differ if a step between them does; where that
+        # is wrong, it is said.
+        surprising = [
+            (order[i], order[j])
+            for i, j in combinations(range(len(order)), 2)
+            if j > i + 1 and differs(order[i], order[j]) != any(steps[i:j])
+        ]
         return [
             f"{names[one]} {better} {names[other]} ({p_value(one, other)})."
             if differs(one, other)
             else f"{names[one]} and {names[other]} cannot be told apart ({p_value(one, other)})."
-            for one, other in pairwise(order)
+            for one, other in [*pairwise(order), *surprising]
         ]
     best, *others = order
     beaten = [other for other in others if differs(best, other)]

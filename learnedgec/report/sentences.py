@@ -1,7 +1,7 @@
 """Sources, outputs, references and edits as lists: what the sentence explorer shows and exports.
 
-Outputs that systems share are held once per sentence. An edit is a list of `start`, `end`, `correction` and
-the number of its type in a table of types; what a metric found of it follows.
+Outputs that systems share, token by token, are held once per sentence. An edit is a list of `start`, `end`,
+`correction` and the number of its type in a table of types; what a metric found of it follows.
 """
 
 from __future__ import annotations
@@ -117,11 +117,11 @@ def describe_texts(annotated: Annotated, types: TypeTable) -> dict[str, Any]:
     benchmark = annotated.benchmark
     outputs: list[list[dict[str, Any]]] = [[] for _ in benchmark.sources]
     of: list[list[int]] = []
-    numbers: list[dict[str, int]] = [{} for _ in benchmark.sources]
+    numbers: list[dict[tuple[str, ...], int]] = [{} for _ in benchmark.sources]
     for system, hypotheses in benchmark.systems.items():
         of.append([])
         for row, text in enumerate(hypotheses):
-            number = numbers[row].setdefault(text, len(numbers[row]))
+            number = numbers[row].setdefault(tuple(text.split()), len(numbers[row]))
             if number == len(outputs[row]):
                 edits = annotated.edits[system][row]
                 outputs[row].append({"text": text, "edits": [_edit(edit, types) for edit in edits]})

@@ -103,7 +103,7 @@ def test_words(reference: ScoreReference) -> None:
     assert f"({reference.pairs:,} rated outputs)" in found.sentence
     between = (reference.systems["a"] + reference.systems["b"]) / 2
     assert (
-        "above 1 of the 2 systems of bench (the next is a)"
+        "above 1 of the 2 systems of bench (the best of these is a)"
         in explain_score(reference, between, scores, source, [True] * 3).sentence
     )
     none = explain_score(reference, -9.0, source, source, [False] * 3)

@@ -11,8 +11,9 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.calibration.reference import ScoreReference
+from learnedgec.catalog.registry import dataset
 from learnedgec.cli.main import main
-from learnedgec.formats.text import write_jsonl, write_lines
+from learnedgec.formats.text import read_lines, write_jsonl, write_lines
 from learnedgec.metrics.registry import METRICS
 
 
@@ -334,20 +335,24 @@ def test_explain_says_what_a_score_means(
     score: Callable[..., tuple[int, str, str]], files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reference = ScoreReference(
-        "length", {}, "bench", np.linspace(0, 10, 101), 1000, {"short": 1.0, "long": 9.0},
+        "length", {}, "gmeg:fce", np.linspace(0, 10, 101), 1000, {"short": 1.0, "long": 9.0},
         np.array([0.0, 2.0]), np.array([0.5, 1.0]), 900, 0.7, (),
     )  # fmt: skip
     monkeypatch.setattr(
         "learnedgec.cli.show_explanation.find_reference",
         lambda metric: reference if metric.name == "length" else None,
     )
+    # Spaces at the end and a carriage return change nothing.
+    good = read_lines(files / "good.txt")
+    (files / "good.txt").write_text("".join(f"{line} \r\n" for line in good))
     words = ("--hyp", str(files / "good.txt"), "--metric", "length", "gleu", "--explain", "--quiet")
     code, out, err = score(*words)
     assert code == 0
     assert "good" in out
     assert err.splitlines() == [
-        "good: length 3.0000 is above 1 of the 2 systems of bench (the next is short); it changes 1 of 2 "
-        "sentences, and of such changes there people put 50% above the source (900 rated outputs).",
+        "good: length 3.0000 is above 1 of the 2 systems of gmeg:fce (the best of these is short); it "
+        "changes 1 of 2 sentences, and of such changes there people put 50% above the source (900 rated outputs).",
+        f"gmeg:fce: {dataset('gmeg').about}.",
         "gleu: no reference is released for this metric with these parameters.",
     ]
 

@@ -348,7 +348,7 @@ def test_worth_of_edits(visit: Open, case: Any) -> None:
 
 def test_what_scores_mean(visit: Open, case: Any) -> None:
     page = visit("#overview")
-    card = page.locator(".card", has_text="What the scores mean")
+    card = page.locator(".card", has_text="What the scores of edit-count mean")
     for system, sentence in zip(case.systems, case.report["meaning"][2]["sentences"], strict=True):
         expect(card).to_contain_text(f"{system}: {sentence}")
     assert card.locator("svg circle").count() == 2

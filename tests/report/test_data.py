@@ -136,6 +136,12 @@ def test_conclusions() -> None:
         "s0 is better than s2 (p ≤ .015).",
         "s2 and s1 cannot be told apart (p = .353).",
     ]
+    # A difference across systems that cannot be told apart is said as well.
+    assert conclusions(ranked(5.25, 5.12, 5.0, sentences=400), 0.95, 200) == [
+        "s0 and s1 cannot be told apart (p = .119).",
+        "s1 and s2 cannot be told apart (p = .070).",
+        "s0 is better than s2 (p ≤ .015).",
+    ]
     many = conclusions(ranked(9.0, 8.99, 5.0, 5.0, 4.0), 0.95, 200)
     assert many[0].endswith("has the highest score.")
     assert many[1] == "It is better than 3 of the 4 others."
@@ -181,7 +187,9 @@ def test_meaning(case: Any) -> None:
     found = case.report["meaning"][2]
     scores = case.report["sentences"]["metrics"][2]["scores"]
     careful = found["sentences"][0]
-    assert " is above 1 of the 2 systems of bench (the next is timid); it changes " in careful
+    assert (
+        " is above 1 of the 2 systems of bench (the best of these is timid); it changes " in careful
+    )
     for number, hypotheses in enumerate(case.systems.values()):
         for row, (text, source) in enumerate(zip(hypotheses, case.sources, strict=True)):
             edits = scores[number][row]
@@ -232,6 +240,18 @@ def test_one_system_without_references() -> None:
     assert report["sentences"]["lenses"] == []
     assert report["sentences"]["references"] == [[]]
     assert json.dumps(report, allow_nan=False)
+
+
+def test_spaces_around_tokens_change_nothing() -> None:
+    sources, same = ["He go .", "Fine ."], ["He go . \r", " Fine  ."]
+    systems = {"spaced": same, "source": sources, "ours": ["He goes .", "Fine ."]}
+    report = build_report(sources, systems, [load_metric("length")], settings=SETTINGS)
+    # Outputs of the same tokens share a card.
+    assert report["sentences"]["of"] == [[0, 0], [0, 0], [1, 0]]
+    assert report["provenance"]["notices"][:2] == [
+        "spaced is the source, unchanged.",
+        "source is the source, unchanged.",
+    ]
 
 
 def test_edits_are_found_without_an_edit_metric(case: Any) -> None:

@@ -48,7 +48,7 @@ function meaningCard(report) {
     );
   };
   render(known[0][0]);
-  return card("What the scores mean", known.length > 1 && choice("metric", known, known[0][0], (m) => render(Number(m))), place);
+  return card(known.length > 1 ? "What the scores mean" : `What the scores of ${known[0][1]} mean`, known.length > 1 && choice("metric", known, known[0][0], (m) => render(Number(m))), place);
 }
 
 /** Return the p-value of two systems' difference by a metric, after Holm's correction. */
