@@ -76,27 +76,33 @@ class BaselineComparison:
 
     @property
     def sentence(self) -> str:
-        """The comparison in one sentence for a paper."""
+        """The comparison in one sentence for a paper, with the metric's name but not its parameters."""
+        return self.sentence_about(self.metric.partition("(")[0])
+
+    def sentence_about(self, metric: str) -> str:
+        """Return the comparison in one sentence for a paper.
+
+        Args:
+            metric: what the metric is called in it.
+        """
         low, high = self.difference_bounds
         count = self.wins + self.ties + self.losses
         evidence = (
-            f"{self.level:.0%} CI [{low:+.4f}, {high:+.4f}], {self.p}, paired bootstrap over {count:,} "
-            f"sentences with {self.resamples:,} resamples"
+            f"difference {self.difference:+.4f}, {self.level:.0%} CI [{low:+.4f}, {high:+.4f}], {self.p}, "
+            f"paired bootstrap over {count:,} sentences with {self.resamples:,} resamples"
         )
         if not self.difference:
             return (
-                f"{self.system} and {self.baseline} have the same {self.metric} ({self.score:.4f})."
+                f"{self.system} and {self.baseline} score the same by {metric} ({self.score:.4f})."
             )
-        verb = "improves" if self.difference > 0 else "lowers"
         if not self.significant:
             return (
-                f"{self.system} and {self.baseline} cannot be told apart by {self.metric} "
-                f"({self.score:.4f} and {self.baseline_score:.4f}; difference {self.difference:+.4f}, "
-                f"{evidence})."
+                f"{self.system} and {self.baseline} cannot be told apart by {metric} "
+                f"({self.score:.4f} and {self.baseline_score:.4f}; {evidence})."
             )
         return (
-            f"{self.system} {verb} {self.metric} over {self.baseline} from {self.baseline_score:.4f} to "
-            f"{self.score:.4f} ({self.difference:+.4f}, {evidence})."
+            f"{self.system} scores {'higher' if self.difference > 0 else 'lower'} than {self.baseline} by "
+            f"{metric} ({self.score:.4f} against {self.baseline_score:.4f}; {evidence})."
         )
 
 

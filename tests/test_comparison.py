@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from embedded import Sample
@@ -45,14 +47,18 @@ def test_the_sentence_says_what_was_found() -> None:
     better, same, equal = compare_systems(metric, statistics, "A", resamples=500)
     assert better.significant
     assert better.sentence == (
-        "B improves length over A from 1.0000 to 2.0000 (+1.0000, 95% CI [+1.0000, +1.0000], "
-        "p ≤ .006, paired bootstrap over 40 sentences with 500 resamples)."
+        "B scores higher than A by length (2.0000 against 1.0000; difference +1.0000, 95% CI [+1.0000, "
+        "+1.0000], p ≤ .006, paired bootstrap over 40 sentences with 500 resamples)."
     )
     assert same.sentence.startswith("C and A cannot be told apart by length (1.0250 and 1.0000; ")
     assert not same.significant
-    assert equal.sentence == "D and A have the same length (1.0000)."
+    assert equal.sentence == "D and A score the same by length (1.0000)."
     worse = compare_systems(metric, statistics, "B", resamples=500)[0]
-    assert worse.sentence.startswith("A lowers length over B from 2.0000 to 1.0000 (-1.0000, ")
+    assert worse.sentence.startswith("A scores lower than B by length (1.0000 against 2.0000; ")
+    # The name has no parameters, unless the caller says so.
+    long = replace(worse, metric="length(unit='char')")
+    assert long.sentence == worse.sentence
+    assert " by length#2 (" in long.sentence_about("length#2")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from learnedgec.cli.table import Layout, Strong
 from learnedgec.comparison import BaselineComparison, compare_systems
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.labels import short_labels
 
 
 def build_parser() -> ArgumentParser:
@@ -74,12 +75,14 @@ def main(arguments: Sequence[str]) -> None:
             f"{metric.signature(inputs.references, runtime=runtime)}|test:paired-bootstrap"
             f"|resamples:{options.resamples}|seed:{options.seed}"
         )
+    names = short_labels([metric.label for metric in metrics])
+    records = [_record(row, signatures, names) for row in rows]
     emit(
-        [_record(row, signatures) for row in rows],
+        records,
         options,
-        payload={"comparisons": [_record(row, signatures) for row in rows]},
+        payload={"comparisons": records},
         title=f"Differences from {baseline}, with {options.confidence:.0%} intervals",
-        caption=_caption(baseline, [metric.label for metric in metrics], options),
+        caption=_caption(baseline, list(names.values()), len(inputs.systems), options),
         table_rows=[
             cells
             for metric in metrics
@@ -87,7 +90,7 @@ def main(arguments: Sequence[str]) -> None:
                 [row for row in rows if row.metric == metric.label], len(metrics) > 1
             )
         ],
-        layout=Layout(groups=("metric",), keys=("system",)),
+        layout=Layout(groups=("metric",), keys=("system",), names=list(names)),
     )
     if options.quiet:
         return
@@ -96,12 +99,12 @@ def main(arguments: Sequence[str]) -> None:
         notice(message)
     if options.format in ("table", "latex"):
         for row in rows:
-            notice(row.sentence)
+            notice(row.sentence_about(names[row.metric]))
         notice(
             "Wins, ties and losses count sentences; p is two-sided, after Holm's correction for "
             f"{others} system{'s' if others > 1 else ''}."
             + (
-                " In bold: the best and those not significantly worse."
+                " In bold: the best and those not significantly worse than it, by tests of their own."
                 if shows_bold(options)
                 else ""
             )
@@ -145,7 +148,9 @@ def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
     return inputs, next(iter(inputs.systems))
 
 
-def _record(row: BaselineComparison, signatures: dict[str, str]) -> dict[str, Any]:
+def _record(
+    row: BaselineComparison, signatures: Mapping[str, str], names: Mapping[str, str]
+) -> dict[str, Any]:
     """Return everything that is known of a comparison, flat, for programs."""
     record = asdict(row)
     for name in ("bounds", "difference_bounds", "baseline_bounds"):
@@ -155,17 +160,20 @@ def _record(row: BaselineComparison, signatures: dict[str, str]) -> dict[str, An
     return {
         **record,
         "significant": row.significant,
-        "sentence": row.sentence,
+        "sentence": row.sentence_about(names[row.metric]),
         "signature": signatures[row.metric],
     }
 
 
-def _caption(baseline: str, metrics: Sequence[str], options: Namespace) -> str:
+def _caption(baseline: str, metrics: Sequence[str], systems: int, options: Namespace) -> str:
     """Return what a paper says under the table."""
+    tests = f"{systems - 1} {'tests' if systems > 2 else 'test'}"
     return (
         f"Differences from {baseline} by {', '.join(metrics)}, with {options.confidence:.0%} intervals; "
-        "win/tie/loss counts sentences. Bold: the best score and those not significantly different from it "
-        f"(paired bootstrap, {options.resamples:,} resamples, Holm's correction)."
+        f"win/tie/loss counts sentences. p: of the difference from {baseline}, after Holm's correction for "
+        f"{tests}. Bold: the best score and those not significantly different from it, after Holm's "
+        f"correction for {tests} against the best. All by paired bootstrap with {options.resamples:,} "
+        "resamples."
     )
 
 

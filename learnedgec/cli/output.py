@@ -9,17 +9,18 @@ import io
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.table import Layout, Strong, format_table, text_of, value_of
+from learnedgec.cli.table import Layout, Strong, format_table, renaming, text_of, value_of
 from learnedgec.cli.terminal import folded, width_of
 from learnedgec.errors import InputError
 from learnedgec.formats.rows import Row, columns_of, plain
 from learnedgec.formats.text import write_text
+from learnedgec.metrics.labels import short_labels
 
 __all__ = [
     "FORMATS",
@@ -129,7 +130,8 @@ def emit(
         table_rows: rows for people (`table`, `latex`) where they differ from those for programs; values
             may be `Strong`.
         latex_rows: rows for `latex` where they differ from those of the table.
-        layout: how the table may be folded on a terminal.
+        layout: how the table may be folded on a terminal; its names of metrics are short in LaTeX, with the
+            whole ones below the table.
     """
     chosen: dict[str, Any] = {"format": "table", "out": "-", "wide": False, "quiet": False}
     chosen |= vars(options) if options else {}
@@ -141,7 +143,9 @@ def emit(
     elif format in ("csv", "tsv"):
         text = _separated(rows, "," if format == "csv" else "\t")
     elif format == "latex":
-        text = _latex(shown if latex_rows is None else latex_rows, caption or title)
+        names = short_labels(layout.names)
+        chosen_rows = shown if latex_rows is None else latex_rows
+        text = _latex([renaming(names)(row) for row in chosen_rows], caption or title, names)
     else:
         text = _table(shown, title, out, layout, wide=chosen["wide"])
     write_result(text, out, quiet=chosen["quiet"])
@@ -157,8 +161,8 @@ def _separated(rows: Sequence[Row], delimiter: str) -> str:
     return buffer.getvalue()
 
 
-def _latex(rows: Sequence[Row], caption: str) -> str:
-    """Return a booktabs table; numbers to the right."""
+def _latex(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> str:
+    """Return a booktabs table; numbers to the right, and below it what short names stand for."""
     columns = columns_of(rows)
     numeric = [
         all(isinstance(value_of(row.get(c)), int | float | None) for row in rows) for c in columns
@@ -177,6 +181,11 @@ def _latex(rows: Sequence[Row], caption: str) -> str:
         ),
         r"    \bottomrule",
         r"  \end{tabular}",
+        *(
+            rf"  \par\smallskip{{\footnotesize {_escape(short)}: \texttt{{{_escape(name)}}}}}"
+            for name, short in names.items()
+            if short != name
+        ),
         *([rf"  \caption{{{_escape(caption)}}}"] if caption else []),
         r"\end{table}",
     ]

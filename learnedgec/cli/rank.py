@@ -21,6 +21,7 @@ from learnedgec.cli.options import (
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice, shows_bold, with_format
 from learnedgec.cli.table import Layout, Strong
+from learnedgec.metrics.labels import short_labels
 from learnedgec.plotting.ranking import plot_ranking
 from learnedgec.plotting.style import check_plotting
 from learnedgec.ranking import Aggregation, Significance, SystemRanking, rank_systems
@@ -108,7 +109,9 @@ def main(arguments: Sequence[str]) -> None:
         ]
         if options.show == "ranking"
         else None,
-        layout=Layout(groups=("metric",), keys=("system",)),
+        layout=Layout(
+            groups=("metric",), keys=("system",), names=[ranking.metric for ranking in rankings]
+        ),
     )
     if options.quiet:
         return
@@ -124,7 +127,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return what a paper says under the table."""
-    metrics = ", ".join(ranking.metric for ranking in rankings)
+    metrics = ", ".join(short_labels([ranking.metric for ranking in rankings]).values())
     if options.show != "ranking":
         what = (
             "share of sentences on which the row's system scores above the column's"

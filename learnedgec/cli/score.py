@@ -27,6 +27,7 @@ from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.metrics.abilities import CountsByType, LearnsWeights, PlansRequests
 from learnedgec.metrics.base import Metric, score_metrics
+from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.scores import Score
 
 SystemScores = Mapping[Metric, Mapping[str, Score]]
@@ -138,7 +139,7 @@ def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
             _long_rows(scores, by_sentence),
             options,
             payload={"scores": _payload(scores, by_sentence)},
-            caption=f"Scores by {', '.join(metric.label for metric in scores)} of "
+            caption=f"Scores by {', '.join(short_labels([metric.label for metric in scores]).values())} of "
             f"{len(inputs.systems)} systems on {len(inputs.sources):,} sentences.",
             table_rows=_wide_rows(scores, by_sentence),
             layout=_layout(scores, "sentence"),

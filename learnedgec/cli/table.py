@@ -16,11 +16,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from learnedgec.formats.rows import Row, cell, columns_of
+from learnedgec.metrics.labels import short_labels
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Layout", "Strong", "format_table", "text_of", "value_of"]
+__all__ = ["Layout", "Strong", "format_table", "renaming", "text_of", "value_of"]
 
 # Characters between two columns, before the first, and those that a column of prose has at least.
 _GAP, _EDGE, _PROSE = 3, 1, 18
@@ -118,8 +119,11 @@ def _print_folded(console: Console, rows: Sequence[Row], layout: Layout, width: 
     columns = [column for column in columns if column not in layout.groups]
     headers = {column: _folded_header(rows, column) for column in columns}
     if any(_width(part, columns, headers) > width for _, part in tables):
-        names = _short_names(layout.names)
-        rename = _renaming(names)
+        # A heading is not shortened: it has the line for itself.
+        cells = (value for _, part in tables for row in part for value in row.values())
+        shown = {*columns, *(value for value in cells if isinstance(value, str))}
+        names = {name: s for name, s in short_labels(layout.names).items() if name in shown}
+        rename = renaming(names)
         tables = [(heading, [rename(row) for row in part]) for heading, part in tables]
         columns = [names.get(column, column) for column in columns]
         everything = [row for _, part in tables for row in part]
@@ -239,22 +243,7 @@ def _grouped(rows: Sequence[Row], groups: Sequence[str]) -> Iterator[tuple[str, 
         yield text, [{key: row[key] for key in row if key not in groups} for row in found]
 
 
-def _short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a short name for each metric: without parameters, and with a number where two have the same.
-
-    Example:
-        >>> _short_names(["gleu(n=2)", "m2", "m2(beta=1.0)"])
-        {'gleu(n=2)': 'gleu', 'm2': 'm2', 'm2(beta=1.0)': 'm2#2'}
-    """
-    found: dict[str, str] = {}
-    stems = [name.partition("(")[0] for name in names]
-    for place, (name, stem) in enumerate(zip(names, stems, strict=True)):
-        before = stems[:place].count(stem)
-        found[name] = f"{stem}#{before + 1}" if before else stem
-    return found
-
-
-def _renaming(names: Mapping[str, str]) -> Callable[[Row], dict[str, Any]]:
+def renaming(names: Mapping[str, str]) -> Callable[[Row], dict[str, Any]]:
     """Return a function that puts short names in place of columns and cells."""
 
     def short(value: Any) -> Any:

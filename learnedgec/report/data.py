@@ -27,6 +27,7 @@ from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.abilities import ShowsEdits
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.errant import Errant
+from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.statistics import Statistics
@@ -172,9 +173,12 @@ def build_benchmark_report(
         runtime = runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)
         report = _build(benchmark, metrics, settings, runtime)
         evaluations = []
+        short = {each["label"]: each["short"] for each in report["metrics"]}
         for name in names:
             evaluation = evaluate(benchmark, metrics, protocol, human=name, runtime=runtime)
             described = describe_evaluation(evaluation)
+            for entry in described["metrics"]:
+                entry["metric"] = short.get(entry["metric"], entry["metric"])
             described["misjudged"] = [
                 _misjudged(np.array(each["scores"], dtype=float), benchmark, name)
                 for each in report["sentences"]["metrics"]
@@ -244,14 +248,15 @@ def _build(
         found = findings(errant, [errant.score_of(each) for each in compared], annotated, types)
         lenses = [{"name": errant.label, **found}]
     rankings = _rankings(statistics, benchmark, resamples, settings, runtime)
-    names = list(benchmark.systems)
+    systems = list(benchmark.systems)
+    names = short_labels([metric.label for metric in metrics])
     return {
-        "title": settings.title or benchmark.name or _title(names),
+        "title": settings.title or benchmark.name or _title(systems),
         "benchmark": benchmark.name,
         "level": settings.level,
-        "systems": names,
-        "metrics": [_describe_metric(metric) for metric in metrics],
-        "overview": _overview(rankings, resamples, settings.level),
+        "systems": systems,
+        "metrics": [_describe_metric(metric, names[metric.label]) for metric in metrics],
+        "overview": _overview(rankings, names, resamples, settings.level),
         "sentences": {
             **texts,
             "metrics": list(described.values()),
@@ -283,7 +288,7 @@ def _build(
                 *gate_notices(described),
                 *unknown_edits(annotated),
                 *(text for each in metrics for text in unknown_tokens(each, benchmark.systems)),
-                *resample_notices(len(names), resamples, settings.level),
+                *resample_notices(len(systems), resamples, settings.level),
                 *benchmark.notices,
                 *dict.fromkeys(str(each.message) for each in caught),
             ],
@@ -313,14 +318,17 @@ def _rankings(
 
 
 def _overview(
-    rankings: Mapping[Metric, SystemRanking], resamples: int, level: float
+    rankings: Mapping[Metric, SystemRanking],
+    names: Mapping[str, str],
+    resamples: int,
+    level: float,
 ) -> dict[str, Any]:
     """Return the rankings, what they say and where they disagree."""
     found = list(rankings.values())
     return {
         "conclusions": [
             {
-                "metric": metric.label,
+                "metric": names[metric.label],
                 "sentences": conclusions(
                     ranking, level, resamples, sentinel=metric.name in SENTINELS
                 ),
@@ -371,12 +379,13 @@ def _compare(errant: Errant, annotated: Annotated) -> list[Statistics]:
     return [found[system] for system in annotated.benchmark.systems]
 
 
-def _describe_metric(metric: Metric) -> dict[str, Any]:
-    """Return what a metric is called, and what it is."""
+def _describe_metric(metric: Metric, short: str) -> dict[str, Any]:
+    """Return what a metric is called, shortly and with its parameters, and what it is."""
     entry = METRICS.get(metric.name)
     return {
         "name": str(metric),
         "label": metric.label,
+        "short": short,
         "summary": entry.summary if entry else "",
         "references": metric.needs_references,
         "sentinel": metric.name in SENTINELS,

@@ -37,8 +37,8 @@ def test_table_and_sentences(
         " same     1.3333   +0.0000   [+0.0000, +0.0000]   1        0/3/0",
     ]
     lines = err.splitlines()
-    assert lines[0].startswith("better improves length over base from 1.3333 to 2.0000 (+0.6667, ")
-    assert lines[1] == "same and base have the same length (1.3333)."
+    assert lines[0].startswith("better scores higher than base by length (2.0000 against 1.3333; ")
+    assert lines[1] == "same and base score the same by length (1.3333)."
     assert "Holm's correction for 2 systems" in lines[2]
     assert lines[3].endswith("|test:paired-bootstrap|resamples:99|seed:0")
 

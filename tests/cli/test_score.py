@@ -351,7 +351,8 @@ def test_explain_says_what_a_score_means(
     assert "good" in out
     assert err.splitlines() == [
         "good: length 3.0000 is above 1 of the 2 systems of gmeg:fce (the best of these is short); it "
-        "changes 1 of 2 sentences, and of such changes there people put 50% above the source (900 rated outputs).",
+        "changes 1 of 2 sentences, and of such changes there people put 50% above the source (900 rated "
+        "outputs).",
         f"gmeg:fce: {dataset('gmeg').about}.",
         "gleu: no reference is released for this metric with these parameters.",
     ]

@@ -195,7 +195,25 @@ def test_latex_of_a_comparison_has_the_baseline_and_mathematics(
     assert r"system & score & $\Delta$ & interval & p & win/tie/loss \\" in out
     assert re.search(r"eager & \\textbf\{13\.5694\} & \$-\$0\.9444 & \[\$-\$", out)
     assert r"\textbf{14.5139} & -- & -- & -- & --" in out
-    assert "Bold: the best score and those not significantly different from it" in out
+    assert (
+        "p: of the difference from weak, after Holm's correction for 3 tests. Bold: the best" in out
+    )
+    assert "from it, after Holm's correction for 3 tests against the best. All by paired" in out
+
+
+@pytest.mark.parametrize("command", [["rank"], ["score"], ["compare", *BASELINE]])
+def test_latex_has_short_names_and_the_whole_ones_in_a_note(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["length(unit='char')", "length"]
+    resamples = [] if command == ["score"] else ["--resamples", "200"]
+    assert main([*command, *INPUT, "--metric", *names, *resamples, "--format", "latex"]) == 0
+    out = capsys.readouterr().out
+    assert [line for line in out.splitlines() if names[0] in line] == [
+        r"  \par\smallskip{\footnotesize length: \texttt{length(unit='char')}}"
+    ]
+    assert r"  \par\smallskip{\footnotesize length\#2: \texttt{length}}" in out
+    assert r"by length, length\#2" in out
 
 
 @pytest.mark.parametrize(

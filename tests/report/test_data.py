@@ -273,8 +273,13 @@ def test_benchmark(case: Any) -> None:
     report = build_benchmark_report(benchmark, metrics, settings=SETTINGS)
     (found,) = report["evaluations"]
     expected = evaluate(benchmark, metrics, Protocol(resamples=50), human=found["human"])
+    # Names are short; the whole ones are among the report's metrics.
     assert [each["metric"] for each in found["metrics"]] == [
-        each.metric for each in expected.metrics
+        each.metric.partition("(")[0] for each in expected.metrics
+    ]
+    assert [(each["label"], each["short"]) for each in report["metrics"]] == [
+        ("gleu(iterations=1)", "gleu"),
+        ("length", "length"),
     ]
     for ours, theirs in zip(found["metrics"], expected.metrics, strict=True):
         for name, estimate in theirs.estimates.items():

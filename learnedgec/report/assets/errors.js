@@ -83,7 +83,7 @@ function showEffects(report, root) {
     const named = { length: "tokens of the source", edits: "edited tokens" }[state.by];
     fill(
       place,
-      lineChart(`Mean ${report.metrics[state.metric].label} by ${named}`, labels, series, [named, report.metrics[state.metric].label]),
+      lineChart(`Mean ${report.metrics[state.metric].short} by ${named}`, labels, series, [named, report.metrics[state.metric].short]),
       el("details", {}, el("summary", {}, "The same as a table"),
         table(`Mean score by ${named}`, ["system", ...labels], report.systems.map((name, s) => [name, ...labels.map((_, k) => el("td", { class: "number", title: `${counts[s][k]} outputs` }, show(means[state.metric][s][k])))]))),
     );
@@ -93,7 +93,7 @@ function showEffects(report, root) {
     card(
       "Mean score of a sentence",
       el("div", { class: "controls" },
-        choice("metric", report.metrics.map((metric, m) => [m, metric.label]), 0, (m) => { state.metric = Number(m); render(); }),
+        choice("metric", report.metrics.map((metric, m) => [m, metric.short]), 0, (m) => { state.metric = Number(m); render(); }),
         choice("by", [["length", "length of the source"], ["edits", "number of edited tokens"]], "length", (by) => { state.by = by; render(); })),
       place,
     ),
@@ -101,7 +101,7 @@ function showEffects(report, root) {
       "How far a score follows what it should not",
       el("p", { class: "remark" }, "Spearman's ρ of each metric with the length of the source and with the sentinel edit-count, over all outputs; and of the systems' mean scores with how much they edit. A metric near ±1 may only count."),
       table("Correlation with sentinels", ["metric", "length", "edits", "edits, over systems"],
-        effects.correlation.map((each, m) => [report.metrics[m].label, ...["length", "edits", "systems"].map((name) => heat(each[name] === null ? null : 0.5 + each[name] / 2, show(each[name], 2)))]), { class: "matrix" }),
+        effects.correlation.map((each, m) => [report.metrics[m].short, ...["length", "edits", "systems"].map((name) => heat(each[name] === null ? null : 0.5 + each[name] / 2, show(each[name], 2)))]), { class: "matrix" }),
     ),
   );
   render();

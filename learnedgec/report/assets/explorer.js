@@ -194,7 +194,7 @@ class Explorer {
   controls() {
     const { report, state } = this;
     const several = report.systems.length > 1;
-    const metrics = report.metrics.map((metric, m) => [m, metric.label]);
+    const metrics = report.metrics.map((metric, m) => [m, metric.short]);
     const systems = report.systems.map((name, s) => [s, name]);
     const number = (name) => (value) => this.set({ [name]: Number(value) });
     const check = (name, text) =>
@@ -390,7 +390,7 @@ class Explorer {
       const value = this.score(m, s, n);
       const rejected = texts.metrics[m].rejected?.[s][n];
       return el("span", { class: `figure${m === state.metric ? " chosen" : ""}` },
-        el("span", { class: "label" }, metric.label, " "),
+        el("span", { class: "label" }, metric.short, " "),
         el("span", { class: "value" }, show(value, 3)),
         report.systems.length > 1 && value === best[m] && [el("span", { class: "star", "aria-hidden": "true" }, "★"), heard(" best")],
         report.meaning[m] && el("span", { class: "muted" }, ` (${this.meaning(m, s, n)})`),

@@ -127,6 +127,6 @@ function misjudgedCard(report, evaluation, explorer) {
     fill(place, entries.length || kind === "none" ? tables[kind]() : el("p", {}, "None."));
   };
   render(0);
-  return card("Where a metric is most wrong", choice("metric", report.metrics.map((metric, m) => [m, metric.label]), 0, (m) => render(Number(m))), place,
+  return card("Where a metric is most wrong", choice("metric", report.metrics.map((metric, m) => [m, metric.short]), 0, (m) => render(Number(m))), place,
     el("p", { class: "remark" }, "The fifty plainest sentences; a link opens one with the two systems beside each other."));
 }

@@ -36,14 +36,14 @@ function dressScores(report) {
 /** Say what scores mean, and show how far the probabilities behind that can be relied on. */
 function meaningCard(report) {
   const place = el("div", {});
-  const known = report.metrics.map((metric, m) => [m, metric.label]).filter(([m]) => report.meaning[m]);
+  const known = report.metrics.map((metric, m) => [m, metric.short]).filter(([m]) => report.meaning[m]);
   const render = (m) => {
     const { benchmark, outputs, pairs, accuracy, systems, reliability, sentences } = report.meaning[m];
     const order = report.overview.rankings[m].order;
     fill(
       place,
       el("ul", {}, order.map((s) => el("li", {}, el("strong", {}, report.systems[s]), `: ${sentences[s]}`))),
-      el("p", { class: "remark" }, `Compared with ${count(outputs)} outputs of ${Object.keys(systems).length} systems on ${benchmark} that change their source. ${count(pairs)} of them people rated above or below it; the sign of the gain in ${report.metrics[m].label} is right in ${show(100 * accuracy, 0)} % of these. The probability follows from the gain, and holds for systems like those: most of their changes are improvements.`),
+      el("p", { class: "remark" }, `Compared with ${count(outputs)} outputs of ${Object.keys(systems).length} systems on ${benchmark} that change their source. ${count(pairs)} of them people rated above or below it; the sign of the gain in ${report.metrics[m].short} is right in ${show(100 * accuracy, 0)} % of these. The probability follows from the gain, and holds for systems like those: most of their changes are improvements.`),
       reliabilityChart(reliability, `Reliability on sources of ${benchmark} that the calibration has not seen`),
     );
   };
@@ -77,14 +77,14 @@ function winMatrix(report) {
   render(0);
   return card(
     "Who wins against whom",
-    report.metrics.length > 1 && choice("metric", report.metrics.map((metric, m) => [m, metric.label]), 0, (m) => render(Number(m))),
+    report.metrics.length > 1 && choice("metric", report.metrics.map((metric, m) => [m, metric.short]), 0, (m) => render(Number(m))),
     place,
     el("p", { class: "remark" }, "Sentences on which the row's system scores above the column's, in percent; the rest is lost or tied. * The difference of the two corpus scores is significant."),
   );
 }
 
 function disagreement(report) {
-  const labels = report.metrics.map((metric) => metric.label);
+  const labels = report.metrics.map((metric) => metric.short);
   const p = (m, one, other) => difference(report, m, one, other);
   const { agreement, conflicts } = report.overview;
   const matrix = table(
