@@ -12,9 +12,9 @@ import threading
 import time
 import warnings
 from argparse import ArgumentError
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from learnedgec._version import __version__
 from learnedgec.cli.flags import with_flags
@@ -82,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]
     name = " ".join(["learnedgec", *(word for word in words[:1] if not word.startswith("-"))])
     show_warning = warnings.showwarning
-    warnings.showwarning = _show_warning
+    # What several metrics have to say alike is said once.
+    warnings.showwarning = _once(_show_warning)
     try:
         return _command(words)
     except (LearnedgecError, ArgumentError) as error:
@@ -223,6 +224,18 @@ def _one_sentence(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory for this; give it less at a time."
     return with_flags(str(error))
+
+
+def _once(show: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that shows each message no more than once."""
+    told: set[str] = set()
+
+    def shown(message: Warning | str, *more: Any, **others: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            show(message, *more, **others)
+
+    return shown
 
 
 def _show_warning(

@@ -55,7 +55,7 @@ def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMAT
         group.add_argument(
             "--wide",
             action="store_true",
-            help="on a terminal: every column beside the others, however wide (as in a file)",
+            help="every column, those that are seldom asked for among them, beside the others however wide",
         )
 
 

@@ -175,7 +175,8 @@ def _legend(options: Namespace) -> str:
     test = options.significance.replace("-", " ")
     return (
         f"low, high: {share} interval of the score by bootstrap over sentences ({options.resamples:,} "
-        f"resamples). ranks: those that the system has in {share} of the resamples. cluster: systems of one "
+        "resamples), of each system alone: two may overlap and yet differ, for differences are tested pair "
+        f"by pair. ranks: those that the system has in {share} of the resamples. cluster: systems of one "
         "cluster cannot all be told apart; those of a later one are worse. beats: how many systems are "
         f"significantly worse ({test}, Holm's correction, p < {1 - options.confidence:.2g})."
         + (" In bold: the best and those not significantly worse." if shows_bold(options) else "")

@@ -117,9 +117,11 @@ def main(arguments: Sequence[str]) -> None:
             settings=settings,
             runtime=runtime,
         )
+    replaced = ", replacing the one that was there" if Path(options.out).is_file() else ""
     write_report(options.out, report)
     if options.out != "-" and not options.quiet:
-        notice(f"wrote {options.out} ({Path(options.out).stat().st_size / 1e6:.1f} MB)")
+        size = Path(options.out).stat().st_size / 1e6
+        notice(f"wrote {options.out} ({size:.1f} MB){replaced}")
 
 
 def _files(options: Namespace) -> dict[str, str]:

@@ -141,7 +141,7 @@ def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
             payload={"scores": _payload(scores, by_sentence)},
             caption=f"Scores by {', '.join(short_labels([metric.label for metric in scores]).values())} of "
             f"{len(inputs.systems)} systems on {len(inputs.sources):,} sentences.",
-            table_rows=_wide_rows(scores, by_sentence),
+            table_rows=_wide_rows(scores, by_sentence, everything=options.wide),
             layout=_layout(scores, "sentence"),
         )
 
@@ -251,8 +251,11 @@ def _long_rows(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _wide_rows(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
+def _wide_rows(
+    scores: SystemScores, by_sentence: bool, *, everything: bool
+) -> list[dict[str, Any]]:
     """Return one row per system (and sentence) with a column per metric, for people."""
+    aside = {name for metric in scores if not everything for name in metric.side_details}
     systems = next(iter(scores.values()))
     rows: list[dict[str, Any]] = []
     for system in systems:
@@ -261,7 +264,7 @@ def _wide_rows(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
         for label, score in found.items():
             row[label] = score.value
             if len(found) == 1:
-                row |= score.details
+                row |= {key: score.details[key] for key in score.details if key not in aside}
         rows.append(row if not by_sentence else {**row, "sentence": "corpus"})
         if by_sentence:
             count = len(next(iter(found.values())).sentences)

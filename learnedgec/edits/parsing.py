@@ -28,6 +28,7 @@ from learnedgec.formats.text import read_json
 __all__ = [
     "RELEASED",
     "USUAL",
+    "available_annotator",
     "default_annotator",
     "describe_annotator",
     "find_annotator",
@@ -45,9 +46,14 @@ BLOCK = 256
 # -- which pipeline -----------------------------------------------------------------------------
 
 
+def available_annotator() -> str:
+    """Return `en_core_web_sm` where it is installed, else `en-ewt-sm`, for edits that no score depends on."""
+    return RELEASED if _package_folder(USUAL) is None else USUAL
+
+
 def default_annotator() -> str:
     """Return `en_core_web_sm` where it is installed, else `en-ewt-sm` with a warning that says so."""
-    if _package_folder(USUAL) is not None:
+    if available_annotator() == USUAL:
         return USUAL
     warnings.warn(
         f"the spaCy package {USUAL} is not installed, so edits are made by annotator={RELEASED!r}, and "

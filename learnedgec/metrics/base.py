@@ -71,6 +71,8 @@ class Metric(ABC):
     needs_references: ClassVar[bool] = True
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset()
     """Parameters that the statistics do not depend on: trying other values of them is cheap."""
+    side_details: ClassVar[frozenset[str]] = frozenset()
+    """Details that tables for people leave out, unless they are asked for every column."""
     import_path: ClassVar[str]
     """Of a class that was loaded by it, `module:Class`; a subclass does not inherit it."""
 

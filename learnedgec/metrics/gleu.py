@@ -99,6 +99,9 @@ class Gleu(Metric):
 
     name: ClassVar[str] = "gleu"
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"iterations"})
+    side_details: ClassVar[frozenset[str]] = frozenset(
+        {"reference_deviation", "reference_low", "reference_high", "iterations"}
+    )
     n: int = 4
     unit: Unit = "word"
     iterations: int = 500

@@ -16,7 +16,7 @@ import numpy as np
 
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.calibration.released import find_reference
-from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.edits.parsing import available_annotator, describe_annotator
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
@@ -214,7 +214,7 @@ def _build(
     if not benchmark.sources:
         raise InputError("there is no sentence to report on; give at least one source.")
     resamples = settings.resamples or enough_resamples(len(benchmark.systems), settings.level)
-    annotator = settings.annotator or default_annotator()
+    annotator = settings.annotator or available_annotator()
     types = TypeTable()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -153,6 +153,8 @@ def test_warnings_are_one_line_and_deprecations_none(
     def warn(words: object) -> int:
         for category in (FutureWarning, DeprecationWarning, PendingDeprecationWarning, UserWarning):
             warnings.warn(f"a {category.__name__}", category, stacklevel=2)
+        # What is said again, from elsewhere, is not.
+        warnings.warn("a UserWarning", stacklevel=2)
         return 0
 
     monkeypatch.setattr(command_line, "_command", warn)

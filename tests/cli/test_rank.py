@@ -36,6 +36,14 @@ def test_table_is_sorted_and_clustered(run: Run) -> None:
     assert lines[2].split()[1:3] == ["1", "1"]
 
 
+def test_the_legend_says_what_intervals_are_of(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["rank", "--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp"]
+    given += sorted(map(str, (SAMPLE_FOLDER / "systems").glob("*.txt")))
+    assert main([*given, "--metric", "length", "--by", "trueskill", "--resamples", "150"]) == 0
+    err = capsys.readouterr().err
+    assert "of each system alone: two may overlap and yet differ, for differences are tested" in err
+
+
 def test_json_holds_everything(run: Run) -> None:
     out = json.loads(
         run("--metric", "length", "edit-count", "--by", "trueskill", "--format", "json")

@@ -46,6 +46,9 @@ def test_report_on_files(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith(f"wrote {out} (")
+    assert captured.err.endswith(" MB)\n")
+    assert main([*words, *QUICK]) == 0
+    assert capsys.readouterr().err.endswith(" MB), replacing the one that was there\n")
 
 
 def test_report_on_a_benchmark(tmp_path: Path) -> None:

@@ -331,6 +331,16 @@ def test_metrics_with_equal_statistics_share_them(monkeypatch: pytest.MonkeyPatc
         assert shared[metric]["a"].signature == alone.signature
 
 
+def test_a_table_leaves_out_what_is_seldom_asked_for(
+    score: Callable[..., tuple[int, str, str]], files: Path
+) -> None:
+    words = ("--hyp", str(files / "good.txt"), "--metric", "gleu", "--quiet")
+    assert score(*words)[1].splitlines()[0].split() == ["system", "gleu"]
+    wide = ["reference_deviation", "reference_low", "reference_high", "iterations"]
+    assert score(*words, "--wide")[1].splitlines()[0].split() == ["system", "gleu", *wide]
+    assert list(json.loads(score(*words, "--format", "json")[1])["scores"][0]["details"]) == wide
+
+
 def test_explain_says_what_a_score_means(
     score: Callable[..., tuple[int, str, str]], files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

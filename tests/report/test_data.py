@@ -254,6 +254,12 @@ def test_spaces_around_tokens_change_nothing() -> None:
     ]
 
 
+def test_edits_of_no_metric_need_no_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("learnedgec.edits.parsing._package_folder", lambda name: None)
+    report = build_report(["He go ."], {"ours": ["He goes ."]}, [load_metric("length")])
+    assert "annotator en-ewt-sm" in report["provenance"]["software"]
+
+
 def test_edits_are_found_without_an_edit_metric(case: Any) -> None:
     report = build_report(
         case.sources[:3],
