@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
@@ -10,14 +14,18 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.attribution import attribute_edits
 from learnedgec.cli.inputs import Inputs
 from learnedgec.cli.output import emit, notice
+from learnedgec.cli.show import change_of, print_sentence, reading_console
 from learnedgec.cli.table import Layout
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
+from learnedgec.formats.text import write_text
 from learnedgec.metrics.base import Metric
 
 __all__ = ["add_attribution_arguments", "show_attribution"]
+
+_LEGEND = "before each edit: its add-one, leave-one-out and Shapley worth"
 
 
 def add_attribution_arguments(parser: ArgumentParser) -> None:
@@ -51,16 +59,48 @@ def show_attribution(
     ]
     edits = extract_edits(pairs, options.annotator or default_annotator(), runtime=runtime)
     rows = [row for metric in metrics for row in _rows(metric, inputs, edits, runtime)]
-    emit(
-        rows,
-        options,
-        payload={"attribution": rows},
-        caption="What each edit is worth.",
-        layout=Layout(groups=("system", "metric"), prose=("original", "correction")),
-    )
+    if options.format == "table" and not options.wide:
+        colour = options.out == "-" and sys.stdout.isatty()
+        write_text(options.out, _told(rows, inputs, colour=colour))
+    else:
+        emit(
+            rows,
+            options,
+            payload={"attribution": rows},
+            caption="What each edit is worth.",
+            layout=Layout(groups=("system", "metric"), prose=("original", "correction")),
+        )
     if options.format in ("table", "latex") and not options.quiet:
         for metric in metrics:
             notice(metric.signature(inputs.references, runtime=runtime), whole=True)
+
+
+def _told(rows: Sequence[Mapping[str, Any]], inputs: Inputs, *, colour: bool) -> str:
+    """Return the edits under their sentences, for a reader; sentences without any are left out."""
+    from rich.text import Text
+
+    buffer = io.StringIO()
+    console = reading_console(buffer, colour=colour)
+    console.print(Text(_LEGEND, style="dim"), soft_wrap=True)
+    for (metric, system, sentence), found in groupby(
+        rows, itemgetter("metric", "system", "sentence")
+    ):
+        print_sentence(
+            console,
+            f"{system} {sentence}  {metric}",
+            inputs.sources[sentence - 1],
+            inputs.systems[system][sentence - 1],
+        )
+        for row in found:
+            worth = "  ".join(
+                f"{row[name]:+.4f}" for name in ("add_one", "leave_one_out", "shapley")
+            )
+            error = f" ± {row['standard_error']:.4f}" if row["standard_error"] else ""
+            console.print(
+                Text(f"  {worth}{error}  {change_of(row)}"),
+                soft_wrap=True,
+            )
+    return "\n".join(line.rstrip() for line in buffer.getvalue().split("\n"))
 
 
 def _rows(

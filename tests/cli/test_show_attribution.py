@@ -47,5 +47,13 @@ def test_one_row_per_metric_system_and_edit(show: Run) -> None:
 def test_json_and_table(show: Run) -> None:
     found = json.loads(show("--metric", "length", "--format", "json"))["attribution"]
     assert sum(row["shapley"] for row in found) == pytest.approx(2.0)
-    header = show("--metric", "length").splitlines()[0].split()
+    assert show("--metric", "length").splitlines() == [
+        "before each edit: its add-one, leave-one-out and Shapley worth",
+        "",
+        "long 1  length",
+        "  source      He go home now .",
+        "  hypothesis  He goes to the home now .",
+        "  +2.0000  +2.0000  +2.0000  1:2     go → goes to the  [R:OTHER]",
+    ]
+    header = show("--metric", "length", "--wide").splitlines()[0].split()
     assert header[-4:] == ["add_one", "leave_one_out", "shapley", "standard_error"]
