@@ -188,13 +188,13 @@ class Errant(EditOverlap):
         if types == {"UNK"}:
             if self.mode in ("span-correction", "type-correction"):
                 warnings.warn(
-                    f"{self.label}: every gold edit has the type UNK, which counts in detection only, so no "
+                    f"{self.name}: every gold edit has the type UNK, which counts in detection only, so no "
                     "correction can be right; find the references' edits anew with reannotate=True.",
                     stacklevel=2,
                 )
         elif foreign:
             warnings.warn(
-                f"{self.label}: the gold edits are not ERRANT's ({foreign[0]!r} is none of "
+                f"{self.name}: the gold edits are not ERRANT's ({foreign[0]!r} is none of "
                 "its types), and scores differ from published ones, for which the references' edits are "
                 "found anew: reannotate=True does that.",
                 stacklevel=2,
