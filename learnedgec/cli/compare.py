@@ -32,6 +32,7 @@ from learnedgec.comparison import BaselineComparison, compare_systems
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import short_labels
+from learnedgec.metrics.needs import check_metrics
 
 
 def build_parser() -> ArgumentParser:
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str]) -> None:
     metrics = read_metrics(options)
     runtime = read_runtime(options)
     inputs, baseline = _read(options, metrics)
+    check_metrics(metrics, runtime)
     rows: list[BaselineComparison] = []
     signatures = {}
     for metric in metrics:

@@ -28,6 +28,7 @@ from learnedgec.meta.evaluation import Evaluation, evaluate
 from learnedgec.meta.human_scores import default_human
 from learnedgec.meta.measures import Measurement
 from learnedgec.meta.protocol import Protocol
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.meta import plot_evaluation
 from learnedgec.plotting.style import check_plotting
 from learnedgec.ranking import Aggregation
@@ -130,6 +131,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     metrics = read_metrics(options, required=False)
     runtime = read_runtime(options)
+    check_metrics(metrics, runtime)
     evaluations: list[Evaluation] = []
     told: set[tuple[str, str]] = set()
     for name in expand_benchmarks(options.benchmark):

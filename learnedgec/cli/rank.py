@@ -22,6 +22,7 @@ from learnedgec.cli.options import (
 from learnedgec.cli.output import add_output_arguments, emit, notice, shows_bold, with_format
 from learnedgec.cli.table import Layout, Strong
 from learnedgec.metrics.labels import short_labels
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.ranking import plot_ranking
 from learnedgec.plotting.style import check_plotting
 from learnedgec.ranking import Aggregation, Significance, SystemRanking, rank_systems
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str]) -> None:
     metrics = read_metrics(options)
     runtime = read_runtime(options)
     inputs = read_inputs(options, metrics)
+    check_metrics(metrics, runtime)
     rankings = []
     for metric in metrics:
         statistics = metric.statistics_of_systems(

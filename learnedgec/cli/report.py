@@ -22,6 +22,7 @@ from learnedgec.cli.output import notice
 from learnedgec.errors import InputError
 from learnedgec.execution.digests import file_digest
 from learnedgec.execution.writing import check_writable
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.page import check_report, write_report
@@ -93,6 +94,7 @@ def main(arguments: Sequence[str]) -> None:
         command=shlex.join(["learnedgec", "report", *arguments]),
         files=_files(options),
     )
+    check_metrics([*metrics, *settings.attribution], runtime)
     if options.benchmark:
         if options.src or options.hyp or options.jsonl or options.ref or options.gold:
             raise InputError(

@@ -20,6 +20,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.meteor import meteor
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.causal import TokenScores, token_scores
 from learnedgec.models.loading import checkpoint_digest
@@ -106,6 +107,10 @@ class Asano(Metric):
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return each of the three."""
         return {name: statistics[name] for name in _DIMENSIONS}
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless its model is there."""
+        need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digests of the language model and of the ratings, and the precision."""

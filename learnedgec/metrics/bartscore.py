@@ -12,6 +12,7 @@ import torch
 
 from learnedgec.arrays import Array, Floats
 from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity import (
     Similarity,
     TextPair,
@@ -75,6 +76,10 @@ class BartScore(Similarity):
         ]
         mean: Floats = np.mean(directions, axis=0)
         return mean
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless its model is there."""
+        need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 and the precision."""

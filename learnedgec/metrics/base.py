@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,13 +40,14 @@ import numpy.typing as npt
 from learnedgec._version import __version__
 from learnedgec.arrays import Array, Floats
 from learnedgec.edits.tokenisation import describe_tokens, tokenise, tokenise_references
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, PluginError
 from learnedgec.execution import cache
 from learnedgec.execution.digests import file_digest, key_of
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import ReferenceRows, References, as_references
 from learnedgec.formats.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.formats.text import check_lengths
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.tuned import TEST_MARK
@@ -124,6 +126,14 @@ class Metric(ABC):
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what else the score depends on: checkpoint, encoder, annotator, precision, order."""
         return {}
+
+    def check(self, runtime: Runtime) -> None:  # noqa: B027 - most metrics need nothing
+        """Raise unless the models that it reads are there; asked of all metrics before any computes.
+
+        Raises:
+            ModelError: a model is absent, or lacks a head or layer.
+            UnknownNameError: no evaluator has the name given.
+        """
 
     def evaluators(self) -> tuple[str, ...]:
         """Return the names of the evaluator packages that it scores with."""
@@ -299,7 +309,44 @@ class Metric(ABC):
             None if used is None else used.select(number for number, _ in first),
             runtime,
         )
+        self._check_statistics(computed, len(first))
         return {system: computed.take(indices) for system, indices in index_of.items()}
+
+    def _check_statistics(self, found: object, size: int) -> None:
+        """Raise `PluginError` unless `compute` has returned one row of an array per sentence."""
+        if not isinstance(found, Statistics):
+            problem = f"a {type(found).__name__}; Statistics were expected"
+        elif not_arrays := [
+            name for name, array in found.arrays.items() if not isinstance(array, np.ndarray)
+        ]:
+            kind = type(found.arrays[not_arrays[0]]).__name__
+            problem = f"{not_arrays[0]!r} as a {kind}; a NumPy array was expected"
+        elif len(found) != size:
+            problem = f"{len(found)} rows for {size} sentences; one row for each was expected"
+        else:
+            return
+        raise PluginError(f"{self.label}: compute returned {problem}.")
+
+    def _as_scores(self, found: object, size: int) -> Floats:
+        """Return sentence scores as floats, float64 (N,); warn where none is a number.
+
+        Raises:
+            PluginError: they are not one number per sentence.
+        """
+        try:
+            scores: Floats = np.asarray(found, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise PluginError(
+                f"{self.label}: sentence_scores returned what is no array of numbers."
+            ) from None
+        if scores.shape != (size,):
+            raise PluginError(
+                f"{self.label}: sentence_scores returned an array of the shape {scores.shape} for {size} "
+                "sentences; one score for each was expected."
+            )
+        if np.isnan(scores).all():
+            warnings.warn(f"{self.label}: no sentence has a score, all are NaN.", stacklevel=2)
+        return scores
 
     def score(
         self,
@@ -343,10 +390,11 @@ class Metric(ABC):
 
     def score_of(self, statistics: Statistics, *, signature: str = "") -> Score:
         """Return the score that follows from statistics."""
+        sentences = self._as_scores(self.sentence_scores(statistics), len(statistics))
         return Score(
             metric=str(self),
             value=self.aggregate(statistics),
-            sentences=np.asarray(self.sentence_scores(statistics), dtype=np.float64),
+            sentences=sentences,
             details=self.details(statistics),
             sentence_details=self.sentence_details(statistics),
             signature=signature,
@@ -425,6 +473,7 @@ def score_metrics(
 
     `m2` and `sentm2` differ in the aggregate alone, so the edits are extracted once.
     """
+    check_metrics(metrics, runtime)
     kept: dict[Metric, dict[str, Statistics]] = {}
     scores: dict[Metric, Scores[Score]] = {}
     for metric in metrics:

@@ -18,6 +18,7 @@ from learnedgec.errors import ModelError, ParameterError
 from learnedgec.execution.digests import key_of
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.text import read_lines
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity import (
     Similarity,
     TextPair,
@@ -125,6 +126,10 @@ class BertScore(Similarity):
         """Return the best precision, recall and F among the references, not rescaled."""
         names = {"precision": "p", "recall": "r", "f": "f"}
         return {name: best_reference(statistics[key], statistics) for name, key in names.items()}
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless its encoder is there and has the layer."""
+        need_model(self, "encoder", self.encoder, self.layer)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256, that of the documents, and the precision."""

@@ -15,6 +15,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.detokenisation import detokenise
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import need_classifier
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import Item
 from learnedgec.models.loading import checkpoint_digest
@@ -100,6 +101,10 @@ class Classifier(Metric):
         """Return the activated output."""
         quality: Floats = statistics["quality"]
         return expit(quality) if self.activation == "sigmoid" else quality
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless its model is there."""
+        need_classifier(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of the weights, the detokeniser's version, and the precision."""

@@ -57,6 +57,7 @@ from learnedgec.formats.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_counts import EditCounts
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.reference_choice import (
     best_along,
     first_best,
@@ -503,6 +504,11 @@ class ChunkOverlap(Metric):
                     row["weight"] = 1.0 if by_length else chunk["weights"][choice]
                 rows.append({**row, "counts": kind, "references": "||".join(chunk["references"])})
         return rows
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless its encoder is there, where it weighs by similarity."""
+        if self.weights == "similarity":
+            need_model(self, "encoder", self.encoder, self.layer)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what edits and weights depend on."""

@@ -17,6 +17,7 @@ from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
 
 __all__ = ["Ensemble"]
@@ -202,6 +203,10 @@ class Ensemble(Metric):
         """Return those of the members."""
         names = (name for metric in self.metrics for name in metric.evaluators())
         return tuple(dict.fromkeys(names))
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless the members have what they need."""
+        check_metrics(self.metrics, runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what the members depend on, under names that start with `k:`."""

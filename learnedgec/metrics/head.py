@@ -14,7 +14,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.packages import package_digest, package_sum
+from learnedgec.models.packages import check_outputs, package_digest, package_sum
 from learnedgec.models.ratings import package_ratings
 
 __all__ = ["Head"]
@@ -117,6 +117,10 @@ class Head(Metric):
     def evaluators(self) -> tuple[str, ...]:
         """Return the package."""
         return (self.model,)
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless the package is there and has the heads."""
+        check_outputs(self.model, self.heads)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of the weights, what the package's own sums are made of, and the precision."""

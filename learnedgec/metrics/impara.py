@@ -14,11 +14,12 @@ from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import need_classifier, need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.inference import cosines, sentence_vectors
 from learnedgec.models.loading import checkpoint_digest
-from learnedgec.models.packages import is_evaluator, package_digest
+from learnedgec.models.packages import check_outputs, is_evaluator, package_digest
 from learnedgec.models.ratings import MAX_LENGTH, classifier_ratings, package_ratings
 
 __all__ = [
@@ -114,6 +115,16 @@ class Impara(Metric):
     def evaluators(self) -> tuple[str, ...]:
         """Return the package of the quality estimator, if it is one."""
         return (self.quality,) if is_evaluator(self.quality) else ()
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless both models are there."""
+        if is_evaluator(self.quality):
+            check_outputs(self.quality, ["quality"])
+        else:
+            need_classifier(self, "quality", self.quality)
+        encoder = self._encoder()
+        if encoder != _EMBEDDINGS:
+            need_model(self, "similarity", encoder)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of both models' weights, which encoder it is, and the precision."""

@@ -13,6 +13,7 @@ from learnedgec.arrays import Array, Floats
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.causal import token_scores
 from learnedgec.models.loading import checkpoint_digest, load_model
@@ -88,6 +89,10 @@ class Likelihood(Metric):
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return the log-probability and what it may be divided by."""
         return dict(statistics.arrays)
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless its model is there."""
+        need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 and the precision."""

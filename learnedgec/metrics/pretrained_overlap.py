@@ -32,6 +32,7 @@ from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity import Similarity
 from learnedgec.metrics.statistics import Statistics
 
@@ -123,6 +124,15 @@ class WeightedOverlap(EditOverlap):
         sums = counts.stack()
         alike = np.moveaxis(statistics["alike"], -1, 0)
         return EditCounts(*np.where(sums.any(axis=0), sums, alike))
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless its model is there."""
+        if self.weight == "none":
+            return
+        if self.scorer == "bertscore":
+            need_model(self, "encoder", self.encoder or _BERT, self.layer)
+        else:
+            need_model(self, "encoder", self.encoder or _BART)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what the unweighted metric depends on, and the similarity."""

@@ -16,6 +16,7 @@ from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.causal import TokenScores, token_scores
 from learnedgec.models.loading import checkpoint_digest
@@ -119,6 +120,10 @@ class Scribendi(Metric):
         return {
             name: statistics[name] for name in ("source_perplexity", "perplexity", "similarity")
         }
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless its model is there."""
+        need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 and the precision."""

@@ -16,10 +16,11 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.head import Head
+from learnedgec.metrics.needs import need_classifier
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import Item
 from learnedgec.models.loading import checkpoint_digest
-from learnedgec.models.packages import is_evaluator, package_digest
+from learnedgec.models.packages import check_outputs, is_evaluator, package_digest
 from learnedgec.models.ratings import classifier_ratings, package_ratings
 
 __all__ = [
@@ -144,6 +145,17 @@ class Some(Metric):
         names = dict.fromkeys(getattr(self, each) or self.model for each in DIMENSIONS)
         names = dict.fromkeys(head.model if (head := _head(name)) else name for name in names)
         return tuple(name for name in names if is_evaluator(name))
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless every model is there, and has the head."""
+        for dimension in DIMENSIONS:
+            own = getattr(self, dimension)
+            if own is not None and (head := _head(own)):
+                head.check(runtime)
+            elif own is None or is_evaluator(own):
+                check_outputs(own or self.model, [dimension])
+            else:
+                need_classifier(self, dimension, own)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 of each model in use, and the precision."""

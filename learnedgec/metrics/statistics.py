@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from learnedgec.arrays import Array
+from learnedgec.errors import InputError
 
 __all__ = ["Statistics"]
 
@@ -28,11 +29,14 @@ class Statistics:
     records: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        lengths = {len(array) for array in self.arrays.values()}
+        lengths = {name: len(array) for name, array in self.arrays.items()}
         if self.records:
-            lengths.add(len(self.records))
-        if len(lengths) != 1:
-            raise ValueError(f"statistics of different lengths: {sorted(lengths)}")
+            lengths["records"] = len(self.records)
+        if len(set(lengths.values())) != 1:
+            found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            raise InputError(
+                f"statistics have one row per sentence; {found or 'there is no array'}."
+            )
 
     def __len__(self) -> int:
         return len(next(iter(self.arrays.values())))

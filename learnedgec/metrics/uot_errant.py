@@ -23,6 +23,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 from learnedgec.metrics.m2 import edit_record
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.transport import unbalanced_plans
 
@@ -180,6 +181,10 @@ class UotErrant(EditOverlap):
     def typed(self) -> Metric:
         """Return the metric with types for the edits of systems."""
         return replace(self, types=True)
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless its model is there."""
+        need_model(self, "encoder", self.encoder)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the versions of annotator and encoder, and the precision."""

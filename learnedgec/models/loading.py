@@ -24,6 +24,7 @@ from learnedgec.models.adapters import ADAPTER, ADAPTER_WEIGHTS, Adapter, find_a
 from learnedgec.models.hub import cached_file, hub, reported, split_revision
 
 __all__ = [
+    "check_model",
     "checkpoint_digest",
     "load_model",
     "load_pretrained",
@@ -133,6 +134,16 @@ def _source(place: str, local: bool) -> dict[str, Any]:
         "local_files_only": local,
         "trust_remote_code": False,
     }
+
+
+def check_model(name: str, layer: int | None = None) -> None:
+    """Raise `ModelError` unless a model can be had and, where that can be seen here, has a layer."""
+    place, local = _available(name)
+    adapter = find_adapter(place, local=local) if local else None
+    if adapter:
+        check_model(adapter.base, layer)
+    elif local and layer is not None:
+        _count_layers(place, local, layer)
 
 
 def _files_state(place: str) -> FilesState:

@@ -19,7 +19,7 @@ A package may also be a repository on a hub (`hub`): `org/name@revision` names i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ __all__ = [
     "CARD",
     "MANIFEST",
     "MODEL_TYPE",
+    "check_outputs",
     "check_package",
     "fetch_package",
     "find_evaluator",
@@ -206,6 +207,24 @@ def package_sum(name: str, output: str) -> str:
     """
     parts = (package_config(name).get("sums") or {}).get(output, {})
     return "+".join(f"{weight:g}*{head}" for head, weight in parts.items())
+
+
+def check_outputs(name: str, asked: Iterable[str]) -> None:
+    """Raise unless an evaluator has all the outputs asked for: heads, or sums of them.
+
+    Raises:
+        UnknownNameError: no evaluator has this name.
+        ModelError: it lacks an output.
+    """
+    config = package_config(name)
+    outputs = [*config["heads"], *(config.get("sums") or {})]
+    for output in asked:
+        if output not in outputs:
+            raise ModelError(
+                f"the evaluator {name} has the heads {', '.join(outputs)} but not {output}, "
+                "which this metric reads; name an evaluator that has it, or score a head by itself: "
+                f"head(model={name!r}, name={outputs[0]!r})."
+            )
 
 
 def was_checked(manifest: Mapping[str, Any]) -> bool:

