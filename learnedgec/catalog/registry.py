@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,6 +35,9 @@ from learnedgec.execution.shelves import local_path
 from learnedgec.execution.writing import PathLike
 
 __all__ = ["DATASETS", "KINDS", "Dataset", "File", "Kind", "dataset", "read_datasets"]
+
+# No dataset has a folder or a suffix before the colon of its name.
+_FILE_NAME = re.compile(r"/|\\|\.[A-Za-z]\w*$")
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -249,7 +253,8 @@ class Kind(Generic[T]):
 
         Raises:
             UnknownNameError: neither a dataset of this kind nor an existing path.
-            InputError: the name stands for parts that cannot be put together.
+            InputError: the name stands for parts that cannot be put together, or is a path that does not
+                exist.
             DataError: the files cannot be had.
             PluginError: the dataset is that of another installed package and cannot be loaded.
         """
@@ -271,6 +276,8 @@ class Kind(Generic[T]):
         if reader is None:
             if self._is_path(name):
                 return (name,)
+            if self._read is not None and _FILE_NAME.search(head):
+                raise InputError(f"{name[:200]} does not exist; check the path.")
             raise self._unknown(name)
         if name.endswith(":"):
             raise self._unknown(name)

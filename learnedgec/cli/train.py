@@ -10,8 +10,9 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.cli.output import emit, notice
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.formats.configuration import configurations
+from learnedgec.formats.configuration import configurations, with_configurations
 from learnedgec.formats.text import read_text, write_text
+from learnedgec.training.first_look import look
 
 # What one may have to learn from; each has a configuration to start from, `start/…`.
 _STARTS = ("ratings", "pairs", "parallel")
@@ -28,6 +29,8 @@ def main(arguments: Sequence[str]) -> None:
             "no configuration was given; name one with --config, such as sample or mine.yaml, or let "
             "--init mine.yaml write one to start from."
         )
+    if not {"-h", "--help", "--help-all"} & set(words):
+        look(with_configurations(words))  # before the import, which takes ten times as long
     from learnedgec.training.fit import train
 
     result = train(words, progress=len(words) == len(arguments))

@@ -33,7 +33,16 @@ from learnedgec.execution import cache
 from learnedgec.execution.digests import key_of
 from learnedgec.models.posting import post
 
-__all__ = ["OPENAI", "Answer", "AnswerStore", "Endpoint", "OutputFormat", "ask_all", "find_key"]
+__all__ = [
+    "OPENAI",
+    "Answer",
+    "AnswerStore",
+    "Endpoint",
+    "OutputFormat",
+    "ask_all",
+    "check_key",
+    "find_key",
+]
 
 OPENAI = "https://api.openai.com/v1"
 OutputFormat = Literal["json-schema", "json-object", "text"]
@@ -150,7 +159,7 @@ class Endpoint:
             except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
                 # URLError and time-outs are OSErrors; a body that is not JSON is a ValueError, and one that
                 # is nested too deeply a RecursionError.
-                trouble = f"failed ({self._scrub(str(error) or type(error).__name__)})"
+                trouble = f"failed ({self._scrub(_reason(error))})"
             if time.monotonic() + pause >= end:
                 trouble += (
                     f" in attempt {attempt + 1}, and the {self.deadline:g} s for a request are over"
@@ -210,6 +219,21 @@ class Endpoint:
     def _scrub(self, text: str) -> str:
         """Return a text without the key, should a server or a library repeat it."""
         return text.replace(self.key, "[key]") if self.key else text
+
+
+def _reason(error: BaseException) -> str:
+    """Return what has failed, in words: `Connection refused`, without the number and class around it."""
+    inner = error.reason if isinstance(error, urllib.error.URLError) else error
+    return str((isinstance(inner, OSError) and inner.strerror) or inner) or type(inner).__name__
+
+
+def check_key(url: str) -> None:
+    """Raise `ModelError` where an address is OpenAI's, which answers nobody without a key, and there is none."""
+    if urlsplit(url).hostname == urlsplit(OPENAI).hostname and find_key(url) is None:
+        raise ModelError(
+            f"{url} needs a key, and there is none in the environment; set LEARNEDGEC_API_KEY or "
+            "OPENAI_API_KEY, or name another endpoint, such as endpoint='http://localhost:8000/v1'."
+        )
 
 
 def find_key(url: str) -> str | None:

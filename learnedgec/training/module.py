@@ -8,8 +8,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pytorch_lightning as lightning
 import torch
@@ -21,44 +20,13 @@ from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig, P
 from learnedgec.models.loading import load_pretrained, load_tokenizer
 from learnedgec.models.low_rank import is_correction
 from learnedgec.models.packages import check_package, find_evaluator, is_evaluator
+from learnedgec.training.heads import HeadOptions
 
 __all__ = ["EvaluatorModule", "HeadOptions"]
 
 
 # What is customary for LoRA, 5e-4, would be far too much for a head.
 _CORRECTION_RATE = 10.0
-
-TrainingObjective = Literal["regression", "sigmoid", "logistic", "difference", "detection"]
-
-
-@dataclass
-class HeadOptions:
-    """How one head is trained.
-
-    Attributes:
-        input: what it reads: the `hypothesis` alone or the `pair` (source, hypothesis).
-        objective: `regression` on ratings; on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which ask
-            for the order alone, or `difference`, which asks for their margins as well; or `detection` of the
-            wrong words in ranked pairs.
-        margin: by how much the better text of a ranked pair shall be ahead, in the head's units; not for
-            `difference`, to which each pair says its own.
-        weight: of its loss in the sum.
-    """
-
-    input: Literal["hypothesis", "pair"] = "hypothesis"
-    objective: TrainingObjective = "regression"
-    margin: float = 0.0
-    weight: float = 1.0
-
-    @property
-    def ranks(self) -> bool:
-        """Whether it learns from ranked pairs."""
-        return self.objective != "regression"
-
-    @property
-    def detects(self) -> bool:
-        """Whether it learns which of their words are wrong."""
-        return self.objective == "detection"
 
 
 class EvaluatorModule(lightning.LightningModule):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,27 @@ def test_the_error_names_the_first_and_counts() -> None:
     message = str(caught.value)
     assert "mine has 1 sentences of CoNLL-2014 (in 2 of 3 texts)" in message
     assert "The cat's mat is not here." in message
+    assert "learnedgec.catalog.overlapping(texts) says which" in message
+    assert (
+        "Or say data.check_leakage: false; the evaluator then cannot be tested on SEEDA" in message
+    )
+
+
+@pytest.mark.usefixtures("forbid")
+def test_the_error_about_a_table_has_a_line_that_leaves_them_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    leaking = "The cat 's mat is not here ."
+    Path("mine.csv").write_text(
+        f"source,hypothesis,x\nA,B,1\n{leaking},C,2\nD,{leaking},3\n,NA,4\n"
+    )
+    with pytest.raises(LeakageError) as caught:
+        check_leakage([leaking], "mine.csv")
+    found = re.search(r"python -c '([^']*)'", str(caught.value))
+    assert found
+    exec(found.group(1), {})
+    assert Path("mine-clean.csv").read_text() == "source,hypothesis,x\nA,B,1\n,NA,4\n"
 
 
 @pytest.mark.parametrize("text", ["", "...", "What is genetic risk ?", "Yes ! No !"])

@@ -29,7 +29,7 @@ from learnedgec.catalog import (
 )
 from learnedgec.catalog.registry import KINDS, concatenated, read_datasets
 from learnedgec.cli.main import main
-from learnedgec.errors import FormatError, PluginError, UnknownNameError
+from learnedgec.errors import FormatError, InputError, PluginError, UnknownNameError
 
 InstallPackage = Callable[..., Path]
 
@@ -147,6 +147,12 @@ def test_a_path_comes_after_the_datasets(tmp_path: Path, monkeypatch: pytest.Mon
     assert [rating.hypothesis for rating in load_ratings("mine.csv")] == ["A ."]
     assert len(load_ratings("sample")) == 360
     assert RATINGS.expand("mine.csv") == ("mine.csv",)
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "folder/absent", "./absent", "a.b/c:d"])
+def test_a_path_that_does_not_exist_is_no_unknown_name(name: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(name)} does not exist; check the path.$"):
+        load_ratings(name)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -72,6 +73,23 @@ ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
             "absent.jsonl does not exist; check the path.",
         ),
         (
+            ["--config", "mine.yaml", "--data.ratings", "[other.csv]"],
+            "other.csv does not exist; check the path.",
+        ),
+        (
+            ["--config", "mine.yaml", "--data.auxiliary=[folder/ratings]"],
+            "folder/ratings does not exist; check the path.",
+        ),
+        (
+            ["--config", "mine.yaml", "--model.heads", "{adequacy: {input: pairs}}"],
+            "model.heads.adequacy.input is 'pairs'; hypothesis or pair was expected.",
+        ),
+        (
+            ["--config=typo.yaml"],
+            "model.heads.fluency.objective is 'regresion'; regression, sigmoid, logistic, difference or "
+            "detection was expected.",
+        ),
+        (
             ["--data.ratings", "[mine.csv]", "--model.heads", "{fluency: {input: hypothesis}}"],
             "name is missing; give the package a name, such as mine.",
         ),
@@ -89,7 +107,18 @@ def test_one_sentence(
     train: Callable[..., tuple[int, str, str]], words: Sequence[str], message: str
 ) -> None:
     Path("pairs.jsonl").write_text(ONE)
+    mine = Path("mine.yaml").read_text()
+    Path("typo.yaml").write_text(mine.replace("hypothesis}", "hypothesis, objective: regresion}"))
     assert train(*words) == (2, "", f"learnedgec train: {message}\n")
+
+
+def test_mistakes_that_show_at_once_are_said_before_torch_is_imported(
+    train: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "learnedgec.training.fit", None)  # importing it fails
+    assert train("--config", "mine.yaml", "--data.ratings", "[other.csv]")[0] == 2
+    with pytest.raises(ModuleNotFoundError):
+        train("--config", "mine.yaml")
 
 
 def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]]) -> None:

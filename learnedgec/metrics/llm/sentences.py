@@ -37,6 +37,7 @@ from learnedgec.models.chat import (
     Endpoint,
     OutputFormat,
     ask_all,
+    check_key,
     find_key,
 )
 
@@ -319,6 +320,8 @@ class LlmS(Metric):
         if self.endpoint is None:
             fresh = ask_local(self.model, missing, runtime)
         else:
+            if missing:
+                check_key(self.endpoint)
             fresh = self._ask_endpoint(missing, runtime)
         show = runtime.progress and bool(missing)
         for request, answer in track(fresh, self.name, total=len(missing), show=show):
