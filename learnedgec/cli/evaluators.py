@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,9 @@ from learnedgec.models.packages import (
     package_digest,
 )
 from learnedgec.training.licences import weights_licence
+
+# What a hub reads at the top of a card, for machines.
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\s*", re.DOTALL)
 
 
 def build_parser() -> ArgumentParser:
@@ -48,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
         folders = [find_evaluator(name) for name in options.names]
         for folder in folders:
             check_package(folder)
-        cards = [read_text(folder / CARD) for folder in folders]
+        cards = [_FRONT_MATTER.sub("", read_text(folder / CARD)) for folder in folders]
         write_text(options.out, "\n".join(cards))
         return
     rows: list[dict[str, Any]] = []

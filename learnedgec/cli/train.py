@@ -33,7 +33,8 @@ def main(arguments: Sequence[str]) -> None:
         look(with_configurations(words))  # before the import, which takes ten times as long
     from learnedgec.training.fit import train
 
-    result = train(words, progress=len(words) == len(arguments))
+    quiet = len(words) < len(arguments)
+    result = train(words, progress=not quiet, notify=None if quiet else notice)
     if result is None:
         return
     emit(

@@ -87,7 +87,7 @@ class Impara(Metric):
             vectors = evaluator.embedding_vectors(texts, runtime=runtime)
         else:
             vectors = sentence_vectors(
-                encoder, texts, runtime, max_length=MAX_LENGTH, description="similarity"
+                encoder, texts, runtime, max_length=MAX_LENGTH, description="impara: similarity"
             )
         similarity = cosines(vectors[: len(sources)], vectors[len(sources) :])
         return Statistics({"quality": quality, "similarity": similarity})

@@ -28,7 +28,13 @@ from learnedgec.models.batching import Batch, Item, model_inputs
 from learnedgec.models.inference import mean_pool, run
 from learnedgec.models.loading import load_tokenizer, quiet_transformers, torch_device
 from learnedgec.models.low_rank import correct_layers, corrected
-from learnedgec.models.packages import MODEL_TYPE, fetch_package, find_evaluator, package_digest
+from learnedgec.models.packages import (
+    MODEL_TYPE,
+    evaluator_name,
+    fetch_package,
+    find_evaluator,
+    package_digest,
+)
 from learnedgec.models.quantization import unpack
 
 __all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "HeadConfig"]
@@ -245,6 +251,7 @@ class Evaluator:
 
     Attributes:
         digest: the package's (`package_digest`) when it was loaded; empty for one that is in no package yet.
+        name: what progress bars call it.
 
     Example:
         >>> evaluator = Evaluator.load("joint-mpnet")
@@ -253,10 +260,13 @@ class Evaluator:
         True
     """
 
-    def __init__(self, model: EvaluatorModel, tokenizer: Any, digest: str = "") -> None:
+    def __init__(
+        self, model: EvaluatorModel, tokenizer: Any, digest: str = "", name: str = "evaluator"
+    ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.digest = digest
+        self.name = name
         self._kept: dict[tuple[str, str, str], dict[Item, Floats]] = {}
 
     @classmethod
@@ -333,7 +343,7 @@ class Evaluator:
                 fresh,
                 runtime,
                 max_length=self.model.config.max_tokens,
-                description=", ".join(names),
+                description=self.name,
             )
             kept |= zip(fresh, rows.astype(np.float64), strict=True)
         values = np.array([kept[item] for item in items]).reshape(len(items), len(names))
@@ -351,7 +361,7 @@ class Evaluator:
             list(texts),
             runtime,
             max_length=self.model.config.max_tokens,
-            description="similarity",
+            description=f"{self.name}: similarity",
         ).astype(np.float64)
 
 
@@ -374,7 +384,7 @@ def _load(path: Path, digest: str, device: str) -> Evaluator:
                 f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
             ) from None
     model = model.eval().requires_grad_(False).to(device)
-    evaluator = Evaluator(model, load_tokenizer(str(path)), digest)
+    evaluator = Evaluator(model, load_tokenizer(str(path)), digest, evaluator_name(path))
     if package_digest(str(path)) != digest:
         raise PackageError(
             f"the evaluator {path} was replaced while it was loaded; run this again."

@@ -35,6 +35,7 @@ __all__ = [
     "MODEL_TYPE",
     "check_outputs",
     "check_package",
+    "evaluator_name",
     "fetch_package",
     "find_evaluator",
     "is_evaluator",
@@ -230,6 +231,11 @@ def check_outputs(name: str, asked: Iterable[str]) -> None:
 def was_checked(manifest: Mapping[str, Any]) -> bool:
     """Return whether what an evaluator learned from was checked for text of the benchmarks."""
     return bool(manifest["data"].get("check_leakage", True))
+
+
+def evaluator_name(path: Path) -> str:
+    """Return the name that an evaluator's package was given when it was trained."""
+    return str(_read_manifest(path / MANIFEST)["name"])
 
 
 def learned_from(name: str) -> tuple[str, ...]:

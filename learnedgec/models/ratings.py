@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def classifier_ratings(
         items,
         runtime,
         max_length=max_length,
-        description=dimension,
+        description=f"{Path(name).name}: {dimension}",
     )
     return rows[:, 0].astype(np.float64)
 

@@ -250,6 +250,17 @@ class TrainingData(lightning.LightningDataModule):
         """Return whether a training pair of the head says what is correct."""
         return any(example.correct and head in example.ranked for example in self.load()["train"])
 
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """Return how many ratings, pairs and cases each part has."""
+        return {
+            part: {
+                "ratings": sum(bool(example.values) for example in rows),
+                "pairs": sum(bool(example.ranked) for example in rows),
+                "cases": sum(bool(example.consistent) for example in rows),
+            }
+            for part, rows in self.load().items()
+        }
+
     def fingerprint(self) -> dict[str, Any]:
         """Return what a manifest says of the data: names, sizes, SHA-256 of each part."""
         return {
@@ -262,13 +273,8 @@ class TrainingData(lightning.LightningDataModule):
             "split_seed": self.split_seed,
             "check_leakage": self.check_leakage,
             **{
-                part: {
-                    "ratings": sum(bool(example.values) for example in rows),
-                    "pairs": sum(bool(example.ranked) for example in rows),
-                    "cases": sum(bool(example.consistent) for example in rows),
-                    "sha256": _digest(rows),
-                }
-                for part, rows in self.load().items()
+                part: {**sizes, "sha256": _digest(self.load()[part])}
+                for part, sizes in self.sizes().items()
             },
             "pairs": self.summaries,
         }

@@ -8,7 +8,7 @@ import logging
 import signal
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,12 +60,18 @@ class Result:
 _SETTINGS = "settings.json"
 
 
-def train(arguments: Sequence[str], *, progress: bool = True) -> Result | None:
+def train(
+    arguments: Sequence[str],
+    *,
+    progress: bool = True,
+    notify: Callable[[str], None] | None = None,
+) -> Result | None:
     """Run `learnedgec train`: returns when the package is written.
 
     Args:
         arguments: as on the command line: `["--config", "some-mini", …]`.
         progress: show progress bars on stderr.
+        notify: is told what the run learns from, and where it runs, before the first epoch.
 
     Returns:
         The package and its correlations; `None` on every process of several but the first.
@@ -76,7 +82,7 @@ def train(arguments: Sequence[str], *, progress: bool = True) -> Result | None:
     """
     with warnings.catch_warnings():
         _silence_advice()
-        return _fit(parse(arguments, progress=progress))
+        return _fit(parse(arguments, progress=progress), notify)
 
 
 def training_data(arguments: Sequence[str]) -> TrainingData:
@@ -87,7 +93,7 @@ def training_data(arguments: Sequence[str]) -> TrainingData:
         return data
 
 
-def _fit(parsed: LightningCLI) -> Result | None:
+def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result | None:
     """Fit, choose the best checkpoint, evaluate on dev and test, and write the package."""
     config: Any = parsed.config
     module: EvaluatorModule = parsed.model
@@ -140,6 +146,9 @@ def _fit(parsed: LightningCLI) -> Result | None:
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
     trainer.loggers = loggers
+    _hide_version(trainer)
+    if notify:
+        trainer.callbacks.append(_Announcement(notify))
     try:
         with _kept_interrupts():
             trainer.fit(module, data, ckpt_path=str(last) if resumed else None, weights_only=True)
@@ -160,7 +169,7 @@ def _fit(parsed: LightningCLI) -> Result | None:
     model = module.model.cpu().float().eval()
     weights = round_weights(model, config.bits)
     device = trainer.strategy.root_device
-    evaluator = Evaluator(model.to(device), module.tokenizer)
+    evaluator = Evaluator(model.to(device), module.tokenizer, name=config.name)
     runtime = Runtime(device=str(device))
     results = {
         part: evaluate(evaluator, data.load()[part], runtime=runtime) for part in ("dev", "test")
@@ -182,6 +191,41 @@ def _fit(parsed: LightningCLI) -> Result | None:
         each.notice for each in trainer.early_stopping_callbacks if isinstance(each, Stopping)
     ]
     return Result(package, results, tuple(filter(None, stopped)))
+
+
+class _Announcement(lightning.Callback):
+    """Tells what a run learns from, and where, when its data are ready."""
+
+    def __init__(self, notify: Callable[[str], None]) -> None:
+        self.notify = notify
+
+    def on_fit_start(
+        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
+    ) -> None:
+        """Tell it once."""
+        if trainer.is_global_zero:
+            data: Any = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it
+            parts = "; ".join(
+                f"{part} "
+                + (", ".join(f"{n:,} {kind}" for kind, n in sizes.items() if n) or "none")
+                for part, sizes in data.sizes().items()
+            )
+            self.notify(
+                f"Split {data.split} (seed {data.split_seed}): {parts}. Training on "
+                f"{trainer.strategy.root_device}."
+            )
+
+
+def _hide_version(trainer: lightning.Trainer) -> None:
+    """Leave the log's number out of the progress bar, which shows it beside the losses as `v_num: 0.000`."""
+    bar: Any = trainer.progress_bar_callback
+    if bar is not None:
+        shown = bar.get_metrics
+
+        def without_version(*given: Any) -> dict[str, Any]:
+            return {key: value for key, value in shown(*given).items() if key != "v_num"}
+
+        bar.get_metrics = without_version
 
 
 def _check_free(package: Path, folder: Path, *, resume: bool) -> None:

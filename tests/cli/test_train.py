@@ -165,6 +165,18 @@ def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]])
     )
 
 
+def test_what_is_learned_from_and_where_is_said_first(
+    train: Callable[..., tuple[int, str, str]],
+) -> None:
+    code, _, err = train("--config", "mine.yaml", "--trainer.max_epochs", "1")
+    assert code == 0
+    said = "Split by-source (seed 0): train 24 ratings; dev 3 ratings; test 3 ratings. Training on cpu."
+    assert said in " ".join(err.split())
+    assert err.index("Split by-source") < err.index("Epoch 0")
+    assert "train/loss" in err
+    assert "v_num" not in err
+
+
 @pytest.mark.parametrize("what", ["ratings", "pairs", "parallel"])
 def test_a_start_trains_as_it_is_written(
     train: Callable[..., tuple[int, str, str]], tiny_encoder: Path, what: str

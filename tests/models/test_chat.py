@@ -10,10 +10,11 @@ from threading import Barrier
 import pytest
 from chat_server import DRIPS, Call, ChatServer, Step, body, cut_short, fail, hang, hang_up, say
 
+from learnedgec import load_metric
 from learnedgec.errors import ConfigError, ModelError
 from learnedgec.execution import cache
 from learnedgec.models import chat
-from learnedgec.models.chat import Answer, AnswerStore, Endpoint, ask_all, find_key
+from learnedgec.models.chat import Answer, AnswerStore, Endpoint, ask_all, check_key, find_key
 
 KEY = "sk-secret-0123456789"
 
@@ -183,7 +184,7 @@ def test_the_last_attempt_says_what_was_wrong(server: ChatServer, pauses: list[f
 def test_no_server(pauses: list[float]) -> None:
     server = ChatServer(say("fine"))
     server.close()
-    with pytest.raises(ModelError, match="failed"):
+    with pytest.raises(ModelError, match=r"failed \(Connection refused\) in"):
         endpoint(server, pauses, attempts=2).ask("Hello")
 
 
@@ -275,6 +276,19 @@ def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("LEARNEDGEC_API_KEY", KEY)
     assert find_key("https://elsewhere.example/v1") == KEY
     assert find_key("https://api.openai.com/v1") == KEY
+
+
+def test_openai_without_a_key_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LEARNEDGEC_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr(Endpoint, "ask", None)  # nothing is asked
+    with pytest.raises(
+        ModelError, match=r"needs a key, and there is none .* set LEARNEDGEC_API_KEY"
+    ):
+        load_metric("llm-s").score(["a b"], ["a c"])
+    check_key("http://localhost:8000/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    check_key("https://api.openai.com/v1")
 
 
 def test_requests_run_at_once_up_to_the_limit() -> None:

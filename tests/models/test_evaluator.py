@@ -64,6 +64,21 @@ def test_from_pretrained_reads_a_package(tiny_evaluator: Path) -> None:
     assert predicted["fluency"] == pytest.approx(fluency.numpy(), abs=1e-5)
 
 
+def test_progress_is_shown_under_the_evaluators_name(
+    tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = []
+    run = evaluator_module.run
+
+    def watched(*given: Any, description: str, **options: Any) -> Any:
+        shown.append(description)
+        return run(*given, description=description, **options)
+
+    monkeypatch.setattr(evaluator_module, "run", watched)
+    Evaluator.load(str(tiny_evaluator)).predict(["Never seen ."], ["Not seen yet ."])
+    assert set(shown) == {"tiny"}
+
+
 def test_weights_are_float16_on_disk(tiny_evaluator: Path) -> None:
     weights = load_file(tiny_evaluator / "model.safetensors")
     assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
