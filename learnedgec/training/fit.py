@@ -18,6 +18,7 @@ import pytorch_lightning as lightning
 import torch
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from lightning_fabric.utilities.warnings import PossibleUserWarning
+from pytorch_lightning.callbacks import RichProgressBar
 from pytorch_lightning.cli import LightningCLI
 from pytorch_lightning.loggers import CSVLogger
 
@@ -146,9 +147,10 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
     trainer.loggers = loggers
-    _hide_version(trainer)
+    _replace_bar(trainer)
     if notify:
-        trainer.callbacks.append(_Announcement(notify))
+        callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
+        callbacks.append(_Announcement(notify))
     try:
         with _kept_interrupts():
             trainer.fit(module, data, ckpt_path=str(last) if resumed else None, weights_only=True)
@@ -216,16 +218,24 @@ class _Announcement(lightning.Callback):
             )
 
 
-def _hide_version(trainer: lightning.Trainer) -> None:
-    """Leave the log's number out of the progress bar, which shows it beside the losses as `v_num: 0.000`."""
-    bar: Any = trainer.progress_bar_callback
-    if bar is not None:
-        shown = bar.get_metrics
+class _ProgressBar(RichProgressBar):
+    """Lightning's bar on stderr, where no result is, and without its `v_num`, the number of the log."""
 
-        def without_version(*given: Any) -> dict[str, Any]:
-            return {key: value for key, value in shown(*given).items() if key != "v_num"}
+    def __init__(self) -> None:
+        super().__init__(console_kwargs={"stderr": True})
 
-        bar.get_metrics = without_version
+    def get_metrics(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> Any:
+        """Return what stands beside the bar."""
+        found = super().get_metrics(trainer, pl_module)
+        return {key: value for key, value in found.items() if key != "v_num"}
+
+
+def _replace_bar(trainer: lightning.Trainer) -> None:
+    """Put our progress bar in the place of Lightning's own, if that is there."""
+    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
+    for place, callback in enumerate(callbacks):
+        if type(callback) is RichProgressBar:
+            callbacks[place] = _ProgressBar()
 
 
 def _check_free(package: Path, folder: Path, *, resume: bool) -> None:
