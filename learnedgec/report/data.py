@@ -16,6 +16,7 @@ import numpy as np
 
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.calibration.released import find_reference
+from learnedgec.edits.error_types import foreign_types
 from learnedgec.edits.parsing import available_annotator, describe_annotator
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
@@ -237,8 +238,8 @@ def _build(
         metric: [metric.score_of(each) for each in found] for metric, found in statistics.items()
     }
     described = {metric: describe_scores(metric, scores[metric]) for metric in metrics}
-    errant = Errant(annotator=annotator, types=True)
-    compared = _compare(errant, annotated) if benchmark.references is not None else None
+    errant = _typed_errant(annotator, benchmark)
+    compared = _compare(errant, annotated, runtime) if benchmark.references is not None else None
     lenses = [
         {"name": metric.label, **findings(metric, scores[metric], annotated, types)}
         for metric in metrics
@@ -367,8 +368,22 @@ def _statistics(
     return found
 
 
-def _compare(errant: Errant, annotated: Annotated) -> list[Statistics]:
-    """Return ERRANT's statistics of every system, from edits that are already there."""
+def _typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
+    """Return ERRANT with types; it finds the edits of references anew where theirs have other types."""
+    gold = (
+        edit.type
+        for _, references in benchmark.by_references()
+        for row in references or ()
+        for reference in row
+        for edit in reference.edits or ()
+    )
+    return Errant(annotator=annotator, types=True, reannotate=bool(foreign_types(gold)))
+
+
+def _compare(errant: Errant, annotated: Annotated, runtime: Runtime) -> list[Statistics]:
+    """Return ERRANT's statistics of every system, from edits that are there if their types are ERRANT's."""
+    if errant.reannotate:
+        return benchmark_statistics(errant, annotated.benchmark, runtime)
     found: dict[str, Statistics] = {}
     for systems, references in annotated.benchmark.by_references():
         assert references is not None

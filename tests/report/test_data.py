@@ -11,7 +11,7 @@ import pytest
 from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError, LengthError
 from learnedgec.formats.m2 import Edit, apply_edits
-from learnedgec.formats.references import References
+from learnedgec.formats.references import Reference, References
 from learnedgec.meta.evaluation import Protocol, evaluate
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
@@ -22,6 +22,7 @@ from learnedgec.report.judgements import misjudged_outputs
 from learnedgec.report.overview import conclusions, conflicts, rank_agreement
 from learnedgec.report.types import operations
 
+ERRANT = load_metric("errant(annotator='en-ewt-sm')")
 SETTINGS = ReportSettings(annotator="en-ewt-sm", resamples=50)
 
 
@@ -92,6 +93,15 @@ def test_error_types_are_errants_own(case: Any) -> None:
         assert sum(map(sum, table[:3])) == details["gold"], name
         assert sum(row[column] for row in table for column in range(3)) == details["proposed"]
         assert table[3][3] == 0
+
+
+def test_error_types_are_of_one_set() -> None:
+    source, output = ["He go home ."], {"a": ["He goes home ."]}
+    gold = References(((Reference("He goes home .", (Edit(1, 2, "goes", "SVA"),), 0),),))
+    with pytest.warns(UserWarning, match="none of its types"):
+        report = build_report(source, output, [ERRANT], gold, settings=SETTINGS)
+    assert report["errors"]["tiers"]["type"] == {"R:VERB:SVA": [[1, 0, 0]]}
+    assert "reannotate=True" in report["errors"]["metric"]
 
 
 def test_operations_pair_edits_that_touch() -> None:
