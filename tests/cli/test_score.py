@@ -433,7 +433,7 @@ def test_gold_edits_that_are_not_errants_are_noticed_and_found_anew(
     out, err = capsys.readouterr()
     assert out.splitlines()[1].startswith(f"good,{metric},0.0,")
     assert err == (
-        f"learnedgec: {metric}: every gold edit has the type UNK, which counts in detection only, so no "
+        "learnedgec: errant: every gold edit has the type UNK, which counts in detection only, so no "
         "correction can be right; find the references' edits anew with --reannotate.\n"
     )
     assert main([*words, "--reannotate"]) == 0

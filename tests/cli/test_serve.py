@@ -143,7 +143,7 @@ def test_a_killed_service_leaves_a_clear_error_and_its_port(
     [
         (
             [],
-            'no metric was given; name one or more, such as --metric gleu "some".',
+            "no metric was given; name one or more, such as --metric gleu some.",
         ),
         (["--metric", "length", "--grace", "-1"], "--grace is -1; give 0 seconds or more."),
         (["--metric", "length", "--step-tokens", "0"], "step_tokens is 0; give 1 or more."),
