@@ -7,6 +7,7 @@ each batch.
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -27,6 +28,9 @@ __all__ = [
     "padded_batches",
     "tokenise",
 ]
+
+# A batch of so many tokens keeps a processor busy.
+_ENOUGH_TOKENS = 512
 
 Item: TypeAlias = str | tuple[str, str]
 
@@ -127,6 +131,9 @@ def padded_batches(
 def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
     """Return the positions of inputs in groups of similar length that fit a token budget when padded.
 
+    A group of 512 tokens or more also ends where inputs are shorter than three quarters of its longest one:
+    few inputs of very different lengths would otherwise be mostly padding.
+
     Example:
         >>> group_by_length([2, 9, 3, 3], batch_tokens=9)
         [[1], [2, 3, 0]]
@@ -136,7 +143,11 @@ def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]
     starts = [0]
     while starts[-1] < len(order):
         longest = max(int(lengths[order[starts[-1]]]), 1)
-        starts.append(starts[-1] + max(batch_tokens // longest, 1))
+        end = starts[-1] + max(batch_tokens // longest, 1)
+        similar = starts[-1] + max(math.ceil(_ENOUGH_TOKENS / longest), 1)
+        while similar < min(end, len(order)) and 4 * lengths[order[similar]] >= 3 * longest:
+            similar += 1
+        starts.append(min(end, similar))
     return [order[a:b].tolist() for a, b in itertools.pairwise(starts)]
 
 
