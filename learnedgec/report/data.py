@@ -16,7 +16,6 @@ import numpy as np
 
 from learnedgec.benchmarks.base import Benchmark
 from learnedgec.calibration.released import find_reference
-from learnedgec.edits.error_types import foreign_types
 from learnedgec.edits.parsing import available_annotator, describe_annotator
 from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
@@ -27,7 +26,6 @@ from learnedgec.meta.human_scores import default_human, judged
 from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.abilities import ShowsEdits
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.metrics.scores import Score
@@ -52,7 +50,6 @@ from learnedgec.report.overview import (
 )
 from learnedgec.report.provenance import licences, software
 from learnedgec.report.sentences import (
-    Annotated,
     TypeTable,
     annotate,
     attribute,
@@ -60,7 +57,7 @@ from learnedgec.report.sentences import (
     describe_texts,
     findings,
 )
-from learnedgec.report.types import describe_types
+from learnedgec.report.types import compare_edits, describe_types, typed_errant
 
 __all__ = ["ReportSettings", "build_benchmark_report", "build_report"]
 
@@ -238,8 +235,10 @@ def _build(
         metric: [metric.score_of(each) for each in found] for metric, found in statistics.items()
     }
     described = {metric: describe_scores(metric, scores[metric]) for metric in metrics}
-    errant = _typed_errant(annotator, benchmark)
-    compared = _compare(errant, annotated, runtime) if benchmark.references is not None else None
+    errant = typed_errant(annotator, benchmark)
+    compared = (
+        compare_edits(errant, annotated, runtime) if benchmark.references is not None else None
+    )
     lenses = [
         {"name": metric.label, **findings(metric, scores[metric], annotated, types)}
         for metric in metrics
@@ -366,32 +365,6 @@ def _statistics(
             kept[key] = benchmark_statistics(metric, benchmark, runtime)
         found[metric] = kept[key]
     return found
-
-
-def _typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
-    """Return ERRANT with types; it finds the edits of references anew where theirs have other types."""
-    gold = (
-        edit.type
-        for _, references in benchmark.by_references()
-        for row in references or ()
-        for reference in row
-        for edit in reference.edits or ()
-    )
-    return Errant(annotator=annotator, types=True, reannotate=bool(foreign_types(gold)))
-
-
-def _compare(errant: Errant, annotated: Annotated, runtime: Runtime) -> list[Statistics]:
-    """Return ERRANT's statistics of every system, from edits that are there if their types are ERRANT's."""
-    if errant.reannotate:
-        return benchmark_statistics(errant, annotated.benchmark, runtime)
-    found: dict[str, Statistics] = {}
-    for systems, references in annotated.benchmark.by_references():
-        assert references is not None
-        for system in systems:
-            found[system] = errant.compare(
-                annotated.benchmark.sources, annotated.edits[system], references
-            )
-    return [found[system] for system in annotated.benchmark.systems]
 
 
 def _describe_metric(metric: Metric, short: str) -> dict[str, Any]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from learnedgec.edits.error_types import TIERS
+from learnedgec.benchmarks.base import Benchmark
+from learnedgec.edits.error_types import TIERS, foreign_types
+from learnedgec.execution.runtime import Runtime
+from learnedgec.meta.evaluation import benchmark_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.report.sentences import Annotated
 
-__all__ = ["OPERATIONS", "describe_types", "operations"]
+__all__ = ["OPERATIONS", "compare_edits", "describe_types", "operations", "typed_errant"]
 
 OPERATIONS = ("M", "R", "U", "")
 """Missing, replacement, unnecessary, and no edit at all; what is not of ERRANT counts as replacement."""
@@ -75,3 +79,29 @@ def _place(kind: str) -> int:
     """Return the row or column of a type's operation."""
     operation = kind.partition(":")[0]
     return OPERATIONS.index(operation) if operation in OPERATIONS[:3] else 1
+
+
+def typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
+    """Return ERRANT with types; it finds the edits of references anew where theirs have other types."""
+    gold = (
+        edit.type
+        for _, references in benchmark.by_references()
+        for row in references or ()
+        for reference in row
+        for edit in reference.edits or ()
+    )
+    return Errant(annotator=annotator, types=True, reannotate=bool(foreign_types(gold)))
+
+
+def compare_edits(errant: Errant, annotated: Annotated, runtime: Runtime) -> list[Statistics]:
+    """Return ERRANT's statistics of every system, from edits that are there if their types are ERRANT's."""
+    if errant.reannotate:
+        return benchmark_statistics(errant, annotated.benchmark, runtime)
+    found: dict[str, Statistics] = {}
+    for systems, references in annotated.benchmark.by_references():
+        assert references is not None
+        for system in systems:
+            found[system] = errant.compare(
+                annotated.benchmark.sources, annotated.edits[system], references
+            )
+    return [found[system] for system in annotated.benchmark.systems]

@@ -57,7 +57,7 @@ def test_an_evaluator_scores_by_its_id_as_by_its_folder(hub: Hub, tiny_evaluator
         metric = load_metric(f"some(model={name!r})")
         assert load_metric(str(metric)) == metric
         score = metric.score(SOURCES, HYPOTHESES)
-        assert score.sentences == pytest.approx(expected.sentences, abs=1e-9)
+        assert score.sentences == pytest.approx(expected.sentences, abs=1e-6)
         assert score.signature.startswith(f"{metric}|sha256:{package_digest(str(tiny_evaluator))}|")
     mixed = Some(meaning="org/some", model=str(tiny_evaluator))
     assert mixed.evaluators() == (str(tiny_evaluator), "org/some")
