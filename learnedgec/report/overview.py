@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from learnedgec.arrays import Floats
 from learnedgec.comparison import format_p_value
 from learnedgec.ranking import SystemRanking
 from learnedgec.stats.correlation import kendall
-from learnedgec.stats.significance import is_significant
+from learnedgec.stats.significance import is_significant, resamples_needed
 
 __all__ = ["conclusions", "conflicts", "describe_ranking", "enough_resamples", "rank_agreement"]
 
@@ -24,15 +23,14 @@ _TOLD = 4
 def enough_resamples(systems: int, level: float) -> int:
     """Return how many resamples can show that systems differ: 1,000, or more where there are many pairs.
 
-    No p-value is below 1/(resamples + 1), and Holm's correction multiplies it by up to the number of pairs;
-    after that it must be able to fall to a fifth of 1 − `level`.
+    That is five times the fewest with which any pair can be significant after Holm's correction
+    (`resamples_needed`), so that a corrected p-value can fall to a fifth of 1 − `level`.
 
     Example:
         >>> enough_resamples(3, 0.95), enough_resamples(13, 0.95)
         (1000, 7800)
     """
-    pairs = systems * (systems - 1) // 2
-    return max(1000, ceil(5 * pairs / (1 - level) - 1e-6))
+    return max(1000, 5 * resamples_needed(systems * (systems - 1) // 2, level))
 
 
 def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:

@@ -165,8 +165,8 @@ class EvaluatorModule(lightning.LightningModule):
             name: HeadConfig(options.input, reads="tokens" if options.detects else "pooled")
             for name, options in heads.items()
         }
+        known = kept | trained
         for name, parts in (sums or {}).items():
-            known = {**kept, **trained}
             if name in known or not parts or set(parts) - set(known):
                 raise ConfigError(
                     f"model.sums.{name}: a sum has a name of its own and parts among the heads "
@@ -174,7 +174,7 @@ class EvaluatorModule(lightning.LightningModule):
                 )
         self.model = EvaluatorModel.from_encoder(
             pretrained,
-            kept | trained,
+            known,
             pooling=pooling,
             dropout=dropout,
             max_tokens=max_tokens,
