@@ -11,6 +11,7 @@ from learnedgec.catalog.registry import Kind, dataset
 from learnedgec.catalog.sample import sample_folder
 from learnedgec.catalog.swedish import read_swedish
 from learnedgec.errors import InputError
+from learnedgec.formats.m2 import apply_edits, read_m2
 from learnedgec.formats.text import read_lines
 
 __all__ = ["OUTPUTS", "load_outputs"]
@@ -42,6 +43,7 @@ def load_outputs(name: str) -> Outputs:
               judged, in the same order;
             - `gjg15`: 13 systems on CoNLL-2014. Runs of white space are one space here, and none is
               left at either end: INPUT and three systems end their lines in spaces or a carriage return;
+            - `cleme`: the same systems, from the edits that CLEME's demonstration has of them;
             - `gmeg:fce`, `gmeg:wiki`: six systems, and the sources with errors added;
             - `attack:conll14`, `attack:bea19-dev`: outputs that attack a metric, named after the metric;
             - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: seven systems and then
@@ -84,6 +86,19 @@ def _gjg15() -> Outputs:
     return {
         system: tuple(" ".join(line.split()) for line in lines) for system, lines in outputs.items()
     }
+
+
+@OUTPUTS.reader("cleme")
+def _cleme() -> Outputs:
+    found = {}
+    for file in dataset("cleme").files:
+        system = PurePosixPath(file).name.removeprefix("conll14-").removesuffix(".errant")
+        if PurePosixPath(file).name == f"conll14-{system}.errant":
+            blocks = read_m2(dataset_file("cleme", file))
+            found[system] = tuple(
+                apply_edits(block.source, block.annotations.get(0, ())) for block in blocks
+            )
+    return found
 
 
 _GMEG = ("amu", "lstm", "lstm-r", "marian", "nus", "source+error", "transformer")

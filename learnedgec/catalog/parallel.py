@@ -46,6 +46,8 @@ def load_parallel(name: str) -> Parallel:
         name: one of
 
             - `conll14`: 1,312 sentences with the gold edits of two annotators (one for 224 of them);
+            - `cleme`: the same sentences with the edits of one or two annotators as ERRANT extracts and types
+              them, from CLEME's demonstration;
             - `reassess`: the same sentences with eight rewrites: annotators 0 and 1 are the experts'
               fluency rewrites A and B, 2 and 3 their minimal ones, 4 to 7 the crowd's likewise;
             - `jfleg:dev`, `jfleg:test`: 754 and 747 sentences with four fluency rewrites;
@@ -81,6 +83,12 @@ def _conll14() -> Parallel:
     return _annotated(
         dataset_file("conll14", "data/source"), dataset_file("conll14", "data/reference.m2")
     )
+
+
+@PARALLEL.reader("cleme")
+def _cleme() -> Parallel:
+    blocks = read_m2(dataset_file("cleme", "demo/examples/conll14.errant"))
+    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
 
 
 @PARALLEL.reader("sample")

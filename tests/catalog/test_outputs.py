@@ -68,6 +68,7 @@ def test_the_sample() -> None:
         ("seeda", 15, 1312),
         ("seeda:subset", 15, 391),
         ("gjg15", 13, 1312),
+        ("cleme", 13, 1312),
         ("gmeg:fce", 7, 968),
         ("gmeg:wiki", 7, 992),
         ("attack:conll14", 4, 1312),
@@ -89,3 +90,10 @@ def test_real_input_is_the_source() -> None:
     sources = load_parallel("conll14").sources
     assert load_outputs("gjg15")["INPUT"] == sources
     assert load_outputs("seeda")["INPUT"] == sources
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_edits_of_cleme_make_the_outputs_of_gjg15() -> None:
+    assert load_outputs("cleme") == load_outputs("gjg15")
+    assert load_parallel("cleme").sources == load_parallel("conll14").sources

@@ -72,7 +72,7 @@ def test_a_dataset_says_what_it_holds() -> None:
     }
     assert dataset("seeda").names["rankings"] == ("seeda:sentence", "seeda:edit")
     assert "sts:2012" in dataset("sts").names["ratings"]
-    assert dataset("cleme").names == {}
+    assert dataset("cleme").names == {"parallel": ("cleme",), "outputs": ("cleme",)}
 
 
 def test_a_table_that_is_none_names_the_file(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_path_that_does_not_exist_is_no_unknown_name(name: str) -> None:
         (load_ratings, "sts:2012/MSRpar.trian", "did you mean 'sts:2012/MSRpar.train'?"),
         (load_ratings, "tmu-gfm:train", "did you mean 'tmu-gfm'?"),
         (load_sentences, "jfleg:dev", "jfleg is a parallel dataset and a dataset with corrections."),
-        (load_ratings, "cleme", "cleme has files that nothing reads so far."),
+        (load_ratings, "cleme", "cleme is a parallel dataset and a dataset with corrections and a set of outputs."),
     ],
 )  # fmt: skip
 def test_unknown_names_suggest(load: Callable[[str], object], name: str, message: str) -> None:
