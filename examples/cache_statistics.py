@@ -1,0 +1,31 @@
+"""Run a metric once and keep what it computed; choose device, precision, batch and processes."""
+
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from learnedgec import Runtime, rank, read_lines, score
+from learnedgec.catalog import sample_folder
+
+folder = sample_folder()
+sources = read_lines(folder / "source.txt")[:12]
+names = ("careful", "strong")
+systems = {name: read_lines(folder / "systems" / f"{name}.txt")[:12] for name in names}
+
+with TemporaryDirectory() as cache:
+    runtime = Runtime(
+        device="cpu",  # auto: a GPU where there is one
+        dtype="float32",  # bfloat16 is faster, and moves scores in the third digit
+        batch_tokens=2048,  # less where memory is short
+        jobs=1,  # processes for metrics that work on edits; 0 is one per core
+        cache_dir=cache,  # a lasting folder, for example ~/.cache/my-scores
+    )
+    start = perf_counter()
+    scores = score("impara", sources, systems, runtime=runtime)
+    first = perf_counter() - start
+    start = perf_counter()
+    ranking = rank("impara", sources, systems, runtime=runtime)
+    second = perf_counter() - start
+
+print(f"scored {', '.join(f'{name} {found.value:.3f}' for name, found in scores.items())}")
+print(f"ranked {', '.join(ranking.systems[number] for number in ranking.order)} from the cache")
+print(f"the cache was {'faster' if second < first else 'slower'}: {first:.2f} s and {second:.2f} s")

@@ -1,0 +1,19 @@
+"""Say what each edit of a correction is worth to a metric that reads whole sentences (Shapley values)."""
+
+from learnedgec import attribute_edits, load_metric, read_lines
+from learnedgec.catalog import sample_folder
+
+folder = sample_folder()
+sources = [read_lines(folder / "source.txt")[number] for number in (0, 2)]
+hypotheses = [read_lines(folder / "systems" / "strong.txt")[number] for number in (0, 2)]
+
+metric = load_metric("impara")
+for source, found in zip(
+    sources, attribute_edits(metric, sources, hypotheses, annotator="plain"), strict=True
+):
+    print(source)
+    print(f"  {found.source_score:.3f} as it is, {found.score:.3f} corrected, because of")
+    words = source.split()
+    for edit, worth in zip(found.edits, found.shapley, strict=True):
+        before = " ".join(words[edit.start : edit.end]) or "(nothing)"
+        print(f"  {worth:+.3f}  {before} -> {edit.correction or '(nothing)'}")

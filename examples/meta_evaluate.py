@@ -1,0 +1,16 @@
+"""Meta-evaluate metrics: how far they agree with people, beside sentinels that know nothing of grammar."""
+
+from learnedgec import load_benchmark, load_metric
+from learnedgec.meta.evaluation import evaluate
+from learnedgec.meta.protocol import Protocol
+
+benchmark = load_benchmark("sample")  # or seeda-s, gjg15, gmeg:fce, the path of your own folder
+metrics = [load_metric(name) for name in ("gleu", "green", "m2")]
+found = evaluate(benchmark, metrics, Protocol(resamples=200))
+
+print("How often the metric prefers the output that people prefer, with its 95 % interval:")
+for entry in found.metrics:
+    accuracy = entry.estimates["sentence_accuracy"]
+    low, high = accuracy.over_sentences
+    kind = "sentinel" if entry.sentinel else "metric"
+    print(f"{kind:8}  {entry.metric:10} {accuracy.value:.3f} [{low:.3f}, {high:.3f}]")

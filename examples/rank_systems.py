@@ -1,0 +1,24 @@
+"""Rank systems, and say which differences are significant: intervals, clusters, and one sentence for a paper."""
+
+from learnedgec import References, load_metric, rank, read_lines
+from learnedgec.catalog import sample_folder
+from learnedgec.comparison import compare_systems
+
+folder = sample_folder()
+sources = read_lines(folder / "source.txt")
+systems = {path.stem: read_lines(path) for path in sorted((folder / "systems").glob("*.txt"))}
+references = References.from_m2(folder / "gold.m2", sources)
+
+ranking = rank("gleu", sources, systems, references)
+for number in ranking.order:
+    low, high = ranking.intervals[number]
+    beaten = ", ".join(ranking.beaten(number)) or "nobody"
+    print(
+        f"cluster {ranking.cluster[number]}  {ranking.systems[number]:8}"
+        f" {ranking.scores[number]:.3f} [{low:.3f}, {high:.3f}]  beats {beaten}"
+    )
+
+gleu = load_metric("gleu")
+statistics = gleu.statistics_of_systems(sources, systems, references)
+for comparison in compare_systems(gleu, statistics, baseline="careful"):
+    print(comparison.sentence)

@@ -1,0 +1,128 @@
+"""Every script in examples/ runs from an empty folder, prints what it says, and stays short."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import warnings
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Return a function that runs an example where no file is, and returns what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(name: str) -> str:
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        assert list(tmp_path.iterdir()) == [], "an example leaves files behind"
+        return capsys.readouterr().out
+
+    return run
+
+
+def numbers(text: str) -> list[float]:
+    return [float(each) for each in re.findall(r"[+-]?\d+\.\d+", text)]
+
+
+def test_each_is_short_says_what_it_shows_and_is_listed() -> None:
+    listed = re.findall(r"^\| \[`(\w+)\.py`\]", (EXAMPLES / "README.md").read_text(), re.MULTILINE)
+    scripts = sorted(EXAMPLES.glob("*.py"))
+    assert sorted(listed) == [path.stem for path in scripts]
+    tested = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
+    for path in scripts:
+        text = path.read_text()
+        assert text.count("\n") < 40, path.name
+        assert ast.get_docstring(ast.parse(text)), path.name
+        assert path.stem in tested, path.name
+
+
+def test_score_file(run) -> None:
+    out = run("score_file")
+    assert re.search(r"^impara: 0\.9\d+$", out, re.MULTILINE)
+    assert re.search(r"^gleu: 0\.[78]\d+$", out, re.MULTILINE)
+    assert "|references:2|learnedgec:" in out
+
+
+def test_rank_systems(run) -> None:
+    out = run("rank_systems")
+    best, *_, last = out.splitlines()[:4]
+    assert best.startswith("cluster 1  strong   0.800")
+    assert best.endswith("beats careful, eager, weak")
+    assert last.startswith("cluster 3  weak")
+    assert "strong scores higher than careful by gleu (0.7998 against 0.5179;" in out
+
+
+def test_own_metric(run) -> None:
+    lines = run("own_metric").splitlines()
+    assert lines[0] == "shortness(scale=0.1)  eager    +0.663"
+    values = [numbers(line)[-1] for line in lines]
+    assert len(values) == 4
+    assert values == sorted(values, reverse=True)
+
+
+def test_tune_ensemble(run) -> None:
+    given, tuned, held_out, weights = run("tune_ensemble").splitlines()
+    assert numbers(tuned)[0] >= numbers(given)[0] > 0.85
+    assert 0.8 < numbers(held_out)[0] <= numbers(tuned)[0]
+    assert sum(numbers(weights)) == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_train_on_csv(run) -> None:
+    first, *scored = run("train_on_csv").splitlines()
+    assert first.startswith("wrote tiny; ")
+    good, bad = (numbers(line)[0] for line in scored)
+    assert good > bad
+
+
+def test_rerank_outputs(run) -> None:
+    table = {}
+    for line in run("rerank_outputs").splitlines()[:5]:
+        value, name = line.split("  ")
+        table[name] = float(value)
+    assert table["best by impara"] > max(table["careful"], table["eager"], table["weak"])
+
+
+def test_reward_function(run) -> None:
+    *rows, step = run("reward_function").splitlines()
+    good, nothing, mistake, empty = (numbers(row)[0] for row in rows)
+    assert good > 0.5 > 0 == nothing > mistake > empty == -1
+    assert step.endswith("edited tokens 2.50, floored 25%")
+
+
+def test_explain_edits(run) -> None:
+    out = run("explain_edits")
+    assert re.search(r"^  \+0\.\d+  am -> \(nothing\)$", out, re.MULTILINE)
+    total, *worth = numbers(out.split("\n  ", 1)[1].split("\nI am")[0])
+    corrected, *shares = worth
+    assert sum(shares) == pytest.approx(corrected - total, abs=0.002)
+
+
+def test_meta_evaluate(run) -> None:
+    rows = [line.split()[:3] for line in run("meta_evaluate").splitlines()[1:]]
+    accuracies = {name: float(value) for _, name, value in rows}
+    assert [kind for kind, _, _ in rows].count("sentinel") == 4
+    assert accuracies["gleu"] > 0.8 > accuracies["edit-count"]
+    assert accuracies["constant"] == 0
+
+
+def test_cache_statistics(run) -> None:
+    scored, ranked, compared = run("cache_statistics").splitlines()
+    assert re.match(r"scored careful 0\.\d+, strong 0\.\d+$", scored)
+    assert ranked == "ranked strong, careful from the cache"
+    assert compared.startswith("the cache was faster: ")
+
+
+def test_query_service(run) -> None:
+    # uvicorn imports parts of websockets that warn of their end.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        out = run("query_service")
+    assert "gleu: 0.553 (gleu(" in out
+    assert "edit-count: 0.500 (" in out
