@@ -7,18 +7,24 @@ SAMPLE := data/sample
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test test-browser test-harnesses test-trl test-oldest check reliability clean
+.PHONY: demo notebooks test test-browser test-harnesses test-trl test-oldest check reliability clean
 
 # Installed once, and again whenever the dependencies change.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[evaluate,mini,plot,published,report,serve,tensorboard,dev,browser]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[evaluate,mini,notebooks,plot,published,report,serve,tensorboard,dev,browser]'
 	@touch $@
 
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.
 demo: $(VENV)/.installed
 	$(BIN)/learnedgec rank --src $(SAMPLE)/source.txt --hyp $(SAMPLE)/systems/*.txt \
 	    --gold $(SAMPLE)/gold.m2 --metric some impara gleu
+
+# The tutorials as notebooks without outputs, in notebooks/.
+notebooks: $(VENV)/.installed
+	mkdir -p notebooks
+	for page in docs/tutorials/*-*.md; do \
+	    $(BIN)/jupytext --quiet --to ipynb --output notebooks/$$(basename $$page .md).ipynb $$page; done
 
 test: $(VENV)/.installed
 	VENV=$(VENV) scripts/test

