@@ -1,4 +1,4 @@
-"""Choose the best of several corrections of each sentence, and keep the source where none is better."""
+"""Choose the best of several corrections of each sentence, and keep the source where none is safe."""
 
 from learnedgec import References, read_lines, rerank, score
 from learnedgec.catalog import sample_folder
@@ -6,17 +6,21 @@ from learnedgec.use.candidates import candidates_of_systems
 from learnedgec.use.rerank import Guards
 
 folder = sample_folder()
-sources = read_lines(folder / "source.txt")[:16]
-names = ("careful", "eager", "weak")
-systems = {name: read_lines(folder / "systems" / f"{name}.txt")[:16] for name in names}
-references = References.from_m2(folder / "gold.m2").select(range(16))
+sources = read_lines(folder / "source.txt")[:24]
+names = ("careful", "eager", "strong", "weak")
+systems = {name: read_lines(folder / "systems" / f"{name}.txt")[:24] for name in names}
+references = References.from_m2(folder / "gold.m2").select(range(24))
 
 candidates = candidates_of_systems(systems)  # or the n-best list of one system
-by_impara = rerank(sources, candidates, "impara", guards=Guards(fallback="source"))
-by_risk = rerank(sources, candidates, "mbr(gleu)")
+guards = Guards(fallback="source", longest_edit=3)  # no edit of more than three tokens
+by_impara = rerank(sources, candidates, "impara", guards=guards)
 
-chosen = {**systems, "best by impara": by_impara.texts, "best by mbr(gleu)": by_risk.texts}
+chosen = {
+    "one at random": rerank(sources, candidates, "random").texts,
+    "best by impara": by_impara.texts,
+    "minimum Bayes risk": rerank(sources, candidates, "mbr(gleu)").texts,
+}
 for name, found in score("gleu", sources, chosen, references).items():
-    print(f"{found.value:.3f}  {name}")
-for number, place in enumerate(by_impara.chosen[:5]):
+    print(f"GLEU {found.value:.3f}  {name}")
+for number, place in enumerate(by_impara.chosen[:4]):
     print(f"{names[place] if place >= 0 else 'source':8} {by_impara.texts[number]}")

@@ -28,4 +28,6 @@ rewards = reward_function(
 for kind, value in zip(completions, rewards, strict=True):
     print(f"{value:+.3f}  {kind}")
 step = reward_function.history[-1]
-print(f"mean reward {step.reward:+.3f}, edited tokens {step.watched:.2f}, floored {step.floored:.0%}")
+print(
+    f"mean reward {step.reward:+.3f}, edited tokens {step.watched:.2f}, floored {step.floored:.0%}"
+)

@@ -27,7 +27,9 @@ with TemporaryDirectory() as folder:
         progress=False,
     )
     found = result.results["test"]["fluency"]
-    print(f"Pearson's r {found['pearson']:.2f} on {found['n']} ratings of sources that it has not seen")
+    print(
+        f"Pearson's r {found['pearson']:.2f} on {found['n']} ratings of sources that it has not seen"
+    )
 
     sources = read_lines(sample_folder() / "source.txt")[:20]
     names = ("strong", "weak")

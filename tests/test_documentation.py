@@ -1,4 +1,4 @@
-"""Every command of README and of the tutorials, from an installed wheel, in an empty folder, as typed.
+"""Every command of README and of the how-to pages, from an installed wheel, in an empty folder, as typed.
 
 What cannot run in a test is marked where it is written, in a comment that no reader sees:
 
@@ -30,10 +30,13 @@ from learnedgec.models.evaluator import HeadConfig
 
 ROOT = Path(__file__).parent.parent
 README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
-TUTORIALS = sorted(HOW_TO.glob("*.md"))
+PAGES = sorted(HOW_TO.glob("*.md"))
 NEW_METRIC, NEW_DATASET = HOW_TO / "new-metric.md", HOW_TO / "new-dataset.md"
 OWN_DATA, SHARE = HOW_TO / "own-data.md", HOW_TO / "share-evaluators.md"
 SERVE, HARNESSES = HOW_TO / "serve.md", HOW_TO / "harnesses.md"
+NEW_BENCHMARK, NEW_PAIRS = HOW_TO / "new-benchmark.md", HOW_TO / "new-pair-source.md"
+NEW_OBJECTIVE, CI = HOW_TO / "new-objective.md", HOW_TO / "ci.md"
+GPU, OFFLINE = HOW_TO / "gpu.md", HOW_TO / "offline.md"
 
 SKIPPED = {
     "README.md": {
@@ -49,9 +52,27 @@ SKIPPED = {
         "learnedgec robust metrics": "a download",
         "learnedgec robust attack": "a download",
     },
+    "ci.md": {},
+    "gpu.md": {
+        "learnedgec score --src source.txt --hyp systems/*.txt": "a GPU",
+        "learnedgec train": "a GPU",
+    },
     "harnesses.md": {"pip install": "the package index"},
+    "new-benchmark.md": {},
     "new-dataset.md": {"make check": "minutes of checks"},
     "new-metric.md": {"make check": "minutes of checks"},
+    "new-objective.md": {
+        ".venv/bin/learnedgec train": "tests/test_documentation.py trains for two steps",
+        "make check": "minutes of checks",
+    },
+    "new-pair-source.md": {},
+    "offline.md": {
+        "pip install": "the package index",
+        "learnedgec data fetch": "a download",
+        "learnedgec data verify": "needs the copied folder",
+        "learnedgec evaluators pull": "a hub",
+        "pip download": "the package index",
+    },
     "own-data.md": {
         "learnedgec train --config mine.yaml": "tests/cli/test_train.py trains on this page's files"
     },
@@ -104,7 +125,7 @@ def blocks(path: Path) -> Iterator[tuple[str, str]]:
 def commands(path: Path) -> list[str]:
     """Return every command of a document: in blocks of code, line by line, and in running text.
 
-    In the running text of tutorials `learnedgec …` is no whole command.
+    In the running text of how-to pages `learnedgec …` is no whole command.
     """
     found = []
     for language, text in blocks(path):
@@ -207,7 +228,7 @@ def leave_evaluators(folder: Path) -> None:
     write_tuned(folder / "checkpoints", "some@gjg15-dev10", tuned)
 
 
-@pytest.mark.parametrize("path", [README, *TUTORIALS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [README, *PAGES], ids=lambda path: path.name)
 def test_what_is_not_run_is_known(path: Path) -> None:
     assert skipped(path) == SKIPPED[path.name]
     typed = commands(path)
@@ -287,9 +308,77 @@ def test_harnesses(site: Path, folder: Path) -> None:
     assert perform(steps, folder, site) == []
 
 
+def in_shell(script: str, folder: Path, site: Path) -> str:
+    """Run lines of a page in one shell, and return what they print."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env=environment(site),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def languages(path: Path) -> dict[str, list[str]]:
+    """Return a page's blocks of code by language."""
+    found: dict[str, list[str]] = {}
+    for language, text in blocks(path):
+        found.setdefault(language, []).append(text)
+    return found
+
+
+def test_a_benchmark_of_ones_own(site: Path, folder: Path) -> None:
+    found = languages(NEW_BENCHMARK)
+    (shell,), (module, use) = found["sh"], found["python"]
+    printed = in_shell(shell, folder, site)
+    # Two of three comparisons would be a tie in a metric that saw nothing.
+    assert re.search(r"\bgleu +1\.000 ", printed)
+    (folder / "birds_data.py").write_text(module, encoding="utf-8")
+    here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
+    words = "import birds_data; assert len(birds_data.BIRDS.load(part='first').sources) == 1"
+    steps = [here, {"python": use, "place": "page"}, {"python": words, "place": "test"}]
+    assert perform(steps, folder, site) == []
+
+
+def test_a_pair_source_of_ones_own(site: Path, folder: Path) -> None:
+    module, use = languages(NEW_PAIRS)["python"]
+    (folder / "dropped.py").write_text(module, encoding="utf-8")
+    here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
+    words = "assert len(pairs) == 2 and all(len(p.worse) < len(p.better) for p in pairs)"
+    steps = [here, {"python": use, "place": "page"}, {"python": words, "place": "test"}]
+    assert perform(steps, folder, site) == []
+
+
+def test_options_of_a_gpu_work_without_one(site: Path, folder: Path) -> None:
+    (example,) = languages(GPU)["python"]
+    steps = [*as_steps(GPU), {"python": example, "place": GPU.name}]
+    assert len(steps) == 2
+    assert perform(steps, folder, site) == []
+
+
+def test_offline(site: Path, folder: Path) -> None:
+    shell = languages(OFFLINE)["sh"][0]
+    assert "impara" in in_shell(shell, folder, site)
+
+
+def test_continuous_integration(site: Path, folder: Path) -> None:
+    found = languages(CI)
+    (compare,), (gate,) = found["sh"], found["python"]
+    (folder / "gate.py").write_text(gate, encoding="utf-8")
+    run = f"{sys.executable} gate.py"
+    assert "ours" in in_shell(f"{compare}\n{run}", folder, site)
+    # The other way round, the new version is the worse one.
+    swapped = "mv ours.txt new.txt; mv baseline.txt ours.txt; mv new.txt baseline.txt"
+    refused = in_shell(f"{swapped}\n{compare}\n{run} 2>&1 || echo refused", folder, site)
+    assert refused.splitlines()[-2:] == ["The new version is significantly worse.", "refused"]
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return a copy of what the tutorials change in a checkout, with an environment that runs it."""
+    """Return a copy of what the pages change in a checkout, with an environment that runs it."""
     copy = tmp_path / "checkout"
     unwanted = shutil.ignore_patterns("__pycache__", "*.html", "fonts")
     for name in ("learnedgec", "scripts", "tests/contract", "data/sample"):
@@ -307,7 +396,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def follow(checkout: Path, script: str) -> str:
-    """Run lines of a tutorial in one shell up to the first that fails, and return what they print."""
+    """Run lines of a page in one shell up to the first that fails, and return what they print."""
     path = os.pathsep.join([str(checkout / ".venv" / "bin"), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
@@ -348,3 +437,29 @@ def test_a_metric_in_learnedgec(checkout: Path) -> None:
     assert re.search(r"\d+ passed", printed)
     assert printed.splitlines()[-1].split()[0] == "weak"
     assert "Dice" in (checkout / "learnedgec" / "metrics" / "__init__.pyi").read_text()
+
+
+def test_an_objective_in_learnedgec(checkout: Path) -> None:
+    found = languages(NEW_OBJECTIVE)
+    (names, branch), (config,) = found["python"], found["yaml"]
+    heads = checkout / "learnedgec" / "training" / "heads.py"
+    text = heads.read_text(encoding="utf-8")
+    changed = re.sub(r"^TrainingObjective = .*\n", names, text, flags=re.MULTILINE)
+    heads.write_text(changed, encoding="utf-8")
+    module = checkout / "learnedgec" / "training" / "module.py"
+    text = module.read_text(encoding="utf-8")
+    place = "        elif options.ranks:\n"
+    assert text.count(place) == 1
+    body = "".join(f"        {line}\n" for line in branch.splitlines())
+    module.write_text(text.replace(place, body + place), encoding="utf-8")
+    (checkout / "hinge.yaml").write_text(config, encoding="utf-8")
+    pairs = [
+        {"source": f"He go {n} .", "better": f"He goes {n} .", "worse": f"He going {n} ."}
+        for n in ("home", "there", "away", "out", "in", "up", "down", "on", "off", "by", "to", "at")
+    ]
+    (checkout / "pairs.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    (command,) = [each for each in commands(NEW_OBJECTIVE) if "train" in each]
+    short = "--model.layer 1 --trainer.max_epochs 1 --trainer.accelerator cpu --quiet"
+    assert "quality" in follow(checkout, f"{command} {short}")
+    recorded = (checkout / "checkpoints" / "hinge" / "training.yaml").read_text(encoding="utf-8")
+    assert "objective: hinge" in recorded
