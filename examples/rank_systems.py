@@ -1,4 +1,4 @@
-"""Rank systems, and say which differences are significant: intervals, clusters, and one sentence for a paper."""
+"""Rank systems and say which differences are significant: intervals, clusters, a sentence for a paper."""
 
 from learnedgec import References, load_metric, rank, read_lines
 from learnedgec.catalog import sample_folder

@@ -2,8 +2,8 @@
 
     python scripts/architecture.py
 
-Rows are the layers of the import contract in `pyproject.toml`. An arrow from A to B says that A imports B. An arrow
-that others imply is left out: where A imports B and B imports C, A may import C as well.
+Rows are the layers of the import contract in `pyproject.toml`. An arrow from A to B says that A imports B. An
+arrow that others imply is left out: where A imports B and B imports C, A may import C as well.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def draw(layers: Sequence[Sequence[str]], arrows: Sequence[tuple[str, str]]) -> 
         )
     for part, (x, y) in middle.items():
         lines.append(
-            f'<rect x="{x - _BOX / 2:.0f}" y="{y - _HEIGHT / 2:.0f}" width="{_BOX}" height="{_HEIGHT}" rx="5" '
-            f'fill="#e8f0f8" stroke="#2f5f8f"/><text x="{x:.0f}" y="{y + 5:.0f}">{part}</text>'
+            f'<rect x="{x - _BOX / 2:.0f}" y="{y - _HEIGHT / 2:.0f}" width="{_BOX}" height="{_HEIGHT}" '
+            f'rx="5" fill="#e8f0f8" stroke="#2f5f8f"/><text x="{x:.0f}" y="{y + 5:.0f}">{part}</text>'
         )
     return "\n".join([*lines, "</svg>", ""])
 

@@ -1,11 +1,11 @@
 """Run the code of tutorials, and compare what it prints with what the page shows.
 
-    python scripts/tutorials.py docs/tutorials/*.md             # exit code 1 where something differs
-    python scripts/tutorials.py docs/tutorials/*.md --update    # write what is printed into the pages
+    python scripts/tutorials.py docs/tutorials/*-*.md             # exit code 1 where something differs
+    python scripts/tutorials.py docs/tutorials/*-*.md --update    # write what is printed into the pages
 
-A tutorial is Markdown that jupytext reads as a notebook: its `python` and `bash` blocks are the cells. A `text`
-block after a cell shows what the cell prints; numbers may differ by 0.002, or by what `text tolerance=NUMBER`
-says. The cells of a page run in one process and in an empty folder.
+A tutorial is Markdown that jupytext reads as a notebook: its `python` and `bash` blocks are the cells. A
+`text` block after a cell shows what the cell prints. Numbers may differ by 0.002, or by what
+`text tolerance=NUMBER` says. The cells of a page run in one process and in an empty folder.
 """
 
 from __future__ import annotations
