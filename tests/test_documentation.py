@@ -334,7 +334,6 @@ def test_a_benchmark_of_ones_own(site: Path, folder: Path) -> None:
     found = languages(NEW_BENCHMARK)
     (shell,), (module, use) = found["sh"], found["python"]
     printed = in_shell(shell, folder, site)
-    # Two of three comparisons would be a tie in a metric that saw nothing.
     assert re.search(r"\bgleu +1\.000 ", printed)
     (folder / "birds_data.py").write_text(module, encoding="utf-8")
     here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
@@ -373,7 +372,8 @@ def test_continuous_integration(site: Path, folder: Path) -> None:
     # The other way round, the new version is the worse one.
     swapped = "mv ours.txt new.txt; mv baseline.txt ours.txt; mv new.txt baseline.txt"
     refused = in_shell(f"{swapped}\n{compare}\n{run} 2>&1 || echo refused", folder, site)
-    assert refused.splitlines()[-2:] == ["The new version is significantly worse.", "refused"]
+    assert "The new version is significantly worse." in refused.splitlines()
+    assert refused.splitlines()[-1] == "refused"
 
 
 @pytest.fixture
