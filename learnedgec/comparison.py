@@ -13,7 +13,12 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.outcomes import outcomes
 from learnedgec.stats.resampling import interval, resample
-from learnedgec.stats.significance import holm, is_significant, paired_bootstrap
+from learnedgec.stats.significance import (
+    enough_resamples,
+    holm,
+    is_significant,
+    paired_bootstrap,
+)
 
 __all__ = ["BaselineComparison", "compare_systems", "format_p_value"]
 
@@ -30,12 +35,14 @@ class BaselineComparison:
         score: the system's corpus score.
         bounds: interval of the system's score, by bootstrap over sentences.
         difference: `score` − `baseline_score`.
-        difference_bounds: interval of the difference, on the same resamples.
+        difference_bounds: interval of the difference, on the same resamples; of this difference alone, not
+            corrected for the number of systems as `adjusted` is.
         p_value: two-sided, of the difference, by paired bootstrap; at least 1/(resamples + 1).
         adjusted: the same after Holm's correction for the number of systems.
         wins: sentences on which the system scores above the baseline.
         ties: sentences on which both score the same (`learnedgec.stats.outcomes`).
         losses: sentences on which the system scores below the baseline.
+        comparisons: with how many systems the baseline is compared, for which `adjusted` is corrected.
         resamples: how many.
         level: of the intervals.
         best: whether no system scores significantly higher: the one with the highest score, and those whose
@@ -57,6 +64,7 @@ class BaselineComparison:
     wins: int
     ties: int
     losses: int
+    comparisons: int
     resamples: int
     level: float
     best: bool
@@ -87,9 +95,12 @@ class BaselineComparison:
         """
         low, high = self.difference_bounds
         count = self.wins + self.ties + self.losses
+        several = self.comparisons > 1
+        corrected = f" after Holm's correction for {self.comparisons} systems" if several else ""
         evidence = (
-            f"difference {self.difference:+.4f}, {self.level:.0%} CI [{low:+.4f}, {high:+.4f}], {self.p}, "
-            f"paired bootstrap over {count:,} sentences with {self.resamples:,} resamples"
+            f"difference {self.difference:+.4f}, {'uncorrected ' if several else ''}{self.level:.0%} CI "
+            f"[{low:+.4f}, {high:+.4f}], {self.p}{corrected}, paired bootstrap over {count:,} sentences with "
+            f"{self.resamples:,} resamples"
         )
         if not self.difference:
             return (
@@ -111,7 +122,7 @@ def compare_systems(
     statistics: Mapping[str, Statistics],
     baseline: str,
     *,
-    resamples: int = 1000,
+    resamples: int | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> list[BaselineComparison]:
@@ -124,7 +135,8 @@ def compare_systems(
         metric: whose statistics they are.
         statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
         baseline: name of one of the systems.
-        resamples: bootstrap resamples of the sentences; all systems share them.
+        resamples: bootstrap resamples of the sentences; all systems share them. By default 1,000, or more
+            where there are so many systems that no difference could be significant (`enough_resamples`).
         level: of the intervals.
         seed: of the random generator.
 
@@ -144,11 +156,13 @@ def compare_systems(
         raise UnknownNameError("system", baseline, statistics)
     if len(statistics) < 2:
         raise InputError(f"there is no system beside the baseline {baseline}; give at least one.")
-    if resamples < 1 or not 0 < level < 1:
+    if (resamples is not None and resamples < 1) or not 0 < level < 1:
         raise InputError(
             f"resamples is {resamples} and level {level}; give at least one resample and a level "
             "between 0 and 1."
         )
+    if resamples is None:
+        resamples = enough_resamples(len(statistics) - 1, level)
     samples = resample(len(statistics[baseline]), resamples, seed)
     scores = {name: metric.aggregate(each) for name, each in statistics.items()}
     many = {name: metric.aggregate_many(each, samples) for name, each in statistics.items()}
@@ -190,6 +204,7 @@ def compare_systems(
             wins=int((results[name] > 0).sum()),
             ties=int((results[name] == 0).sum()),
             losses=int((results[name] < 0).sum()),
+            comparisons=len(others),
             resamples=resamples,
             level=level,
             best=name in best,

@@ -32,13 +32,20 @@ from learnedgec.metrics.scoring import as_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.outcomes import outcomes, win_counts, win_shares
 from learnedgec.stats.resampling import multiplicities, resample
-from learnedgec.stats.significance import holm, is_significant, paired_bootstrap
+from learnedgec.stats.significance import (
+    enough_resamples,
+    holm,
+    is_significant,
+    paired_bootstrap,
+)
 from learnedgec.stats.trueskill import TrueSkillModel, rate_resamples, rate_scores
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = [
+    "ABOUT_CLUSTERS",
+    "ABOUT_RANKS",
     "Aggregation",
     "SystemRanking",
     "Significance",
@@ -182,44 +189,58 @@ def paired_permutation(
     return float((extreme.sum() + 1) / (count + 1))
 
 
-# -- rank clusters ---------------------------------------------------------------------------------
+# -- ranks and clusters ----------------------------------------------------------------------------
+
+# What is said of them wherever they are shown.
+ABOUT_RANKS = (
+    "A system's ranks run from 1 plus the number of systems significantly better than it to the number of "
+    "all less those significantly worse."
+)
+ABOUT_CLUSTERS = (
+    "Every system of a cluster is significantly better than every system of a later one; the systems within "
+    "a cluster cannot all be told apart."
+)
 
 
-def rank_ranges(scores: Floats, level: float = 0.95) -> npt.NDArray[np.int64]:
-    """Return int (S, 2): the best and worst rank of each system in the central share of resamples.
+def rank_ranges(better: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return int (S, 2): the best and the worst rank that each of S systems may have, 1 for the best.
 
-    Ranks start at 1; systems with equal scores share the better rank. On each side
-    ⌈B·(1 − level)/2⌉ resamples are cut off, as WMT does.
+    The best is 1 plus the number of systems that are significantly better, the worst S minus the number of
+    those that are significantly worse.
+
+    Source: Kocmi et al., "Findings of the 2023 Conference on Machine Translation (WMT23)" (2023).
 
     Args:
-        scores: (B, S), each system's score on each resample.
-        level: the share of resamples kept.
+        better: (S, S), whether the row's system is significantly better than the column's.
+
+    Example:
+        >>> rank_ranges(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool)).tolist()
+        [[1, 2], [1, 2], [3, 3]]
     """
-    ranks = 1 + (outcomes(scores[:, None, :], scores[:, :, None]) > 0).sum(axis=2)
-    ranks.sort(axis=0)
-    cut = min(int(np.ceil(len(ranks) * (1 - level) / 2 - 1e-9)), (len(ranks) - 1) // 2)
-    return np.stack([ranks[cut], ranks[len(ranks) - 1 - cut]], axis=1).astype(np.int64)
+    return np.stack([1 + better.sum(axis=0), len(better) - better.sum(axis=1)], axis=1)
 
 
-def clusters(scores: Floats, ranges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def clusters(scores: Floats, better: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Return int (S,): the cluster of each system, 1 for the best.
 
-    In order of score, a new cluster begins where the rank ranges of all systems above and all below
-    do not touch: no system below can be told to be better than any above.
-
-    Source: Bojar et al., "Findings of the 2013 Workshop on Statistical Machine Translation" (2013).
+    In order of score, a new cluster begins where every system above is significantly better than every
+    system below. With p-values corrected for all pairs, the chance that any boundary parts systems
+    that do not differ is at most the level of the tests.
 
     Args:
         scores: (S,), the systems' scores.
-        ranges: int (S, 2), from `rank_ranges`.
+        better: (S, S), whether the row's system is significantly better than the column's.
+
+    Example:
+        >>> better = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool)
+        >>> clusters(np.array([2.0, 1.5, 0.0]), better).tolist()
+        [1, 1, 2]
     """
     order = np.argsort(-scores, kind="stable")
+    ordered = better[np.ix_(order, order)]
+    begins = [bool(place and ordered[:place, place:].all()) for place in range(len(order))]
     cluster = np.empty(len(order), dtype=np.int64)
-    number = 1
-    for place, system in enumerate(order):
-        if place and ranges[order[:place], 1].max() < ranges[order[place:], 0].min():
-            number += 1
-        cluster[system] = number
+    cluster[order] = 1 + np.cumsum(begins)
     return cluster
 
 
@@ -236,13 +257,12 @@ class SystemRanking:
         systems: names.
         scores: float64 (S,).
         intervals: float64 (S, 2), the central `level` of the bootstrap distribution.
-        ranges: int (S, 2), best and worst rank on the resamples.
-        cluster: int (S,), 1 for the best.
         wins: float64 (S, S), share of sentences on which the row's system scores above the column's; on
             the share 1 − `wins` − `wins.T` they tie (`learnedgec.stats.outcomes`).
         p_values: float64 (S, S), two-sided, of each pair's difference; 1 on the diagonal.
         adjusted: float64 (S, S), the same after Holm's correction for the number of pairs.
-        level: of the intervals and ranges; `beaten` tests at 1 − `level`.
+        resamples: how many, behind the intervals and the p-values.
+        level: of the intervals; differences are tested at 1 − `level`.
         signature: everything the ranking depends on, on one line.
     """
 
@@ -251,11 +271,10 @@ class SystemRanking:
     systems: tuple[str, ...]
     scores: Floats
     intervals: Floats
-    ranges: npt.NDArray[np.int64]
-    cluster: npt.NDArray[np.int64]
     wins: Floats
     p_values: Floats
     adjusted: Floats
+    resamples: int
     level: float
     signature: str
 
@@ -264,14 +283,26 @@ class SystemRanking:
         """The systems' numbers from best to worst; equals stay in the order given."""
         return [int(number) for number in np.argsort(-self.scores, kind="stable")]
 
+    @property
+    def better(self) -> npt.NDArray[np.bool_]:
+        """Bool (S, S): whether the row's system scores significantly higher, after Holm's correction."""
+        significant = np.vectorize(is_significant, otypes=[bool])(self.adjusted, self.level)
+        found: npt.NDArray[np.bool_] = significant & (self.scores[:, None] > self.scores)
+        return found
+
+    @property
+    def ranges(self) -> npt.NDArray[np.int64]:
+        """Int (S, 2): the best and the worst rank that the tests leave to each system (`rank_ranges`)."""
+        return rank_ranges(self.better)
+
+    @property
+    def cluster(self) -> npt.NDArray[np.int64]:
+        """Int (S,): each system's cluster, 1 for the best (`clusters`)."""
+        return clusters(self.scores, self.better)
+
     def beaten(self, number: int) -> list[str]:
         """Return the systems that are significantly worse than the one with this number, best first."""
-        return [
-            self.systems[other]
-            for other in self.order
-            if self.scores[other] < self.scores[number]
-            and is_significant(self.adjusted[number, other], self.level)
-        ]
+        return [self.systems[other] for other in self.order if self.better[number, other]]
 
     @property
     def best(self) -> list[int]:
@@ -360,7 +391,7 @@ def rank(
     *,
     by: Aggregation = "mean",
     significance: Significance = "paired-bootstrap",
-    resamples: int = 1000,
+    resamples: int | None = None,
     level: float = 0.95,
     seed: int = 0,
     model: TrueSkillModel = TrueSkillModel(),
@@ -376,8 +407,9 @@ def rank(
             hold gold edits; `None` for metrics that need none.
         by: how sentences become one score.
         significance: the test between two systems; permutation is for corpus scores (`mean`) alone.
-        resamples: bootstrap resamples of the sentences, and permutations.
-        level: of intervals and rank ranges.
+        resamples: bootstrap resamples of the sentences, and permutations; by default 1,000, or more where
+            there are so many pairs of systems that no difference could be significant (`enough_resamples`).
+        level: of intervals; differences are tested at 1 − `level`.
         seed: of the random generator.
         model: TrueSkill's parameters.
         runtime: how to run.
@@ -412,7 +444,7 @@ def rank_systems(
     *,
     by: Aggregation = "mean",
     significance: Significance = "paired-bootstrap",
-    resamples: int = 1000,
+    resamples: int | None = None,
     level: float = 0.95,
     seed: int = 0,
     model: TrueSkillModel = TrueSkillModel(),
@@ -425,8 +457,9 @@ def rank_systems(
         statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
         by: how sentences become one score.
         significance: the test between two systems; permutation is for corpus scores (`mean`) alone.
-        resamples: bootstrap resamples of the sentences, and permutations.
-        level: of intervals and rank ranges.
+        resamples: bootstrap resamples of the sentences, and permutations; by default 1,000, or more where
+            there are so many pairs of systems that no difference could be significant (`enough_resamples`).
+        level: of intervals; differences are tested at 1 − `level`.
         seed: of the random generator.
         model: TrueSkill's parameters.
         signature: of the metric; what the ranking adds is appended.
@@ -448,11 +481,13 @@ def rank_systems(
         raise InputError(
             f"significance is {significance!r}; choose one of {', '.join(get_args(Significance))}."
         )
-    if resamples < 1 or not 0 < level < 1:
+    if (resamples is not None and resamples < 1) or not 0 < level < 1:
         raise InputError(
             f"resamples is {resamples} and level {level}; give at least one resample and a level "
             "between 0 and 1."
         )
+    if resamples is None:
+        resamples = enough_resamples(len(statistics) * (len(statistics) - 1) // 2, level)
     if significance == "paired-permutation" and by != "mean":
         raise InputError(
             f"paired-permutation tests corpus scores, not {by}; use paired-bootstrap with it."
@@ -474,7 +509,6 @@ def rank_systems(
         ]
     pairs = np.array(found, dtype=np.float64)
     wins = win_counts(sentence_scores(metric, of_system))
-    ranges = rank_ranges(many, level)
     tail = 50 * (1 - level)
     parts = [f"by:{by}"]
     if by == "trueskill":
@@ -486,11 +520,10 @@ def rank_systems(
         systems=systems,
         scores=scores,
         intervals=np.percentile(many, [tail, 100 - tail], axis=0).T,
-        ranges=ranges,
-        cluster=clusters(scores, ranges),
         wins=win_shares(wins, len(of_system[0]) - wins - wins.T),
         p_values=_square(pairs, len(systems)),
         adjusted=_square(holm(pairs), len(systems)),
+        resamples=resamples,
         level=level,
         signature="|".join([signature or str(metric), *parts]),
     )

@@ -24,7 +24,6 @@ from learnedgec.cli.options import (
     make_parser,
     read_metrics,
     read_runtime,
-    too_few_resamples,
 )
 from learnedgec.cli.output import add_output_arguments, emit, notice, shows_bold, with_format
 from learnedgec.cli.table import Layout, Strong
@@ -33,6 +32,7 @@ from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.needs import check_metrics
+from learnedgec.stats.significance import too_few_resamples
 
 
 def build_parser() -> ArgumentParser:
@@ -46,7 +46,7 @@ def build_parser() -> ArgumentParser:
     add_metric_argument(parser)
     add_reannotate_argument(parser)
     add_input_arguments(parser)
-    add_resampling_arguments(parser)
+    add_resampling_arguments(parser, many_tests=True)
     add_runtime_arguments(parser)
     add_output_arguments(parser)
     return parser
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> None:
         statistics = metric.statistics_of_systems(
             inputs.sources, inputs.systems, inputs.references, runtime=runtime
         )
-        rows += compare_systems(
+        found = compare_systems(
             metric,
             statistics,
             baseline,
@@ -73,9 +73,10 @@ def main(arguments: Sequence[str]) -> None:
             level=options.confidence,
             seed=options.seed,
         )
+        rows += found
         signatures[metric.label] = (
             f"{metric.signature(inputs.references, runtime=runtime)}|test:paired-bootstrap"
-            f"|resamples:{options.resamples}|seed:{options.seed}"
+            f"|resamples:{found[0].resamples}|seed:{options.seed}"
         )
     names = short_labels([metric.label for metric in metrics])
     records = [_record(row, signatures, names) for row in rows]
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str]) -> None:
         options,
         payload={"comparisons": records},
         title=f"Differences from {baseline}, with {options.confidence:.0%} intervals",
-        caption=_caption(baseline, list(names.values()), len(inputs.systems), options),
+        caption=_caption(rows[0], list(names.values())),
         table_rows=[
             cells
             for metric in metrics
@@ -93,26 +94,15 @@ def main(arguments: Sequence[str]) -> None:
             )
         ],
         layout=Layout(groups=("metric",), keys=("system",), names=list(names)),
+        notes=[
+            *(row.sentence_about(names[row.metric]) for row in rows),
+            _legend(rows[0], bold=shows_bold(options)),
+        ],
+        signatures=signatures.values(),
     )
-    if options.quiet:
-        return
-    others = len(inputs.systems) - 1
-    for message in too_few_resamples(others, options.resamples, options.confidence):
+    first = rows[0]
+    for message in too_few_resamples(first.comparisons, first.resamples, first.level):
         notice(message)
-    if options.format in ("table", "latex"):
-        for row in rows:
-            notice(row.sentence_about(names[row.metric]))
-        notice(
-            "Wins, ties and losses count sentences; p is two-sided, after Holm's correction for "
-            f"{others} system{'s' if others > 1 else ''}."
-            + (
-                " In bold: the best and those not significantly worse than it, by tests of their own."
-                if shows_bold(options)
-                else ""
-            )
-        )
-        for signature in signatures.values():
-            notice(signature, whole=True)
 
 
 def _baseline_file(given: str, paths: Sequence[str]) -> str:
@@ -167,14 +157,39 @@ def _record(
     }
 
 
-def _caption(baseline: str, metrics: Sequence[str], systems: int, options: Namespace) -> str:
-    """Return what a paper says under the table."""
-    tests = f"{systems - 1} {'tests' if systems > 2 else 'test'}"
+def _legend(row: BaselineComparison, *, bold: bool) -> str:
+    """Return what the columns mean."""
+    corrected = (
+        f", after Holm's correction for {row.comparisons} systems" if row.comparisons > 1 else ""
+    )
     return (
-        f"Differences from {baseline} by {', '.join(metrics)}, with {options.confidence:.0%} intervals; "
-        f"win/tie/loss counts sentences. p: of the difference from {baseline}, after Holm's correction for "
-        f"{tests}. Bold: the best score and those not significantly different from it, after Holm's "
-        f"correction for {tests} against the best. All by paired bootstrap with {options.resamples:,} "
+        f"Wins, ties and losses count sentences; p is two-sided{corrected}.{_uncorrected(row)}"
+        + (
+            " In bold: the best and those not significantly worse than it, by tests of their own."
+            if bold
+            else ""
+        )
+    )
+
+
+def _uncorrected(row: BaselineComparison) -> str:
+    """Return why an interval and a p-value may seem to differ, where there are several systems."""
+    if row.comparisons == 1:
+        return ""
+    return (
+        " Each interval is of one difference alone, without that correction: where it leaves out 0 and p is "
+        f"not below {1 - row.level:.2g}, the difference is not significant among so many."
+    )
+
+
+def _caption(row: BaselineComparison, metrics: Sequence[str]) -> str:
+    """Return what a paper says under the table."""
+    tests = f"{row.comparisons} test{'s' if row.comparisons > 1 else ''}"
+    return (
+        f"Differences from {row.baseline} by {', '.join(metrics)}, with {row.level:.0%} intervals; "
+        f"win/tie/loss counts sentences. p: of the difference from {row.baseline}, after Holm's correction "
+        f"for {tests}.{_uncorrected(row)} Bold: the best score and those not significantly different from it, after "
+        f"Holm's correction for {tests} against the best. All by paired bootstrap with {row.resamples:,} "
         "resamples."
     )
 

@@ -13,7 +13,13 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.catalog.files import cache_folder, fetch, verify
 from learnedgec.catalog.registry import DATASETS, Dataset, dataset
 from learnedgec.cli.options import make_parser
-from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli.output import (
+    add_output_arguments,
+    add_quiet_argument,
+    emit,
+    notice,
+    with_format,
+)
 from learnedgec.cli.table import Layout
 from learnedgec.errors import DataError, InputError, PluginError
 from learnedgec.formats.text import write_text
@@ -31,7 +37,7 @@ def build_parser() -> ArgumentParser:
     actions.add_subcommand("list", listing, help="what each dataset holds, its size and licence")
     fetching = ArgumentParser(exit_on_error=False)
     fetching.add_argument("names", nargs="*", type=str, default=[], help="datasets, or all")
-    fetching.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_quiet_argument(fetching.add_argument)
     _add_mirror(fetching)
     actions.add_subcommand("fetch", fetching, help="download datasets into the cache")
     verifying = ArgumentParser(exit_on_error=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli.options import add_runtime_arguments, make_parser, read_runtime
-from learnedgec.cli.output import notice
+from learnedgec.cli.output import remark
 from learnedgec.errors import InputError
 from learnedgec.formats.m2 import AnnotatedSentence, read_m2, write_m2
 from learnedgec.formats.references import References
@@ -78,9 +78,8 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     pairs = [(s, text) for lines in corrections for s, text in zip(sources, lines, strict=True)]
     edits = extract_edits(pairs, annotator, runtime=read_runtime(options))
     size = len(sources)
-    if not options.quiet:
-        versions = describe_annotator(annotator)
-        notice("|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]))
+    versions = describe_annotator(annotator)
+    remark("|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]), options)
     return [
         AnnotatedSentence(
             source, {number: edits[number * size + row] for number in range(len(corrections))}

@@ -76,12 +76,11 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
     inputs = _read_jsonl(options) if options.jsonl else _read_files(options)
     if options.tokenise == "spacy":
         inputs = _tokenised(inputs)
-    if not options.quiet:
-        for message in (
-            *blank_notices(inputs.sources, inputs.systems),
-            *token_notices(inputs.sources, inputs.systems, inputs.references),
-        ):
-            notice(with_flags(message))
+    for message in (
+        *blank_notices(inputs.sources, inputs.systems),
+        *token_notices(inputs.sources, inputs.systems, inputs.references),
+    ):
+        notice(with_flags(message))
     for metric in metrics:
         if metric.needs_references and inputs.references is None:
             raise InputError(

@@ -20,7 +20,7 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli.output import add_output_arguments, emit, notice, remark, with_format
 from learnedgec.cli.table import Layout
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.meta.agreement import Ties
@@ -149,13 +149,13 @@ def main(arguments: Sequence[str]) -> None:
             )
             # A benchmark says the same for each of its human scores.
             for message in evaluations[-1].notices:
-                if (name, message) not in told and not options.quiet:
+                if (name, message) not in told:
                     notice(f"{name}: {message}")
                 told.add((name, message))
     if options.plot:
         for evaluation in evaluations:
             for path in plot_evaluation(evaluation, options.plot):
-                notice(f"wrote {path}")
+                remark(f"wrote {path}", options)
     chosen = _measures(options.measure, evaluations)
     table = _TABLES[options.show]
     emit(
@@ -174,14 +174,16 @@ def main(arguments: Sequence[str]) -> None:
             keys=("metric", "system", "without", "correlation"),
             names=[metric.label for metric in metrics],
         ),
+        notes=[f"[{100 * options.confidence:g} % interval over {options.interval}]"]
+        if options.show == "measures"
+        else [],
+        signatures=[
+            entry.signature
+            for evaluation in evaluations
+            for entry in evaluation.metrics
+            if not entry.sentinel
+        ],
     )
-    if options.format in ("table", "latex") and not options.quiet:
-        if options.show == "measures":
-            notice(f"[{100 * options.confidence:g} % interval over {options.interval}]")
-        for evaluation in evaluations:
-            for entry in evaluation.metrics:
-                if not entry.sentinel:
-                    notice(entry.signature, whole=True)
 
 
 def _measures(named: Sequence[str] | None, evaluations: Sequence[Evaluation]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from docstring_parser import parse
 from jsonargparse import ArgumentParser, Namespace
 
+from learnedgec.cli.output import add_quiet_argument
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.configuration import parser_mode, with_configurations
@@ -21,7 +22,6 @@ from learnedgec.formats.text import (
 from learnedgec.metrics.abilities import Reannotates
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
-from learnedgec.stats.significance import resamples_needed
 
 __all__ = [
     "add_field_arguments",
@@ -34,7 +34,6 @@ __all__ = [
     "read_fields",
     "read_metrics",
     "read_runtime",
-    "too_few_resamples",
 ]
 
 _Kind = TypeVar("_Kind")
@@ -119,29 +118,26 @@ def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
     ]
 
 
-def add_resampling_arguments(parser: ArgumentParser) -> None:
-    """Add `--resamples`, `--confidence` and `--seed`."""
+def add_resampling_arguments(parser: ArgumentParser, *, many_tests: bool = False) -> None:
+    """Add `--resamples`, `--confidence` and `--seed`.
+
+    Args:
+        parser: a command's.
+        many_tests: whether the number of systems decides how many resamples are the default (`None`), since
+            each is tested against others.
+    """
     group = parser.add_argument_group("intervals and tests")
     group.add_argument(
-        "--resamples", type=int, default=1000, help="bootstrap resamples, and permutations in tests"
+        "--resamples",
+        type=int,
+        default=None if many_tests else 1000,
+        help="bootstrap resamples, and permutations in tests"
+        + (" (default: 1000, more where many systems are compared)" if many_tests else ""),
     )
     group.add_argument(
         "--confidence", type=float, default=0.95, help="of intervals; tests are at 1 minus this"
     )
     group.add_argument("--seed", type=int, default=0, help="of the random generator")
-
-
-def too_few_resamples(comparisons: int, resamples: int, level: float) -> list[str]:
-    """Return a sentence where so many comparisons cannot be significant with so few resamples, else none."""
-    needed = resamples_needed(comparisons, level)
-    if resamples >= needed:
-        return []
-    lowest = comparisons / (resamples + 1)
-    each = f"{comparisons:,} comparisons" if comparisons > 1 else "the comparison"
-    return [
-        f"With {resamples:,} resamples, no p-value of {each} can be below {min(lowest, 1):.2g} after Holm's "
-        f"correction, so no difference can be significant: give --resamples {needed} or more."
-    ]
 
 
 def add_plot_argument(parser: ArgumentParser) -> None:
@@ -196,7 +192,7 @@ def add_runtime_arguments(parser: ArgumentParser) -> None:
         "runtime", "how to run; scores depend on dtype and tokenise alone"
     )
     add_field_arguments(group.add_argument, Runtime, leave_out=["progress"])
-    group.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_quiet_argument(group.add_argument)
 
 
 def read_runtime(options: Namespace) -> Runtime:

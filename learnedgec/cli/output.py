@@ -9,7 +9,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.cli.table import Layout, Strong, format_table, renaming, text_of, value_of
 from learnedgec.cli.terminal import folded, width_of
 from learnedgec.errors import InputError
+from learnedgec.execution.progress import QUIET
 from learnedgec.formats.rows import Row, columns_of, plain
 from learnedgec.formats.text import write_text
 from learnedgec.metrics.labels import short_labels
@@ -26,9 +27,12 @@ __all__ = [
     "FORMATS",
     "add_output_arguments",
     "emit",
+    "add_quiet_argument",
     "notice",
+    "remark",
     "shows_bold",
     "with_format",
+    "with_notes",
     "write_result",
 ]
 
@@ -57,6 +61,11 @@ def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMAT
             action="store_true",
             help="every column, those that are seldom asked for among them, beside the others however wide",
         )
+
+
+def add_quiet_argument(add_argument: Callable[..., object]) -> None:
+    """Add `--quiet`, which means the same in every command, by a parser's method or a group's."""
+    add_argument("--quiet", action="store_true", help=QUIET)
 
 
 def with_format(
@@ -96,8 +105,22 @@ def shows_bold(options: Namespace) -> bool:
     return bool(options.format == "table" and options.out == "-" and sys.stdout.isatty())
 
 
+def remark(message: str, options: argparse.Namespace, *, whole: bool = False) -> None:
+    """Print what is good to know on stderr, such as a legend or a file's name, unless `--quiet` was given.
+
+    Args:
+        message: one or more sentences.
+        options: with `quiet`.
+        whole: whether it stays one line on a terminal, to be copied.
+    """
+    if not options.quiet:
+        notice(message, whole=whole)
+
+
 def notice(message: str, *, whole: bool = False) -> None:
-    """Print one line on stderr; nobody to read it is no reason to end.
+    """Print one line on stderr that must be read, such as what makes a result invalid, also with `--quiet`.
+
+    Nobody to read it is no reason to end.
 
     Args:
         message: one or more sentences.
@@ -117,8 +140,10 @@ def emit(
     table_rows: Sequence[Row] | None = None,
     latex_rows: Sequence[Row] | None = None,
     layout: Layout = Layout(),
+    notes: Sequence[str] = (),
+    signatures: Iterable[str] = (),
 ) -> None:
-    """Print results.
+    """Print results; under a table, on stderr, what explains it, which a file has with it.
 
     Args:
         rows: one mapping per line, column name to value; rows may lack columns.
@@ -132,11 +157,14 @@ def emit(
         latex_rows: rows for `latex` where they differ from those of the table.
         layout: how the table may be folded on a terminal; its names of metrics are short in LaTeX, with the
             whole ones below the table.
+        notes: sentences below a table for people, such as what its columns mean.
+        signatures: of the scores, one each line below them; comments in LaTeX.
     """
     chosen: dict[str, Any] = {"format": "table", "out": "-", "wide": False, "quiet": False}
     chosen |= vars(options) if options else {}
     format, out = chosen["format"], chosen["out"]  # noqa: A001 - the option's name
     shown = rows if table_rows is None else table_rows
+    signatures = list(dict.fromkeys(signatures))
     if format == "json":
         text = json.dumps(plain(rows if payload is None else payload), indent=2, ensure_ascii=False)
         text += "\n"
@@ -146,9 +174,22 @@ def emit(
         names = short_labels(layout.names)
         chosen_rows = shown if latex_rows is None else latex_rows
         text = _latex([renaming(names)(row) for row in chosen_rows], caption or title, names)
+        text = "".join(f"% {signature}\n" for signature in signatures) + text
     else:
         text = _table(shown, title, out, layout, wide=chosen["wide"])
+        text = with_notes(text, out, notes, signatures)
     write_result(text, out, quiet=chosen["quiet"])
+    if format in ("table", "latex") and not chosen["quiet"]:
+        for note in notes:
+            notice(note)
+        for signature in signatures:
+            notice(signature, whole=True)
+
+
+def with_notes(text: str, out: str, notes: Sequence[str], signatures: Sequence[str]) -> str:
+    """Return a text for people with what belongs below it, if it goes to a file, where no stderr follows."""
+    below = [*notes, *signatures]
+    return "\n".join([text, *below, ""]) if below and out != "-" else text
 
 
 def _separated(rows: Sequence[Row], delimiter: str) -> str:

@@ -17,15 +17,29 @@ from learnedgec.cli.options import (
     make_parser,
     read_metrics,
     read_runtime,
-    too_few_resamples,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice, shows_bold, with_format
+from learnedgec.cli.output import (
+    add_output_arguments,
+    emit,
+    notice,
+    remark,
+    shows_bold,
+    with_format,
+)
 from learnedgec.cli.table import Layout, Strong
 from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.ranking import plot_ranking
 from learnedgec.plotting.style import check_plotting
-from learnedgec.ranking import Aggregation, Significance, SystemRanking, rank_systems
+from learnedgec.ranking import (
+    ABOUT_CLUSTERS,
+    ABOUT_RANKS,
+    Aggregation,
+    Significance,
+    SystemRanking,
+    rank_systems,
+)
+from learnedgec.stats.significance import too_few_resamples
 
 
 def build_parser() -> ArgumentParser:
@@ -56,7 +70,7 @@ def build_parser() -> ArgumentParser:
         help="the table printed: the ranking, how often the row beats the column, or the p-value "
         "(after Holm's correction) of each difference; JSON holds all of them",
     )
-    add_resampling_arguments(parser)
+    add_resampling_arguments(parser, many_tests=True)
     add_plot_argument(parser)
     add_runtime_arguments(parser)
     add_output_arguments(parser)
@@ -92,10 +106,14 @@ def main(arguments: Sequence[str]) -> None:
     if options.plot:
         for ranking in rankings:
             for path in plot_ranking(ranking, options.plot):
-                notice(f"wrote {path}")
+                remark(f"wrote {path}", options)
     alone = len(rankings) == 1
     emit(
-        [row for ranking in rankings for row in _rows(ranking, options.show)],
+        [
+            {**row, "signature": ranking.signature}
+            for ranking in rankings
+            for row in _rows(ranking, options.show)
+        ],
         options,
         payload={"rankings": [ranking.to_dict() for ranking in rankings]},
         caption=_caption(rankings, options),
@@ -114,17 +132,12 @@ def main(arguments: Sequence[str]) -> None:
         layout=Layout(
             groups=("metric",), keys=("system",), names=[ranking.metric for ranking in rankings]
         ),
+        notes=[_legend(rankings[0], options)] if options.show == "ranking" else [],
+        signatures=[ranking.signature for ranking in rankings],
     )
-    if options.quiet:
-        return
     pairs = len(inputs.systems) * (len(inputs.systems) - 1) // 2
-    for message in too_few_resamples(pairs, options.resamples, options.confidence):
+    for message in too_few_resamples(pairs, rankings[0].resamples, options.confidence):
         notice(message)
-    if options.format in ("table", "latex"):
-        if options.show == "ranking":
-            notice(_legend(options))
-        for ranking in rankings:
-            notice(ranking.signature, whole=True)
 
 
 def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
@@ -141,7 +154,7 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     return (
         f"Systems by {metrics}{by}, with {options.confidence:.0%} bootstrap intervals. Bold: the best score "
         f"and those not significantly different from it ({options.significance.replace('-', ' ')}, "
-        f"{options.resamples:,} resamples, Holm's correction for all pairs of systems)."
+        f"{rankings[0].resamples:,} resamples, Holm's correction for all pairs of systems)."
     )
 
 
@@ -171,16 +184,15 @@ def _latex_row(
     }
 
 
-def _legend(options: Namespace) -> str:
+def _legend(ranking: SystemRanking, options: Namespace) -> str:
     """Return what the columns mean."""
-    share = f"{options.confidence:.0%}"
     test = options.significance.replace("-", " ")
     return (
-        f"low, high: {share} interval of the score by bootstrap over sentences ({options.resamples:,} "
-        "resamples), of each system alone: two may overlap and yet differ, for differences are tested pair "
-        f"by pair. ranks: those that the system has in {share} of the resamples. cluster: systems of one "
-        "cluster cannot all be told apart; those of a later one are worse. beats: how many systems are "
-        f"significantly worse ({test}, Holm's correction, p < {1 - options.confidence:.2g})."
+        f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
+        f"({ranking.resamples:,} resamples), of each system alone: two may overlap and yet differ, for "
+        f"differences are tested pair by pair. beats: how many systems are significantly worse ({test}, "
+        f"Holm's correction for all pairs, p < {1 - options.confidence:.2g}); cluster and ranks follow from "
+        f"the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
         + (" In bold: the best and those not significantly worse." if shows_bold(options) else "")
     )
 

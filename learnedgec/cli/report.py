@@ -13,12 +13,13 @@ from learnedgec.cli.inputs import add_input_arguments, read_inputs
 from learnedgec.cli.options import (
     add_metric_argument,
     add_reannotate_argument,
+    add_resampling_arguments,
     add_runtime_arguments,
     make_parser,
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import notice
+from learnedgec.cli.output import remark
 from learnedgec.errors import InputError
 from learnedgec.execution.digests import file_digest
 from learnedgec.execution.writing import check_writable
@@ -62,16 +63,7 @@ def build_parser() -> ArgumentParser:
         "(default: en_core_web_sm where it is installed, else en-ewt-sm)",
     )
     group.add_argument("--out", type=str, default="report.html", help="the file; -: stdout")
-    group = parser.add_argument_group("intervals and tests")
-    group.add_argument(
-        "--resamples",
-        type=int,
-        help="bootstrap resamples (default: 1000, more where many pairs of systems are compared)",
-    )
-    group.add_argument(
-        "--confidence", type=float, default=0.95, help="of intervals; tests are at 1 minus this"
-    )
-    group.add_argument("--seed", type=int, default=0, help="of the random generator")
+    add_resampling_arguments(parser, many_tests=True)
     add_runtime_arguments(parser)
     return parser
 
@@ -121,9 +113,9 @@ def main(arguments: Sequence[str]) -> None:
         )
     replaced = ", replacing the one that was there" if Path(options.out).is_file() else ""
     write_report(options.out, report)
-    if options.out != "-" and not options.quiet:
+    if options.out != "-":
         size = Path(options.out).stat().st_size / 1e6
-        notice(f"wrote {options.out} ({size:.1f} MB){replaced}")
+        remark(f"wrote {options.out} ({size:.1f} MB){replaced}", options)
 
 
 def _files(options: Namespace) -> dict[str, str]:

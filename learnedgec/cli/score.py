@@ -17,7 +17,14 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice, with_format, write_result
+from learnedgec.cli.output import (
+    add_output_arguments,
+    emit,
+    remark,
+    with_format,
+    with_notes,
+    write_result,
+)
 from learnedgec.cli.show import able_to_show, show_edits
 from learnedgec.cli.show_attribution import add_attribution_arguments, show_attribution
 from learnedgec.cli.show_explanation import add_explanation_argument, explain_scores
@@ -102,21 +109,22 @@ def main(arguments: Sequence[str]) -> None:
     _print(scores, inputs, options)
     if options.explain:
         explain_scores(scores, inputs, runtime)
-    if options.format in ("table", "latex") and not options.quiet:
-        for metric in metrics:
-            notice(next(iter(scores[metric].values())).signature, whole=True)
 
 
 def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
     """Print the scores, the counts by type or the edits, as the options say."""
     by_sentence = options.level == "sentence"
+    signatures = [next(iter(systems.values())).signature for systems in scores.values()]
     if options.show and options.format == "table":
         colour = options.out == "-" and sys.stdout.isatty()
         shown = [
             show_edits(metric, systems, inputs.sources, inputs.systems, colour=colour)
             for metric, systems in scores.items()
         ]
-        write_result("\n".join(shown), options.out, quiet=options.quiet)
+        text = with_notes("\n".join(shown), options.out, [], signatures)
+        write_result(text, options.out, quiet=options.quiet)
+        for signature in signatures:
+            remark(signature, options, whole=True)
     elif options.show:
         rows = [
             {"system": system, "metric": metric.label, **row}
@@ -124,7 +132,13 @@ def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
             for system, score in systems.items()
             for row in able_to_show(metric).edit_rows(score.statistics)
         ]
-        emit(rows, options, payload={"edits": rows}, layout=_layout(scores))
+        emit(
+            rows,
+            options,
+            payload={"edits": rows},
+            layout=_layout(scores),
+            signatures=signatures,
+        )
     elif options.by:
         rows = _type_rows(scores, options.by)
         emit(
@@ -133,6 +147,7 @@ def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
             payload={"types": rows},
             caption=f"Counts by {options.by} of error.",
             layout=_layout(scores, options.by),
+            signatures=signatures,
         )
     else:
         emit(
@@ -143,6 +158,7 @@ def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:
             f"{len(inputs.systems)} systems on {len(inputs.sources):,} sentences.",
             table_rows=_wide_rows(scores, by_sentence, everything=options.wide),
             layout=_layout(scores, "sentence"),
+            signatures=signatures,
         )
 
 

@@ -19,7 +19,7 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import notice
+from learnedgec.cli.output import notice, remark
 from learnedgec.errors import ConfigError
 from learnedgec.use.microbatches import Limits
 
@@ -64,9 +64,11 @@ def main(arguments: Sequence[str]) -> None:
             notice("Everyone who can reach this machine's network may use the service.")
         names = ", ".join(metric.label for metric in metrics)
         shown = f"[{host}]" if ":" in host else host
-        notice(f"Serving {names} on http://{shown}:{port} (/docs); Ctrl-C or SIGTERM ends it.")
+        remark(
+            f"Serving {names} on http://{shown}:{port} (/docs); Ctrl-C or SIGTERM ends it.", options
+        )
         if os.name != "nt":
             # The command line ends any command soon after SIGTERM; this one may take its grace.
             signal.set_wakeup_fd(-1)
         serve.run(app, listening, grace=options.grace)
-    notice("The service has ended; what it had taken is done.")
+    remark("The service has ended; what it had taken is done.", options)

@@ -13,14 +13,13 @@ from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.attribution import attribute_edits
 from learnedgec.cli.inputs import Inputs
-from learnedgec.cli.output import emit, notice
+from learnedgec.cli.output import emit, remark, with_notes, write_result
 from learnedgec.cli.show import change_of, print_sentence, reading_console
 from learnedgec.cli.table import Layout
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
-from learnedgec.formats.text import write_text
 from learnedgec.metrics.base import Metric
 
 __all__ = ["add_attribution_arguments", "show_attribution"]
@@ -59,9 +58,13 @@ def show_attribution(
     ]
     edits = extract_edits(pairs, options.annotator or default_annotator(), runtime=runtime)
     rows = [row for metric in metrics for row in _rows(metric, inputs, edits, runtime)]
+    signatures = [metric.signature(inputs.references, runtime=runtime) for metric in metrics]
     if options.format == "table" and not options.wide:
         colour = options.out == "-" and sys.stdout.isatty()
-        write_text(options.out, _told(rows, inputs, colour=colour))
+        text = with_notes(_told(rows, inputs, colour=colour), options.out, [], signatures)
+        write_result(text, options.out, quiet=options.quiet)
+        for signature in signatures:
+            remark(signature, options, whole=True)
     else:
         emit(
             rows,
@@ -69,10 +72,8 @@ def show_attribution(
             payload={"attribution": rows},
             caption="What each edit is worth.",
             layout=Layout(groups=("system", "metric"), prose=("original", "correction")),
+            signatures=signatures,
         )
-    if options.format in ("table", "latex") and not options.quiet:
-        for metric in metrics:
-            notice(metric.signature(inputs.references, runtime=runtime), whole=True)
 
 
 def _told(rows: Sequence[Mapping[str, Any]], inputs: Inputs, *, colour: bool) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.output import emit, notice
+from learnedgec.cli.output import emit, remark
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.formats.configuration import configurations, with_configurations
 from learnedgec.formats.text import read_text, write_text
@@ -21,8 +22,9 @@ _STARTS = ("ratings", "pairs", "parallel")
 def main(arguments: Sequence[str]) -> None:
     """Run the command; its options are those of `learnedgec.training.fit.train`, and `--init`."""
     words = [word for word in arguments if word != "--quiet"]
+    options = Namespace(quiet=len(words) < len(arguments))
     if any(word.partition("=")[0] == "--init" for word in words):
-        _write_start(words)
+        _write_start(words, options)
         return
     if not words:
         raise InputError(
@@ -33,8 +35,9 @@ def main(arguments: Sequence[str]) -> None:
         look(with_configurations(words))  # before the import, which takes ten times as long
     from learnedgec.training.fit import train
 
-    quiet = len(words) < len(arguments)
-    result = train(words, progress=not quiet, notify=None if quiet else notice)
+    result = train(
+        words, progress=not options.quiet, notify=lambda message: remark(message, options)
+    )
     if result is None:
         return
     emit(
@@ -45,11 +48,11 @@ def main(arguments: Sequence[str]) -> None:
         ],
     )
     for message in result.notices:
-        notice(message)
-    notice(f"The evaluator is in {result.package}.")
+        remark(message, options)
+    remark(f"The evaluator is in {result.package}.", options)
 
 
-def _write_start(words: Sequence[str]) -> None:
+def _write_start(words: Sequence[str], quiet: Namespace) -> None:
     """Write a configuration with comments, named like its file, for data of one's own."""
     parser = ArgumentParser(prog="learnedgec train", exit_on_error=False)
     parser.add_argument("--init", type=str)
@@ -64,6 +67,7 @@ def _write_start(words: Sequence[str]) -> None:
             "='mine'", f"='{path.stem}'"
         )
     write_text(path, text)
-    notice(
-        f"wrote {path}; put the names of your files there, and run: learnedgec train --config {path}"
+    remark(
+        f"wrote {path}; put the names of your files there, and run: learnedgec train --config {path}",
+        quiet,
     )

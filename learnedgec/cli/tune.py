@@ -20,7 +20,7 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli.output import add_output_arguments, emit, notice, remark, with_format
 from learnedgec.cli.table import Layout
 from learnedgec.errors import InputError
 from learnedgec.execution.writing import check_writable
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str]) -> None:
         from learnedgec.plotting.tuning import plot_tuning
 
         for file in plot_tuning(tuning, options.plot, name):
-            notice(f"wrote {file}")
+            remark(f"wrote {file}", options)
     emit(
         _rows(tuning, comparisons),
         options,
@@ -148,18 +148,17 @@ def main(arguments: Sequence[str]) -> None:
         table_rows=_table_rows(tuning, comparisons),
         layout=Layout(groups=("benchmark",), keys=("metric",)),
     )
-    if options.format in ("table", "latex") and not options.quiet:
-        for message in tuning.notices:
-            notice(f"{benchmark.name}: {message}")
-        own, given = tuning.held_out[0], tuning.given_held_out[0]
-        if own <= given:
-            notice(
-                f"on held-out sentences what was tuned is no better than what was given ({own:.4f} "
-                f"against {given:.4f}): expect no gain."
-            )
-        if tuning.tuned_on_test:
-            notice(f"{name} was tuned on test data; its results there say nothing.")
-        notice(f"wrote {path}; use it as --metric {name}")
+    for message in tuning.notices:
+        notice(f"{benchmark.name}: {message}")
+    own, given = tuning.held_out[0], tuning.given_held_out[0]
+    if own <= given:
+        notice(
+            f"on held-out sentences what was tuned is no better than what was given ({own:.4f} "
+            f"against {given:.4f}): expect no gain."
+        )
+    if tuning.tuned_on_test:
+        notice(f"{name} was tuned on test data; its results there say nothing.")
+    remark(f"wrote {path}; use it as --metric {name}", options)
 
 
 def _rows(tuning: Tuning, comparisons: Mapping[str, Sequence[Comparison]]) -> list[dict[str, Any]]:

@@ -6,7 +6,10 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["track"]
+__all__ = ["QUIET", "track"]
+
+# What `--quiet` means, in every command.
+QUIET = "neither progress nor remarks on stderr; errors, and warnings that a result may not be valid, stay"
 
 T = TypeVar("T")
 

@@ -30,13 +30,12 @@ from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.ranking import SystemRanking, rank_systems
+from learnedgec.ranking import ABOUT_CLUSTERS, SystemRanking, rank_systems
 from learnedgec.report.effects import describe_effects
 from learnedgec.report.judgements import describe_evaluation, misjudged_outputs, misjudged_pairs
 from learnedgec.report.meaning import describe_meaning
 from learnedgec.report.notices import (
     gate_notices,
-    resample_notices,
     text_notices,
     unknown_edits,
     unknown_tokens,
@@ -45,7 +44,6 @@ from learnedgec.report.overview import (
     conclusions,
     conflicts,
     describe_ranking,
-    enough_resamples,
     rank_agreement,
 )
 from learnedgec.report.provenance import licences, software
@@ -58,6 +56,7 @@ from learnedgec.report.sentences import (
     findings,
 )
 from learnedgec.report.types import compare_edits, describe_types, typed_errant
+from learnedgec.stats.significance import enough_resamples, too_few_resamples
 
 __all__ = ["ReportSettings", "build_benchmark_report", "build_report"]
 
@@ -72,7 +71,7 @@ class ReportSettings:
             eight edits of every output is scored for it.
         annotator: the spaCy pipeline that finds and types edits, as for `errant`.
         resamples: bootstrap resamples of the sentences; by default as many as the number of pairs of
-            systems asks for (`enough_resamples`), and 1,000 in the meta-evaluation.
+            systems asks for (`enough_resamples`, as in `rank`), and 1,000 in the meta-evaluation.
         level: of intervals; differences are tested at 1 minus this.
         seed: of the random generator.
         command: what reproduces the report, to be shown in it.
@@ -162,7 +161,7 @@ def build_benchmark_report(
         benchmark = judged(benchmark, name)
     protocol = replace(
         protocol or Protocol(),
-        resamples=settings.resamples or 1000,
+        resamples=1000 if settings.resamples is None else settings.resamples,
         level=settings.level,
         seed=settings.seed,
     )
@@ -211,7 +210,10 @@ def _build(
         raise InputError("a report shows at least one metric, and none was given.")
     if not benchmark.sources:
         raise InputError("there is no sentence to report on; give at least one source.")
-    resamples = settings.resamples or enough_resamples(len(benchmark.systems), settings.level)
+    pairs = len(benchmark.systems) * (len(benchmark.systems) - 1) // 2
+    resamples = settings.resamples
+    if resamples is None:
+        resamples = enough_resamples(pairs, settings.level)
     annotator = settings.annotator or available_annotator()
     types = TypeTable()
     with warnings.catch_warnings(record=True) as caught:
@@ -288,7 +290,7 @@ def _build(
                 *gate_notices(described),
                 *unknown_edits(annotated),
                 *(text for each in metrics for text in unknown_tokens(each, benchmark.systems)),
-                *resample_notices(len(systems), resamples, settings.level),
+                *too_few_resamples(pairs, resamples, settings.level),
                 *benchmark.notices,
                 *dict.fromkeys(str(each.message) for each in caught),
             ],
@@ -335,6 +337,7 @@ def _overview(
             }
             for metric, ranking in rankings.items()
         ],
+        "about_clusters": ABOUT_CLUSTERS,
         "rankings": [describe_ranking(ranking) for ranking in found],
         "agreement": rank_agreement(found),
         "conflicts": conflicts(found, level),

@@ -11,10 +11,9 @@ from typing import Any
 from learnedgec.formats.sentences import changed_sentences
 from learnedgec.metrics.base import Metric
 from learnedgec.models.packages import find_evaluator
-from learnedgec.report.overview import enough_resamples
 from learnedgec.report.sentences import Annotated
 
-__all__ = ["gate_notices", "resample_notices", "text_notices", "unknown_edits", "unknown_tokens"]
+__all__ = ["gate_notices", "text_notices", "unknown_edits", "unknown_tokens"]
 
 
 def text_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
@@ -52,17 +51,6 @@ def unknown_edits(annotated: Annotated) -> list[str]:
         if count
         else []
     )
-
-
-def resample_notices(systems: int, resamples: int, level: float) -> list[str]:
-    """Return a sentence if there are too few resamples for any difference to be significant."""
-    pairs = systems * (systems - 1) // 2
-    if pairs / (resamples + 1) < 1 - level:
-        return []
-    return [
-        f"{resamples:,} resamples cannot show any difference among {pairs} pairs of systems, after Holm's "
-        f"correction; {enough_resamples(systems, level):,} can."
-    ]
 
 
 def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list[str]:

@@ -12,25 +12,12 @@ from learnedgec.arrays import Floats
 from learnedgec.comparison import format_p_value
 from learnedgec.ranking import SystemRanking
 from learnedgec.stats.correlation import kendall
-from learnedgec.stats.significance import is_significant, resamples_needed
+from learnedgec.stats.significance import is_significant
 
-__all__ = ["conclusions", "conflicts", "describe_ranking", "enough_resamples", "rank_agreement"]
+__all__ = ["conclusions", "conflicts", "describe_ranking", "rank_agreement"]
 
 # Systems whose order is told one by one; of more, the best are told.
 _TOLD = 4
-
-
-def enough_resamples(systems: int, level: float) -> int:
-    """Return how many resamples can show that systems differ: 1,000, or more where there are many pairs.
-
-    That is five times the fewest with which any pair can be significant after Holm's correction
-    (`resamples_needed`), so that a corrected p-value can fall to a fifth of 1 − `level`.
-
-    Example:
-        >>> enough_resamples(3, 0.95), enough_resamples(13, 0.95)
-        (1000, 7800)
-    """
-    return max(1000, 5 * resamples_needed(systems * (systems - 1) // 2, level))
 
 
 def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:

@@ -14,12 +14,14 @@ from learnedgec.arrays import Floats
 from learnedgec.errors import InputError
 
 __all__ = [
+    "enough_resamples",
     "holm",
     "is_significant",
     "paired_bootstrap",
     "perm_both",
     "resamples_needed",
     "standardise",
+    "too_few_resamples",
     "williams",
 ]
 
@@ -184,3 +186,34 @@ def resamples_needed(comparisons: int, level: float) -> int:
     while not is_significant(comparisons / (fewest + 1), level):
         fewest += 1
     return fewest
+
+
+def enough_resamples(comparisons: int, level: float) -> int:
+    """Return how many resamples are taken where nobody says: 1,000, or more for many comparisons.
+
+    That is five times the fewest with which any comparison can be significant after Holm's correction
+    (`resamples_needed`), so that a corrected p-value can fall to a fifth of 1 − `level`.
+
+    Example:
+        >>> enough_resamples(3, 0.95), enough_resamples(78, 0.95)
+        (1000, 7800)
+    """
+    return max(1000, 5 * resamples_needed(comparisons, level))
+
+
+def too_few_resamples(comparisons: int, resamples: int, level: float) -> list[str]:
+    """Return a sentence where so many comparisons cannot be significant with so few resamples, else none.
+
+    Example:
+        >>> too_few_resamples(6, 120, 0.95)
+        []
+    """
+    needed = resamples_needed(comparisons, level)
+    if resamples >= needed:
+        return []
+    lowest = comparisons / (resamples + 1)
+    each = f"{comparisons:,} comparisons" if comparisons > 1 else "the comparison"
+    return [
+        f"With {resamples:,} resamples, no p-value of {each} can be below {min(lowest, 1):.2g} after Holm's "
+        f"correction, so no difference can be significant: give {needed:,} or more, or no number for enough."
+    ]

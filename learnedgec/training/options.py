@@ -16,6 +16,7 @@ from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 
 from learnedgec.errors import ConfigError, LearnedgecError
 from learnedgec.execution.plugins import see_current_folder
+from learnedgec.execution.progress import QUIET
 from learnedgec.formats.configuration import parser_mode, with_configurations
 from learnedgec.formats.text import write_text
 from learnedgec.models.quantization import Bits
@@ -73,7 +74,8 @@ _USAGE = """learnedgec train --config FILE_OR_NAME [--KEY VALUE ...] [--quiet]
 
 _DESCRIPTION = (
     "Train an evaluator from a configuration, of which every key may be given here too; --init writes a "
-    "configuration to start from, --quiet leaves out progress."
+    "configuration to start from. "
+    f"--quiet: {QUIET}."
 )
 
 _MORE = "--help-all lists the other options of Lightning's trainer and callbacks as well."

@@ -109,7 +109,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.plot:
         from learnedgec.plotting.robustness import plot_attacks
 
-        tell_plots(plot_attacks(found, options.plot))
+        tell_plots(plot_attacks(found, options.plot), options)
 
 
 def _row(result: AttackResult) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonargparse import Namespace
 
-from learnedgec.cli.output import emit, notice
+from learnedgec.cli.output import emit, remark
 from learnedgec.cli.table import Layout
 from learnedgec.stats.bootstrap import Estimate
 
@@ -40,17 +40,15 @@ def emit_estimates(
             for row in rows
         ],
         layout=layout,
+        notes=[f"[{100 * options.confidence:g} % interval]"],
+        signatures=[result.signature for result in results],
     )
-    if options.format in ("table", "latex") and not options.quiet:
-        notice(f"[{100 * options.confidence:g} % interval]")
-        for signature in dict.fromkeys(result.signature for result in results):
-            notice(signature, whole=True)
 
 
-def tell_plots(paths: Iterable[Path]) -> None:
+def tell_plots(paths: Iterable[Path], options: Namespace) -> None:
     """Say which figures were written."""
     for path in paths:
-        notice(f"wrote {path}")
+        remark(f"wrote {path}", options)
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

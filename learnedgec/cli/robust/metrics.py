@@ -57,10 +57,9 @@ def main(arguments: Sequence[str]) -> None:
         check_plotting(options.plot)
     parts = read_parts(options.case)
     metrics = read_metrics(options)
-    if not options.quiet:
-        for name in expanded(options.case):
-            for message in (text for each in metrics for text in contamination(each, name)):
-                notice(f"{name}: {message}")
+    for name in expanded(options.case):
+        for message in (text for each in metrics for text in contamination(each, name)):
+            notice(f"{name}: {message}")
     found = evaluate_preferences(
         parts,
         metrics,
@@ -83,7 +82,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.plot:
         from learnedgec.plotting.robustness import plot_preferences
 
-        tell_plots(plot_preferences(found, options.plot))
+        tell_plots(plot_preferences(found, options.plot), options)
 
 
 def _summary(result: PreferenceRobustness) -> dict[str, Any]:

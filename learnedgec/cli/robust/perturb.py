@@ -8,7 +8,7 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.catalog.cases import write_cases
 from learnedgec.cli.options import add_runtime_arguments, make_parser, read_runtime
-from learnedgec.cli.output import notice
+from learnedgec.cli.output import remark
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError
 from learnedgec.execution.writing import check_writable
@@ -76,7 +76,8 @@ def main(arguments: Sequence[str]) -> None:
             f"no sentence of {options.src} has {least} variants; ask for fewer, or give more text."
         )
     write_cases(options.out, kept)
-    notice(
+    remark(
         f"{len(kept)} cases with {sum(len(case.variants) for case in kept)} variants; "
-        f"{len(cases) - len(kept)} sentences without enough of them left out"
+        f"{len(cases) - len(kept)} sentences without enough of them left out",
+        options,
     )

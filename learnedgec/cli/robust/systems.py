@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> None:
 
         for metric in metrics:
             chosen = [each for each in found if each.metric == metric.label]
-            tell_plots(plot_systems(chosen, options.plot))
+            tell_plots(plot_systems(chosen, options.plot), options)
 
 
 def _read_systems(
