@@ -47,8 +47,9 @@ def test_the_sentence_says_what_was_found() -> None:
     better, same, equal = compare_systems(metric, statistics, "A", resamples=500)
     assert better.significant
     assert better.sentence == (
-        "B scores higher than A by length (2.0000 against 1.0000; difference +1.0000, 95% CI [+1.0000, "
-        "+1.0000], p ≤ .006, paired bootstrap over 40 sentences with 500 resamples)."
+        "B scores higher than A by length (2.0000 against 1.0000; difference +1.0000, uncorrected 95% "
+        "CI [+1.0000, +1.0000], p ≤ .006 after Holm's correction for 3 systems, paired bootstrap over 40 "
+        "sentences with 500 resamples)."
     )
     assert same.sentence.startswith("C and A cannot be told apart by length (1.0250 and 1.0000; ")
     assert not same.significant
@@ -84,3 +85,18 @@ def test_bad_input() -> None:
         compare_systems(metric, {"A": statistics["A"]}, "A")
     with pytest.raises(InputError, match="at least one resample"):
         compare_systems(metric, statistics, "A", resamples=0)
+
+
+def test_one_system_needs_no_correction() -> None:
+    metric = load_metric("length")
+    statistics = metric.statistics_of_systems(["a"] * 9, {"A": ["a"] * 9, "B": ["a b"] * 9})
+    (found,) = compare_systems(metric, statistics, "A", resamples=99)
+    assert "difference +1.0000, 95% CI [+1.0000, +1.0000], p ≤ .010, paired" in found.sentence
+
+
+def test_many_systems_get_enough_resamples() -> None:
+    metric = load_metric("length")
+    systems = {f"s{number}": ["a"] for number in range(27)}
+    statistics = metric.statistics_of_systems(["a"], systems)
+    # 26 tests against the baseline: any can be significant with 520 resamples, a fifth of what is taken.
+    assert {row.resamples for row in compare_systems(metric, statistics, "s0")} == {2600}

@@ -131,26 +131,45 @@ def test_holm_by_hand() -> None:
     assert holm(np.array([])).tolist() == []
 
 
-def test_rank_ranges_cut_both_tails() -> None:
-    # System 0 is first in 37 of 40 resamples and last in 3; 5 % of 40 cuts one resample a side.
-    scores = np.tile([3.0, 2.0, 1.0], (40, 1))
-    scores[:3] = [0.0, 2.0, 1.0]
-    assert rank_ranges(scores, 0.95).tolist() == [[1, 3], [1, 2], [2, 3]]
-    scores[1:3] = [3.0, 2.0, 1.0]
-    assert rank_ranges(scores, 0.95).tolist() == [[1, 1], [2, 2], [3, 3]]
+def test_rank_ranges_count_who_is_significantly_better_and_worse() -> None:
+    # a beats c and d, b beats d.
+    better = np.zeros((4, 4), dtype=bool)
+    better[0, 2] = better[0, 3] = better[1, 3] = True
+    assert rank_ranges(better).tolist() == [[1, 2], [1, 3], [2, 4], [3, 4]]
 
 
-def test_equal_scores_share_the_better_rank() -> None:
-    assert rank_ranges(np.array([[1.0, 1.0, 0.0]])).tolist() == [[1, 1], [1, 1], [3, 3]]
-
-
-def test_clusters_break_where_ranges_do_not_touch() -> None:
+def test_clusters_break_where_all_above_are_better_than_all_below() -> None:
     scores = np.array([1.0, 5.0, 4.0, 0.5])
-    ranges = np.array([[3, 4], [1, 2], [1, 2], [3, 4]])
-    assert clusters(scores, ranges).tolist() == [2, 1, 1, 2]
-    # One system that reaches across keeps all together.
-    ranges = np.array([[2, 4], [1, 2], [1, 3], [3, 4]])
-    assert clusters(scores, ranges).tolist() == [1, 1, 1, 1]
+    better = np.zeros((4, 4), dtype=bool)
+    better[1, [0, 3]] = better[2, [0, 3]] = True
+    assert clusters(scores, better).tolist() == [2, 1, 1, 2]
+    # One pair that cannot be told apart keeps all together.
+    better[2, 0] = False
+    assert clusters(scores, better).tolist() == [1, 1, 1, 1]
+    better[1, 2] = True
+    assert clusters(scores, better).tolist() == [2, 1, 2, 2]
+
+
+def test_clusters_ranks_and_beats_follow_from_the_same_tests() -> None:
+    # Neighbours differ by a sixth of a deviation: with 400 sentences uncorrected tests would part them.
+    random = np.random.default_rng(1)
+    noise = random.normal(size=(8, 400))
+    scores = {f"s{n}": Statistics({"score": n / 6 + noise[n]}) for n in range(8)}
+    ranking = rank_systems(load_metric("length"), scores)
+    assert 1 < ranking.cluster.max() < 8
+    for one, other in itertools.permutations(range(8), 2):
+        beaten = ranking.systems[other] in ranking.beaten(one)
+        assert beaten or ranking.cluster[one] >= ranking.cluster[other]
+        assert beaten or ranking.ranges[one, 1] >= ranking.ranges[other, 0]
+
+
+def test_many_systems_get_enough_resamples() -> None:
+    metric = load_metric("length")
+    statistics = metric.statistics_of_systems(["a", "b"], {f"s{n}": ["a", "b"] for n in range(13)})
+    for resamples, taken in ((None, 7800), (100, 100)):
+        ranking = rank_systems(metric, statistics, resamples=resamples)
+        assert ranking.resamples == taken
+        assert f"|resamples:{taken}|" in ranking.signature
 
 
 @pytest.mark.parametrize("by", ["mean", "expected-wins", "trueskill"])

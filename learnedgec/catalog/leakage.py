@@ -69,11 +69,12 @@ def overlapping(texts: Iterable[str]) -> list[int]:
     return [number for number, text in enumerate(texts) if fingerprint(text) in forbidden]
 
 
-def check_leakage(texts: Sequence[str], name: str) -> None:
+def check_leakage(rows: Sequence[str] | Sequence[Sequence[str]], name: str) -> None:
     """Raise unless none of the training texts is CoNLL-2014 text.
 
     Args:
-        texts: sources, hypotheses and references to train, select or tune on.
+        rows: sources, hypotheses and references to train, select or tune on: one by one, or in rows such as
+            those of a table.
         name: what to call them in the message.
 
     Raises:
@@ -82,12 +83,16 @@ def check_leakage(texts: Sequence[str], name: str) -> None:
     Example:
         >>> check_leakage(["A sentence that nobody evaluates on ."], "my data")
     """
-    found = overlapping(texts)
-    if found:
-        distinct = len({fingerprint(texts[number]) for number in found})
+    texts = [[row] if isinstance(row, str) else list(row) for row in rows]
+    found = [[row[place] for place in overlapping(row)] for row in texts]
+    bad = [number for number, row in enumerate(found) if row]
+    if bad:
+        distinct = len({fingerprint(text) for row in found for text in row})
+        what = "texts" if isinstance(rows[0], str) else "rows"
         raise LeakageError(
-            f"{name} has {distinct} sentences of CoNLL-2014 (in {len(found)} of {len(texts)} texts), on "
-            f"which evaluators are tested; the first is {texts[found[0]][:80]!r}. Leave them out: "
+            f"{name} has {distinct} sentence{'s' if distinct > 1 else ''} of CoNLL-2014 (in {len(bad):,} of "
+            f"{len(texts):,} {what}), on which evaluators are tested; the first is "
+            f"{found[bad[0]][0][:80]!r}. Leave them out: "
             f"{_way_out(name)} Or say data.check_leakage: false; the evaluator then cannot be tested on "
             "SEEDA, GJG15 or CoNLL-2014, and its card says so."
         )

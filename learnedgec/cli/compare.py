@@ -188,9 +188,9 @@ def _caption(row: BaselineComparison, metrics: Sequence[str]) -> str:
     return (
         f"Differences from {row.baseline} by {', '.join(metrics)}, with {row.level:.0%} intervals; "
         f"win/tie/loss counts sentences. p: of the difference from {row.baseline}, after Holm's correction "
-        f"for {tests}.{_uncorrected(row)} Bold: the best score and those not significantly different from it, after "
-        f"Holm's correction for {tests} against the best. All by paired bootstrap with {row.resamples:,} "
-        "resamples."
+        f"for {tests}.{_uncorrected(row)} Bold: the best score and those not significantly different from "
+        f"it, after Holm's correction for {tests} against the best. All by paired bootstrap with "
+        f"{row.resamples:,} resamples."
     )
 
 

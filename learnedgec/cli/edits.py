@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
             raise InputError(
                 "give either --src and --hyp, to write M2, or --gold with --apply, to write text."
             )
-        write_lines(options.out, _corrected(options.gold, options.number))
+        write_lines(options.out, _corrected(options))
     else:
         write_m2(options.out, _annotated(options))
 
@@ -88,15 +88,24 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     ]
 
 
-def _corrected(path: str, number: int | None) -> list[str]:
+def _corrected(options: Namespace) -> list[str]:
     """Return the text of an M2 file as one annotator corrects it."""
+    path, number = options.gold, options.number
+    rows = References.from_annotated(read_m2(path))
+    several = sorted({each.annotator for row in rows if len(row) > 1 for each in row})
+    if number is None and several:
+        remark(
+            f"{path} has edits of several annotators ({', '.join(map(str, several))}); those of each "
+            "sentence's first are applied, and --number chooses another.",
+            options,
+        )
     texts = []
-    for row, references in enumerate(References.from_annotated(read_m2(path)), 1):
+    for place, references in enumerate(rows, 1):
         found = [r.text for r in references if number in (None, r.annotator)]
         if not found:
             known = ", ".join(str(reference.annotator) for reference in references)
             raise InputError(
-                f"sentence {row} of {path} has no annotator {number}, but {known}; choose by --number."
+                f"sentence {place} of {path} has no annotator {number}, but {known}; choose by --number."
             )
         texts.append(found[0])
     return texts

@@ -21,7 +21,7 @@ from learnedgec.formats.text import (
     read_jsonl,
     read_lines,
 )
-from learnedgec.formats.unusual import blank_notices, token_notices
+from learnedgec.formats.unusual import alignment_notices, blank_notices, token_notices
 from learnedgec.metrics.base import Metric
 
 __all__ = [
@@ -51,8 +51,8 @@ def add_input_arguments(parser: ArgumentParser) -> None:
         "--hyp",
         nargs="+",
         type=str,
-        help="system outputs, or a folder of them (every file in it but *.md and hidden ones); a system is "
-        "named by its file's stem",
+        help="system outputs, or a folder of them (every file in it but README, *.md and hidden ones); a "
+        "system is named by its file's stem",
     )
     group.add_argument("--ref", nargs="+", type=str, help="reference texts, one file per annotator")
     group.add_argument("--gold", type=str, help="references as an M2 file with gold edits")
@@ -78,6 +78,7 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
         inputs = _tokenised(inputs)
     for message in (
         *blank_notices(inputs.sources, inputs.systems),
+        *alignment_notices(inputs.sources, inputs.systems),
         *token_notices(inputs.sources, inputs.systems, inputs.references),
     ):
         notice(with_flags(message))
@@ -150,7 +151,7 @@ def _read_files(options: Namespace) -> Inputs:
 def system_files(paths: Sequence[str]) -> list[str]:
     """Return the files of systems' outputs: those named, and in place of a folder those in it, sorted.
 
-    Of a folder neither hidden files nor Markdown, such as a README.md, are taken.
+    Of a folder neither hidden files nor Markdown nor a README are taken; a notice names those left out.
 
     Raises:
         InputError: a folder holds no file.
@@ -160,17 +161,26 @@ def system_files(paths: Sequence[str]) -> list[str]:
         if path == "-" or not Path(path).is_dir():
             found.append(path)
             continue
-        inside = sorted(
-            os.fspath(each)
-            for each in Path(path).iterdir()
-            if each.is_file() and not each.name.startswith(".") and each.suffix != ".md"
-        )
+        files = sorted(each for each in Path(path).iterdir() if each.is_file())
+        inside = [os.fspath(each) for each in files if not _is_beside(each)]
+        left_out = [each.name for each in files if _is_beside(each)]
+        if left_out:
+            notice(f"{path}: {', '.join(left_out)} left out, as no system's output.")
         if not inside:
             raise InputError(
                 f"the folder {path} holds no file; one file for each system's output was expected."
             )
         found += inside
     return found
+
+
+def _is_beside(file: Path) -> bool:
+    """Return whether a file in a folder of outputs is none: hidden, Markdown or a README."""
+    return (
+        file.name.startswith(".")
+        or file.suffix.lower() == ".md"
+        or file.name.lower().partition(".")[0] == "readme"
+    )
 
 
 def read_systems(paths: Sequence[str]) -> dict[str, list[str]]:

@@ -268,12 +268,12 @@ def _escape(text: str) -> str:
 
 
 def _table(rows: Sequence[Row], title: str, out: str, layout: Layout, *, wide: bool) -> str:
-    """Return a table: on a terminal in colour and as narrow as that, else as wide as it needs to be."""
-    terminal = out == "-" and sys.stdout.isatty()
-    width = width_of(sys.stdout) if terminal and not wide else None
-    text = format_table(rows, layout, width, colour=terminal)
+    """Return a table: on a terminal in colour; as narrow as that or as COLUMNS says; else all in one."""
+    shown = out == "-"
+    width = width_of(sys.stdout) if shown and not wide else None
+    text = format_table(rows, layout, width, colour=shown and sys.stdout.isatty())
     if title:
-        text = f"{folded(title, sys.stdout) if terminal else title}\n{text}"
+        text = f"{folded(title, sys.stdout) if shown else title}\n{text}"
     try:
         text.encode("utf-8" if out != "-" else sys.stdout.encoding or "utf-8", "surrogatepass")
     except UnicodeEncodeError:

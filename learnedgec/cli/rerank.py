@@ -14,9 +14,10 @@ from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import FormatError, InputError
 from learnedgec.formats.text import read_jsonl, write_lines
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.use.candidates import candidates_of_systems
-from learnedgec.use.rerank import Guards, Reranking, load_selector, rerank
+from learnedgec.use.rerank import Guards, MinimumBayesRisk, Reranking, load_selector, rerank
 from learnedgec.use.voting import vote
 
 _FORMATS = ("text", "json", "csv", "tsv")
@@ -81,6 +82,10 @@ def main(arguments: Sequence[str]) -> None:
             "nothing says how to choose; give --by impara, --by 'mbr(gleu)' or --by vote."
         )
     runtime = read_runtime(options)
+    selector = None if options.by == VOTE else load_selector(options.by)
+    gate = load_metric(options.gate) if options.gate else None
+    judge = selector.utility if isinstance(selector, MinimumBayesRisk) else selector
+    check_metrics([metric for metric in (judge, gate) if metric is not None], runtime)
     if options.nbest:
         if options.src or options.hyp or options.jsonl:
             raise InputError("--nbest holds everything; leave out --src, --hyp and --jsonl.")
@@ -88,12 +93,11 @@ def main(arguments: Sequence[str]) -> None:
         references = None
         names: list[str] = []
     else:
-        selector = None if options.by == VOTE else load_selector(options.by)
         inputs = read_inputs(options, [selector] if isinstance(selector, Metric) else [])
         sources, references, weights = inputs.sources, inputs.references, None
         candidates = candidates_of_systems(inputs.systems)
         names = list(inputs.systems)
-    if options.by == VOTE:
+    if selector is None:
         texts = vote(
             sources,
             candidates,
@@ -109,12 +113,12 @@ def main(arguments: Sequence[str]) -> None:
     found = rerank(
         sources,
         candidates,
-        options.by,
+        selector,
         guards=Guards(
             options.fallback,
             options.minimum_gain,
             options.longest_edit,
-            options.gate and load_metric(options.gate),
+            gate,
             options.gate_minimum,
         ),
         references=references,

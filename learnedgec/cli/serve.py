@@ -21,6 +21,7 @@ from learnedgec.cli.options import (
 )
 from learnedgec.cli.output import notice, remark
 from learnedgec.errors import ConfigError
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.use.microbatches import Limits
 
 
@@ -53,9 +54,10 @@ def main(arguments: Sequence[str]) -> None:
     if options.grace < 0:
         raise ConfigError(f"--grace is {options.grace}; give 0 seconds or more.")
     metrics = read_metrics(options)
+    runtime = replace(read_runtime(options), progress=False)
+    check_metrics(metrics, runtime)
     from learnedgec.use import serve
 
-    runtime = replace(read_runtime(options), progress=False)
     app = serve.application(metrics, limits=read_fields(Limits, options), runtime=runtime)
     with serve.listen(options.host, options.port) as listening:
         serve.prepare(metrics, runtime)

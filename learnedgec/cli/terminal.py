@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import textwrap
 from typing import TextIO
@@ -13,8 +14,11 @@ _NARROWEST = 40
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return how many characters a line of the terminal has; `None` for a file or a pipe."""
-    if not stream.isatty():
+    """Return how many characters a line of the terminal has.
+
+    A file or a pipe has lines of any length, `None`, unless the environment's COLUMNS says how many.
+    """
+    if not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit():
         return None
     return max(shutil.get_terminal_size().columns, _NARROWEST)
 

@@ -84,6 +84,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = with_format(build_parser().parse_args(list(arguments)))
     from learnedgec.benchmarks.registry import expand_benchmarks, load_benchmark
+    from learnedgec.metrics.needs import check_metrics
     from learnedgec.metrics.tuned import write_tuned
     from learnedgec.tuning.objective import Goal
     from learnedgec.tuning.search import check_name, compare, tune, tuned_name
@@ -95,6 +96,7 @@ def main(arguments: Sequence[str]) -> None:
     if not options.benchmark:
         raise InputError("no benchmark was given; name one, such as --benchmark gmeg:dev.")
     runtime = read_runtime(options)
+    check_metrics(metrics, runtime)
     benchmark = load_benchmark(options.benchmark)
     others = {name: load_benchmark(name) for name in expand_benchmarks(options.compare)}
     goal, plan = read_fields(Goal, options), read_fields(SearchPlan, options)

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from learnedgec.formats.references import References
 
-__all__ = ["blank_notices", "token_notices"]
+__all__ = ["alignment_notices", "blank_notices", "token_notices"]
 
 # Lines that are named.
 _SHOWN = 5
+
+# Shares of words in common with a sentence: too few for a correction of it, and enough for one.
+_FEW, _MANY = 0.3, 0.6
+
+# Lines that may look like a neighbour's by chance, and the share that may be rewritten altogether.
+_BY_CHANCE, _REWRITTEN = 2, 0.3
+
+# Characters per token from which a text is one without spaces.
+_UNSPACED = 12
 
 _AT_WORD, _APART = re.compile(r"\w[.?!]\s*$"), re.compile(r"\s[.?!]\s*$")
 
@@ -34,6 +44,62 @@ def blank_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) 
                 f"not ({noun} {shown})."
             )
     return found
+
+
+def alignment_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a sentence for each system whose lines are not in step with the sources.
+
+    A hypothesis that shares few words with its source (Dice's coefficient below .3) is compared with the
+    sources one and two lines before and after it. Where it corrects one of those (.6 or more), as on three
+    lines or more, the output has lost or gained a line. Where 30 % of hypotheses correct neither, they may
+    be those of another file or in another order. Rewritten sentences share few words with any source.
+
+    Example:
+        >>> sources = ["a b c d", "e f g h", "i j k l", "m n o p"]
+        >>> notice, = alignment_notices(sources, {"ours": ["e f g h", "i j k l", "m n o p", "q"]})
+        >>> notice[:77]
+        'ours: 3 of 4 hypotheses correct the source of a line nearby, not their own (f'
+    """
+    found = []
+    words = [_words(source) for source in sources]
+    for name, hypotheses in systems.items():
+        nearby, apart = [], 0
+        for place, (source, text) in enumerate(zip(sources, hypotheses, strict=True)):
+            if text == source or len(words[place]) < 3 or not text.strip():
+                continue
+            own = _words(text)
+            if _shared(own, words[place]) >= _FEW:
+                continue
+            around = (place + step for step in (-1, 1, -2, 2) if 0 <= place + step < len(sources))
+            if any(len(words[near]) > 2 and _shared(own, words[near]) >= _MANY for near in around):
+                nearby.append(place + 1)
+            else:
+                apart += 1
+        if apart > max(_BY_CHANCE, len(nearby), _REWRITTEN * len(sources)):
+            share = f"{apart / len(sources):.0%}".replace("%", " %")
+            found.append(
+                f"{name}: {share} of the hypotheses share almost no word with their source: they may belong "
+                "to other sources, be in another order, or not be corrections."
+            )
+        elif len(nearby) > _BY_CHANCE:
+            found.append(
+                f"{name}: {len(nearby):,} of {len(sources):,} hypotheses correct the source of a line "
+                f"nearby, not their own (first in line {nearby[0]:,}): a line may be lost or added before it."
+            )
+    return found
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the distinct words of a sentence, or its pairs of characters where no spaces part its words."""
+    found = text.lower().split()
+    if len(text) > _UNSPACED * len(found):
+        return frozenset(one + other for one, other in pairwise(text))
+    return frozenset(found)
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return Dice's coefficient of two sets."""
+    return 2 * len(one & other) / max(1, len(one) + len(other))
 
 
 def token_notices(

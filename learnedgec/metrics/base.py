@@ -135,6 +135,13 @@ class Metric(ABC):
             UnknownNameError: no evaluator has the name given.
         """
 
+    def caveats(self, references: References) -> list[str]:
+        """Return why scores with these references are not what one may take them for, a sentence each.
+
+        They are warned of whenever systems are scored, be their statistics computed or cached.
+        """
+        return []
+
     def evaluators(self) -> tuple[str, ...]:
         """Return the names of the evaluator packages that it scores with."""
         return ()
@@ -266,6 +273,8 @@ class Metric(ABC):
         together, or that is made of others, overrides this.
         """
         used = references if self.needs_references else None
+        for caveat in self.caveats(used) if used is not None else ():
+            warnings.warn(caveat, stacklevel=3)
         if runtime.cache_dir is None:
             return self._distinct(sources, systems, used, runtime)
         signature = self.for_statistics.signature(references, runtime=runtime)

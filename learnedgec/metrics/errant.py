@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -114,7 +113,6 @@ class Errant(EditOverlap):
         edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
         if self.types:
             check_types(edits, references, "find them anew with reannotate=True")
-        self._warn(references)
         return self.compare(sources, edits, annotated)
 
     def compare(
@@ -181,24 +179,25 @@ class Errant(EditOverlap):
         """Return the version and SHA-256 of the annotator, and the versions of the tools."""
         return {**describe_annotator(self.annotator)}
 
-    def _warn(self, references: References) -> None:
-        """Warn of gold edits that ERRANT has not made: they are cut otherwise than the system's."""
+    def caveats(self, references: References) -> list[str]:
+        """Return a sentence on gold edits that are not ERRANT's: they are cut otherwise than the system's."""
+        if self.reannotate:
+            return []
         types = {edit.type for row in references for each in row for edit in each.edits or ()}
         foreign = foreign_types(types)
-        if types == {"UNK"}:
-            if self.mode in ("span-correction", "type-correction"):
-                warnings.warn(
-                    f"{self.name}: every gold edit has the type UNK, which counts in detection only, so no "
-                    "correction can be right; find the references' edits anew with reannotate=True.",
-                    stacklevel=2,
-                )
-        elif foreign:
-            warnings.warn(
+        if types == {"UNK"} and self.mode in ("span-correction", "type-correction"):
+            return [
+                f"{self.name}: every gold edit has the type UNK, which counts in detection only, so no "
+                "correction can be right; find the references' edits anew with reannotate=True."
+            ]
+        # With `types`, foreign ones are an error.
+        if foreign and types != {"UNK"} and not self.types:
+            return [
                 f"{self.name}: the gold edits are not ERRANT's ({foreign[0]!r} is none of "
                 "its types), and scores differ from published ones, for which the references' edits are "
-                "found anew: reannotate=True does that.",
-                stacklevel=2,
-            )
+                "found anew: reannotate=True does that."
+            ]
+        return []
 
     def signature(
         self, references: References | None = None, *, runtime: Runtime = Runtime()

@@ -231,6 +231,11 @@ def metric_class(name: str) -> type[Metric]:
         return _imported(name)
     if REGISTRY.spelt(name) not in REGISTRY:
         check_no_module(name)
+        module, _, own = name.rpartition(".")
+        if re.fullmatch(r"[^\W\d][\w.]*", module) and own.isidentifier():
+            raise BadNameError(
+                f"{name} is not a metric; a class is named with a colon: {module}:{own}."
+            )
     module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).target.partition(":")
     found: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return found

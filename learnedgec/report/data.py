@@ -35,6 +35,7 @@ from learnedgec.report.effects import describe_effects
 from learnedgec.report.judgements import describe_evaluation, misjudged_outputs, misjudged_pairs
 from learnedgec.report.meaning import describe_meaning
 from learnedgec.report.notices import (
+    annotator_notices,
     gate_notices,
     text_notices,
     unknown_edits,
@@ -286,9 +287,10 @@ def _build(
             },
             "licences": licences([*metrics, *settings.attribution], benchmark.name),
             "notices": [
-                *text_notices(benchmark.sources, benchmark.systems),
+                *text_notices(benchmark.sources, benchmark.systems, benchmark.references),
                 *gate_notices(described),
                 *unknown_edits(annotated),
+                *annotator_notices(annotator, metrics),
                 *(text for each in metrics for text in unknown_tokens(each, benchmark.systems)),
                 *too_few_resamples(pairs, resamples, settings.level),
                 *benchmark.notices,

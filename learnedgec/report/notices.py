@@ -8,16 +8,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from learnedgec.edits.parsing import RELEASED, USUAL
+from learnedgec.formats.references import References
 from learnedgec.formats.sentences import changed_sentences
+from learnedgec.formats.unusual import alignment_notices, token_notices
 from learnedgec.metrics.base import Metric
 from learnedgec.models.packages import find_evaluator
 from learnedgec.report.sentences import Annotated
 
-__all__ = ["gate_notices", "text_notices", "unknown_edits", "unknown_tokens"]
+__all__ = ["annotator_notices", "gate_notices", "text_notices", "unknown_edits", "unknown_tokens"]
 
 
-def text_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return what is unusual about the texts: blank lines, and systems that change nothing."""
+def text_notices(
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    references: References | None = None,
+) -> list[str]:
+    """Return what is unusual about the texts.
+
+    That are blank lines, systems that change nothing, lines out of step with their sources, and texts that
+    are cut into tokens otherwise than the others.
+    """
     found = []
     blank = sum(not source.strip() for source in sources)
     if blank:
@@ -28,7 +39,27 @@ def text_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -
             found.append(f"{name}: {_of(blank, len(sources), 'outputs')} blank.")
         if not any(changed_sentences(sources, hypotheses)):
             found.append(f"{name} is the source, unchanged.")
-    return found
+    return [
+        *found,
+        *alignment_notices(sources, systems),
+        *token_notices(sources, systems, references),
+    ]
+
+
+def annotator_notices(annotator: str, metrics: Sequence[Metric]) -> list[str]:
+    """Return a sentence if edits are made by the annotator that comes with learnedgec.
+
+    Args:
+        annotator: of the edits that the report shows.
+        metrics: some of which may have an annotator of their own.
+    """
+    members = [each for metric in metrics for each in (metric, *getattr(metric, "metrics", ()))]
+    if RELEASED not in (annotator, *(getattr(each, "annotator", None) for each in members)):
+        return []
+    return [
+        f"Edits are made by the annotator {RELEASED}, and scores that depend on them differ a little from "
+        f"published ones, which are made with spaCy's {USUAL}."
+    ]
 
 
 def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:

@@ -24,7 +24,7 @@ from jsonargparse.typing import register_type
 
 from learnedgec.catalog.cases import load_cases
 from learnedgec.catalog.leakage import check_leakage, check_reserved
-from learnedgec.catalog.ratings import load_ratings
+from learnedgec.catalog.ratings import Rating, load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, pad
@@ -38,6 +38,7 @@ from learnedgec.training.examples import (
     rating_examples,
     split_examples,
 )
+from learnedgec.training.heads import HeadOptions
 from learnedgec.training.loading import LengthBatchSampler, ResumableLoader
 from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 
@@ -127,6 +128,7 @@ class TrainingData(lightning.LightningDataModule):
         self.jobs = jobs
         self.progress = False
         self.parts: dict[str, list[Example]] = {}
+        self._read: dict[str, list[Rating]] = {}
         self.inputs: dict[str, str] = {}
         self.detecting: set[str] = set()
         self.summaries: dict[str, list[dict[str, Any]]] = {}
@@ -141,6 +143,11 @@ class TrainingData(lightning.LightningDataModule):
         if not self.parts:
             if self.check_leakage:
                 check_reserved(self._datasets())
+            # What cannot be used is said before what must not be.
+            for name in [*self.names, *self.auxiliary]:
+                self._ratings(name)
+            for source in {id(each): each for row in self.pairs.values() for each in row}.values():
+                source.check()
             parts: dict[str, list[Example]] = {part: [] for part in PARTS}
             rated = [self._rated(name) for name in self.names]
             placed: dict[str, str] = {}
@@ -175,7 +182,32 @@ class TrainingData(lightning.LightningDataModule):
         return list(dict.fromkeys([*self.names, *self.auxiliary, *made_of, *consistent]))
 
     def _rated(self, name: str) -> list[Example]:
-        return self._checked(rating_examples(load_ratings(name)), name)
+        return self._checked(rating_examples(self._ratings(name)), name)
+
+    def _ratings(self, name: str) -> list[Rating]:
+        """Return the ratings of a dataset or a file, which is read once."""
+        if name not in self._read:
+            self._read[name] = load_ratings(name)
+        return self._read[name]
+
+    def _check_columns(self, heads: Mapping[str, HeadOptions]) -> None:
+        """Raise where the ratings lack what a head learns from, before their texts are looked at.
+
+        Raises:
+            ConfigError: no rating is of the head's dimension, or none has a source and the head reads it.
+        """
+        ratings = [each for name in [*self.names, *self.auxiliary] for each in self._ratings(name)]
+        known = sorted({dimension for each in ratings for dimension in each.values})
+        for head, options in heads.items():
+            rated = [each for each in ratings if head in each.values]
+            if not options.ranks and not rated:
+                raise _unrated(head, known)
+            if options.input == "pair" and rated and not any(each.source for each in rated):
+                raise ConfigError(
+                    f"model.heads.{head} reads pairs of source and hypothesis, and its ratings have no "
+                    "source; add the column 'source', or let the head read the hypothesis alone (input: "
+                    "hypothesis)."
+                )
 
     def _ranked_and_consistent(self) -> list[Example]:
         """Return ranked pairs and cases, making each pair source's pairs once."""
@@ -219,8 +251,8 @@ class TrainingData(lightning.LightningDataModule):
     def _checked(self, examples: list[Example], name: str) -> list[Example]:
         """Return the examples, or raise `LeakageError`."""
         if self.check_leakage:
-            texts = (text for example in examples for pair in example.texts for text in pair)
-            check_leakage([text for text in dict.fromkeys(texts) if text], name)
+            rows = [[text for pair in example.texts for text in pair] for example in examples]
+            check_leakage(rows, name)
         return examples
 
     def target_statistics(self, heads: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -234,10 +266,7 @@ class TrainingData(lightning.LightningDataModule):
             values = [e.values[head] for e in self.load()["train"] if head in e.values]
             if len(values) < 2:
                 known = sorted({d for e in self.parts["train"] for d in e.values})
-                raise ConfigError(
-                    f"model.heads.{head}: the training data rates {', '.join(known) or 'nothing'}, not "
-                    f"{head!r}; name a rated dimension or add data for it."
-                )
+                raise _unrated(head, known)
             found[head] = (float(np.mean(values)), float(np.std(values)) or 1.0)
         return found
 
@@ -283,6 +312,9 @@ class TrainingData(lightning.LightningDataModule):
 
     def prepare_data(self) -> None:
         """Make the pairs; with several processes the Trainer calls this on the first alone."""
+        if self.trainer is not None:
+            module: Any = self.trainer.lightning_module
+            self._check_columns(module.head_options)
         self.load()
 
     def setup(self, stage: str | None = None) -> None:
@@ -303,14 +335,7 @@ class TrainingData(lightning.LightningDataModule):
                 f"data.pairs or data.cases: {unknown[0]!r} is none of the heads "
                 f"{', '.join(self.inputs)}; name one of model.heads."
             )
-        for head, reads in self.inputs.items():
-            rated = [each for row in self.load().values() for each in row if head in each.values]
-            if reads == "pair" and rated and not any(each.texts[0][0] for each in rated):
-                raise ConfigError(
-                    f"model.heads.{head} reads pairs of source and hypothesis, and its ratings have no "
-                    "source; add the column 'source', or let the head read the hypothesis alone (input: "
-                    "hypothesis)."
-                )
+        self._check_columns(module.head_options)
         if not self.encoded:
             limit = module.model.config.max_tokens
             for part in ("train", "dev"):
@@ -479,6 +504,14 @@ class TrainingData(lightning.LightningDataModule):
     def val_dataloader(self) -> ResumableLoader:
         """Return the loader of the dev part."""
         return self._loader("dev", self.evaluation_batch_size, seed=0)
+
+
+def _unrated(head: str, known: Sequence[str]) -> ConfigError:
+    """Return the error about a head that no rating is of, where these dimensions are rated."""
+    return ConfigError(
+        f"model.heads.{head}: the training data rates {', '.join(known) or 'nothing'}, not {head!r}; name a "
+        "rated dimension or add data for it."
+    )
 
 
 def _digest(examples: Sequence[Example]) -> str:

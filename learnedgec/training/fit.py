@@ -142,14 +142,17 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     if trainer.is_global_zero:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / _SETTINGS, {"sha256": digest, "finished": False})
+    if trainer.limit_val_batches == 0:
+        raise ConfigError(NOT_EVALUATED)
     _check_precision(trainer)
     loggers: list[Any] = [CSVLogger(folder, name="log")]
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
     trainer.loggers = loggers
     _replace_bar(trainer)
+    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
+    callbacks.append(_LastEvaluation())
     if notify:
-        callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
         callbacks.append(_Announcement(notify))
     try:
         with _kept_interrupts():
@@ -193,6 +196,22 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
         each.notice for each in trainer.early_stopping_callbacks if isinstance(each, Stopping)
     ]
     return Result(package, results, tuple(filter(None, stopped)))
+
+
+class _LastEvaluation(lightning.Callback):
+    """Evaluates where `max_steps` ends a run within an epoch; Lightning does so at an epoch's end alone."""
+
+    def on_train_batch_end(
+        self,
+        trainer: lightning.Trainer,
+        pl_module: lightning.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        """Stop after the last step: who is stopped evaluates first."""
+        if 0 < trainer.max_steps <= trainer.global_step:
+            trainer.should_stop = True
 
 
 class _Announcement(lightning.Callback):

@@ -50,12 +50,20 @@ def test_the_error_names_the_first_and_counts() -> None:
             ["Fine .", "The cat's mat is not here.", "The cat 's mat is not here ."], "mine"
         )
     message = str(caught.value)
-    assert "mine has 1 sentences of CoNLL-2014 (in 2 of 3 texts)" in message
+    assert "mine has 1 sentence of CoNLL-2014 (in 2 of 3 texts)" in message
     assert "The cat's mat is not here." in message
     assert "learnedgec.catalog.overlapping(texts) says which" in message
     assert (
         "Or say data.check_leakage: false; the evaluator then cannot be tested on SEEDA" in message
     )
+
+
+@pytest.mark.usefixtures("forbid")
+def test_the_error_counts_rows_where_there_are_rows() -> None:
+    leaking = "The cat 's mat is not here ."
+    rows = [("A .", "B ."), (leaking, leaking), ("C .", leaking)]
+    with pytest.raises(LeakageError, match=r"has 1 sentence of CoNLL-2014 \(in 2 of 3 rows\)"):
+        check_leakage(rows, "mine.csv")
 
 
 @pytest.mark.usefixtures("forbid")

@@ -39,7 +39,11 @@ def test_table_and_sentences(
     lines = err.splitlines()
     assert lines[0].startswith("better scores higher than base by length (2.0000 against 1.3333; ")
     assert lines[1] == "same and base score the same by length (1.3333)."
-    assert "Holm's correction for 2 systems" in lines[2]
+    assert lines[2] == (
+        "Wins, ties and losses count sentences; p is two-sided, after Holm's correction for 2 systems. Each "
+        "interval is of one difference alone, without that correction: where it leaves out 0 and p is not "
+        "below 0.05, the difference is not significant among so many."
+    )
     assert lines[3].endswith("|test:paired-bootstrap|resamples:99|seed:0")
 
 

@@ -69,3 +69,18 @@ def test_scores_by_type(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ]
     assert main(["score", "--metric", "gleu", *inputs]) == 2
     assert "gleu does not compare edits" in capsys.readouterr().err
+
+
+def test_applying_one_of_several_annotators_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edits = [f"A 0 1|||X|||{text}|||REQUIRED|||-NONE-|||{n}" for n, text in enumerate("bc")]
+    (folder / "g.m2").write_text("\n".join(["S a", *edits, "", ""]))
+    words = ["edits", "--gold", str(folder / "g.m2"), "--apply"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert out == "b\n"
+    assert "edits of several annotators (0, 1); those of each sentence's first are applied" in err
+    for more in (["--quiet"], ["--number", "1"]):
+        assert main([*words, *more]) == 0
+        assert capsys.readouterr().err == ""

@@ -134,3 +134,35 @@ def test_an_unknown_flag_names_the_nearest(
     assert main(words) == 2
     err = capsys.readouterr().err
     assert err == f"learnedgec {words[0]}: unrecognized arguments: {' '.join(words[1:])}{hint}\n"
+
+
+def test_what_is_no_output_in_a_folder_is_named(
+    outputs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (outputs / "README.txt").write_text("about\n")
+    assert score(outputs, str(outputs)) == 0
+    out, err = capsys.readouterr()
+    assert "README" not in out
+    assert f"{outputs}: .hidden, README.md, README.txt left out, as no system's output." in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rerank", "--by", "impara(quality='absent')"],
+        ["rerank", "--by", "length", "--gate", "impara(quality='absent')", "--fallback", "source"],
+        ["rerank", "--by", "mbr(some(model='absent'))"],
+        ["tune", "--metric", "impara(quality='absent')", "--benchmark", "gmeg:dev"],
+        ["serve", "--metric", "impara(quality='absent')", "--port", "0"],
+        ["robust", "metrics", "--case", "robustgec", "--metric", "impara(quality='absent')"],
+        ["robust", "attack", "--attack", "conll14", "--metric", "impara(quality='absent')"],
+    ],
+)
+def test_what_a_metric_lacks_is_said_before_anything_is_read(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without the data, which would be missed first.
+    monkeypatch.setenv("LEARNEDGEC_MIRROR", "absent")
+    files = ["--src", "absent.txt", "--hyp", "absent.txt"] if words[0] == "rerank" else []
+    assert main([*words, *files]) == 2
+    assert "no evaluator is named 'absent'" in capsys.readouterr().err

@@ -222,18 +222,43 @@ def test_latex_has_short_names_and_the_whole_ones_in_a_note(
         (
             ["rank", "--resamples", "100"],
             "With 100 resamples, no p-value of 6 comparisons can be below 0.059 after Holm's correction, so "
-            "no difference can be significant: give --resamples 120 or more.",
+            "no difference can be significant: give 120 or more, or no number for enough.",
         ),
         (["rank", "--resamples", "120"], ""),
-        (["compare", "--baseline", f"{SYSTEMS}/weak.txt", "--resamples", "59"], "--resamples 60"),
+        (["compare", "--baseline", f"{SYSTEMS}/weak.txt", "--resamples", "59"], "give 60 or more"),
         (["compare", "--baseline", f"{SYSTEMS}/weak.txt", "--resamples", "60"], ""),
     ],
 )
 def test_too_few_resamples_are_told(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [each for each in INPUT if each != "--quiet"]
-    assert main([*words, *given, "--metric", "length"]) == 0
+    assert main([*words, *INPUT, "--metric", "length", "--quiet"]) == 0
     err = capsys.readouterr().err
     assert message in err
     assert ("no difference can be significant" in err) is bool(message)
+
+
+@pytest.mark.parametrize("command", [["score"], ["rank"], ["compare", *BASELINE[:2]]])
+def test_files_for_people_have_the_signature(command: list[str], tmp_path: Path) -> None:
+    words = [*command, *INPUT, "--metric", "length", "edit-count"]
+    for suffix, mark in ((".txt", ""), (".tex", "% ")):
+        place = tmp_path / f"result{suffix}"
+        assert main([*words, "--out", str(place)]) == 0
+        lines = place.read_text(encoding="utf-8").splitlines()
+        for name in ("length(unit='word')|", "edit-count(unit='word')|"):
+            assert sum(line.startswith(mark + name) for line in lines) == 1
+    csv = tmp_path / "result.csv"
+    assert main([*words, "--out", str(csv)]) == 0
+    assert "signature" in csv.read_text(encoding="utf-8").splitlines()[0].split(",")
+
+
+def test_a_pipe_is_as_wide_as_columns_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["score", *INPUT, *METRICS]
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(words) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+    monkeypatch.delenv("COLUMNS")
+    assert main(words) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 80

@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+import torch
 from embedded import SAMPLE_FOLDER
 
+from learnedgec.catalog import leakage
 from learnedgec.catalog.ratings import read_ratings
 from learnedgec.cli.main import main
 from learnedgec.formats.text import read_lines
@@ -259,3 +261,44 @@ def test_help_shows_our_options_first_and_all_on_demand(
         assert f"\n  {option}" in whole
     assert "--help-all" in short.splitlines()[-2]
     assert len(short.splitlines()) < 200 < len(whole.splitlines())
+
+
+def test_a_run_shorter_than_an_epoch_gives_an_evaluator(
+    train: Callable[..., tuple[int, str, str]],
+) -> None:
+    # An epoch has two steps.
+    words = ["--config", "mine.yaml", "--trainer.max_epochs=-1", "--trainer.max_steps"]
+    for steps in ("1", "3"):
+        code, out, err = train(*words, steps, "--overwrite")
+        assert code == 0, err
+        assert "fluency" in out
+        assert "The evaluator is in checkpoints/mine." in err
+        state = torch.load("runs/mine/best.ckpt", weights_only=True)
+        assert state["global_step"] <= int(steps)
+
+
+def test_a_run_without_evaluation_is_refused_before_it_starts(
+    train: Callable[..., tuple[int, str, str]],
+) -> None:
+    code, _, err = train("--config", "mine.yaml", "--trainer.limit_val_batches", "0")
+    assert code == 2
+    assert "leave validation on" in err
+    assert not Path("runs/mine/log").exists()
+
+
+def test_columns_are_checked_before_leakage(
+    train: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaking = "he goes 0 and home ."
+    monkeypatch.setattr(leakage, "_forbidden", lambda: frozenset({leakage.fingerprint(leaking)}))
+    text = Path("mine.csv").read_text().replace("he goes 0 .", leaking)
+    Path("mine.csv").write_text(text)
+    words = ["--config", "mine.yaml"]
+    assert "1 sentence of CoNLL-2014 (in 1 of 30 rows)" in train(*words)[2]
+    Path("mine.csv").write_text(text.replace("fluency", "fluent"))
+    assert "the training data rates fluent, meaning, not 'fluency'" in train(*words)[2]
+    Path("mine.csv").write_text(text)
+    Path("pairs.jsonl").write_text('{"source": "a", "better": "b"}\n')
+    assert (
+        "the key 'worse' is missing" in train(*words, "--data.pairs", "{fluency: [pairs.jsonl]}")[2]
+    )

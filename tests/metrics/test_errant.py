@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import TIERS
 from learnedgec.errors import InputError, ParameterError
+from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import AnnotatedSentence, Edit, format_m2
 from learnedgec.formats.references import Reference, References
 from learnedgec.formats.text import read_lines
@@ -362,3 +363,12 @@ def test_reannotated_references_are_texts() -> None:
         load_metric(PLAIN).score(["He go home ."], ["He goes home ."], texts).value == score.value
     )
     assert load_metric(PLAIN).reannotated() == metric
+
+
+def test_foreign_gold_edits_are_told_also_of_cached_statistics(tmp_path: Path) -> None:
+    gold = References(((Reference("He goes home .", (Edit(1, 2, "goes", "SVA"),), 0),),))
+    metric = load_metric("errant(annotator='en-ewt-sm')")
+    runtime = Runtime(cache_dir=str(tmp_path))
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="'SVA' is none of its types"):
+            metric.score(["He go home ."], ["He goes home ."], gold, runtime=runtime)

@@ -237,3 +237,22 @@ def test_a_tuned_metric_made_of_itself_is_one_sentence(
     write_tuned(tmp_path, "m@x", TunedMetric(metric, {}))
     with pytest.raises(BadNameError, match="m@x is made of itself"):
         load_metric("m@x")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "gleu,m2",
+            "'gleu,m2' is not one metric; several are named one by one, without commas: gleu m2.",
+        ),
+        ("gleu,m2(beta=1.0,max_words=2)", "without commas: gleu m2."),
+        ("gleu,", "without commas: gleu."),
+        ("mymetric.Copied", "a class is named with a colon: mymetric:Copied."),
+        ("package.module.Copied", "package.module:Copied."),
+    ],
+)
+def test_slips_in_names_are_told_with_what_to_write(name: str, message: str) -> None:
+    with pytest.raises(BadNameError) as caught:
+        load_metric(name)
+    assert message in str(caught.value)

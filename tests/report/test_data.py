@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError, LengthError
+from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits
 from learnedgec.formats.references import Reference, References
 from learnedgec.meta.evaluation import Protocol, evaluate
@@ -227,7 +229,7 @@ def test_too_few_resamples_are_noticed() -> None:
         report = build_report(["a"] * 6, systems, [metric], settings=settings)
         notices = report["provenance"]["notices"]
         assert (
-            any("cannot show any difference among 15 pairs" in each for each in notices) == noticed
+            any("no p-value of 15 comparisons can be below" in each for each in notices) == noticed
         )
     assert report["provenance"]["resamples"] == 1500
 
@@ -345,3 +347,23 @@ def test_bad_input() -> None:
         build_report([], {"x": []}, [load_metric("length")], settings=SETTINGS)
     with pytest.raises(InputError, match="needs references"):
         build_report(["a"], {"x": ["a"]}, [load_metric("gleu")], settings=SETTINGS)
+
+
+def test_notices_do_not_depend_on_the_cache(tmp_path: Path) -> None:
+    gold = References(((Reference("He goes home .", (Edit(1, 2, "goes", "SVA"),), 0),),))
+    runtime = Runtime(cache_dir=str(tmp_path))
+    notices = []
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="none of its types"):
+            report = build_report(
+                ["He go home ."],
+                {"a": ["He goes home ."]},
+                [ERRANT],
+                gold,
+                settings=SETTINGS,
+                runtime=runtime,
+            )
+        notices.append(report["provenance"]["notices"])
+    assert notices[0] == notices[1]
+    assert sum("the gold edits are not ERRANT's" in each for each in notices[1]) == 1
+    assert sum("by the annotator en-ewt-sm" in each for each in notices[1]) == 1

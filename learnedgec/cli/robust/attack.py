@@ -24,6 +24,7 @@ from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plo
 from learnedgec.cli.table import Layout
 from learnedgec.errors import InputError
 from learnedgec.formats.references import References
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.style import check_plotting
 from learnedgec.robustness.attacks import ALL, AttackResult, evaluate_attacks, honest_outputs
 
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.plot:
         check_plotting(options.plot)
     metrics = read_metrics(options)
+    check_metrics(metrics, read_runtime(options))
     name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
     honest: Mapping[str, Sequence[str]]
     if name == "conll14":

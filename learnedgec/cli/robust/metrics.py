@@ -26,6 +26,7 @@ from learnedgec.cli.robust.cases import (
 )
 from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots
 from learnedgec.cli.table import Layout
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.style import check_plotting
 from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
 
@@ -55,8 +56,9 @@ def main(arguments: Sequence[str]) -> None:
     options = with_format(build_parser().parse_args(list(arguments)))
     if options.plot:
         check_plotting(options.plot)
-    parts = read_parts(options.case)
     metrics = read_metrics(options)
+    check_metrics(metrics, read_runtime(options))
+    parts = read_parts(options.case)
     for name in expanded(options.case):
         for message in (text for each in metrics for text in contamination(each, name)):
             notice(f"{name}: {message}")

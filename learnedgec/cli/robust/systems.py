@@ -30,6 +30,7 @@ from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plo
 from learnedgec.cli.table import Layout
 from learnedgec.errors import InputError
 from learnedgec.formats.text import check_lengths, read_lines, write_lines
+from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.style import check_plotting
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
 
@@ -81,10 +82,11 @@ def main(arguments: Sequence[str]) -> None:
             "no system output was given; name at least one file with --hyp. --show sources writes what to "
             "correct."
         )
-    frequencies, runtime = read_frequencies(options), read_runtime(options)
+    metrics, runtime = read_metrics(options), read_runtime(options)
+    check_metrics(metrics, runtime)
+    frequencies = read_frequencies(options)
     parts = read_parts(options.case)
     systems = _read_systems(options.hyp, parts)
-    metrics = read_metrics(options)
     found = [
         result
         for metric in metrics

@@ -36,6 +36,10 @@ class PairFile(PairSource):
             return pairs
         return random.Random(self.seed).sample(pairs, self.number)
 
+    def check(self) -> None:
+        """Raise unless the file holds pairs."""
+        read_ranked_pairs(self.path)
+
     def describe(self) -> dict[str, Any]:
         """Return the parameters."""
         return {"path": self.path, "number": self.number, "seed": self.seed}
