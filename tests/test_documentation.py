@@ -27,6 +27,7 @@ from learnedgec.formats.m2 import read_m2, write_m2
 from learnedgec.formats.text import read_lines, write_lines
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.models.evaluator import HeadConfig
+from learnedgec.ranking import ABOUT_CLUSTERS
 
 ROOT = Path(__file__).parent.parent
 README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
@@ -463,3 +464,8 @@ def test_an_objective_in_learnedgec(checkout: Path) -> None:
     assert "quality" in follow(checkout, f"{command} {short}")
     recorded = (checkout / "checkpoints" / "hinge" / "training.yaml").read_text(encoding="utf-8")
     assert "objective: hinge" in recorded
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "report.md"])
+def test_clusters_are_explained_alike_everywhere(page: Path) -> None:
+    assert ABOUT_CLUSTERS in " ".join(page.read_text(encoding="utf-8").split())

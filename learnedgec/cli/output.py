@@ -174,7 +174,7 @@ def emit(
         names = short_labels(layout.names)
         chosen_rows = shown if latex_rows is None else latex_rows
         text = _latex([renaming(names)(row) for row in chosen_rows], caption or title, names)
-        text = "".join(f"% {signature}\n" for signature in signatures) + text
+        text += "".join(f"% {signature}\n" for signature in signatures)
     else:
         text = _table(shown, title, out, layout, wide=chosen["wide"])
         text = with_notes(text, out, notes, signatures)

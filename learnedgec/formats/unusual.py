@@ -13,8 +13,11 @@ __all__ = ["alignment_notices", "blank_notices", "token_notices"]
 # Lines that are named.
 _SHOWN = 5
 
-# Shares of words in common with a sentence: too few for a correction of it, and enough for one.
-_FEW, _MANY = 0.3, 0.6
+# Shares of words in common with a sentence (Dice's coefficient): a correction has hardly any, few, or enough.
+_HARDLY, _FEW, _MANY = 0.3, 0.5, 0.6
+
+# What most sentences have in common.
+_EVERYWHERE = frozenset(".,?!")
 
 # Lines that may look like a neighbour's by chance, and the share that may be rewritten altogether.
 _BY_CHANCE, _REWRITTEN = 2, 0.3
@@ -49,10 +52,11 @@ def blank_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) 
 def alignment_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a sentence for each system whose lines are not in step with the sources.
 
-    A hypothesis that shares few words with its source (Dice's coefficient below .3) is compared with the
-    sources one and two lines before and after it. Where it corrects one of those (.6 or more), as on three
-    lines or more, the output has lost or gained a line. Where 30 % of hypotheses correct neither, they may
-    be those of another file or in another order. Rewritten sentences share few words with any source.
+    A hypothesis that shares few words with its source (Dice's coefficient below .5) is compared with the
+    sources one and two lines before and after it. Where three or more correct one of those (.6 or more), the
+    output has lost or gained a line. Where more than 30 % correct neither and share hardly a word with their
+    source (below .3), they may belong to another file or be in another order. A sentence that is rewritten
+    shares few words with any source.
 
     Example:
         >>> sources = ["a b c d", "e f g h", "i j k l", "m n o p"]
@@ -68,13 +72,14 @@ def alignment_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str
             if text == source or len(words[place]) < 3 or not text.strip():
                 continue
             own = _words(text)
-            if _shared(own, words[place]) >= _FEW:
+            shared = _shared(own, words[place])
+            if shared >= _FEW:
                 continue
             around = (place + step for step in (-1, 1, -2, 2) if 0 <= place + step < len(sources))
             if any(len(words[near]) > 2 and _shared(own, words[near]) >= _MANY for near in around):
                 nearby.append(place + 1)
             else:
-                apart += 1
+                apart += shared < _HARDLY
         if apart > max(_BY_CHANCE, len(nearby), _REWRITTEN * len(sources)):
             share = f"{apart / len(sources):.0%}".replace("%", " %")
             found.append(
@@ -94,7 +99,7 @@ def _words(text: str) -> frozenset[str]:
     found = text.lower().split()
     if len(text) > _UNSPACED * len(found):
         return frozenset(one + other for one, other in pairwise(text))
-    return frozenset(found)
+    return frozenset(found) - _EVERYWHERE
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:

@@ -162,7 +162,7 @@ def test_shipped_hashes_are_what_the_script_writes() -> None:
 @pytest.mark.usefixtures("mirror")
 def test_conll_is_refused_and_the_training_sets_are_not() -> None:
     sources = read_lines(dataset_file("conll14", "data/source"))
-    with pytest.raises(LeakageError, match=f"in {len(overlapping(sources))} of 1312 texts"):
+    with pytest.raises(LeakageError, match=f"in {len(overlapping(sources)):,} of 1,312 texts"):
         check_leakage(sources, "conll14")
     short = [s for s in sources if fingerprint(s) is None]
     assert len(overlapping(sources)) == 1312 - len(short)

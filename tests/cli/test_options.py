@@ -151,7 +151,7 @@ def test_what_is_no_output_in_a_folder_is_named(
     [
         ["rerank", "--by", "impara(quality='absent')"],
         ["rerank", "--by", "length", "--gate", "impara(quality='absent')", "--fallback", "source"],
-        ["rerank", "--by", "mbr(some(model='absent'))"],
+        ["rerank", "--by", "mbr(ensemble(gleu=0.5, impara(quality='absent')=0.5))"],
         ["tune", "--metric", "impara(quality='absent')", "--benchmark", "gmeg:dev"],
         ["serve", "--metric", "impara(quality='absent')", "--port", "0"],
         ["robust", "metrics", "--case", "robustgec", "--metric", "impara(quality='absent')"],

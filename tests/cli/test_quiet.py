@@ -13,14 +13,15 @@ from learnedgec.execution.progress import QUIET
 
 SOURCE, GOLD = str(SAMPLE_FOLDER / "source.txt"), str(SAMPLE_FOLDER / "gold.m2")
 SYSTEMS = str(SAMPLE_FOLDER / "systems")
-INPUT = ["--src", SOURCE, "--hyp", SYSTEMS]
+# Without the system that has a blank hypothesis, which is warned of.
+INPUT = ["--src", SOURCE, "--hyp", f"{SYSTEMS}/careful.txt", f"{SYSTEMS}/strong.txt"]
 ROBUST = ["--case", "sample", "--resamples", "9"]
 
 # Every command with the option, as it is typed where there is nothing to warn of.
 QUIET_COMMANDS: dict[str, list[str]] = {
     "score": [*INPUT, "--metric", "length"],
     "rank": [*INPUT, "--metric", "length"],
-    "compare": [*INPUT, "--baseline", "weak", "--metric", "length"],
+    "compare": [*INPUT, "--baseline", "careful", "--metric", "length"],
     "meta": ["--benchmark", "sample", "--metric", "length", "--resamples", "9"],
     "report": [*INPUT, "--metric", "length", "--annotator", "plain", "--out", "report.html"],
     "robust metrics": [*ROBUST, "--metric", "length"],
@@ -29,7 +30,7 @@ QUIET_COMMANDS: dict[str, list[str]] = {
         *("--hyp", str(SAMPLE_FOLDER / "robust" / "system.txt"), "--metric", "m2"),
     ],
     "robust attack": [
-        *(*INPUT, "--attack", f"{SYSTEMS}/weak.txt", "--metric", "length", "--resamples", "9"),
+        *(*INPUT, "--attack", f"{SYSTEMS}/eager.txt", "--metric", "length", "--resamples", "9"),
     ],
     "robust perturb": [
         *("--src", SOURCE, "--ref", SOURCE),
@@ -44,7 +45,7 @@ QUIET_COMMANDS: dict[str, list[str]] = {
         *("--objective", "sentence-accuracy", "--trials", "4", "--folds", "2"),
     ],
     "rerank": [*INPUT, "--by", "length"],
-    "edits": [*("--src", SOURCE, "--hyp", f"{SYSTEMS}/weak.txt"), "--annotator", "plain"],
+    "edits": [*("--src", SOURCE, "--hyp", f"{SYSTEMS}/strong.txt"), "--annotator", "plain"],
     "data fetch": ["sample"],
 }
 # It serves until it is stopped; `tests/cli/test_serve.py` reads what it says.
@@ -86,7 +87,7 @@ def test_what_makes_a_result_invalid_is_said(
     sources = Path(SOURCE).read_text(encoding="utf-8").splitlines()
     shifted = tmp_path / "shifted.txt"
     shifted.write_text("\n".join([*sources[1:], ""]) + "\n", encoding="utf-8")
-    words = ["--src", SOURCE, "--hyp", str(shifted), f"{SYSTEMS}/weak.txt", "--metric", "length"]
+    words = ["--src", SOURCE, "--hyp", str(shifted), f"{SYSTEMS}/strong.txt", "--metric", "length"]
     assert main(["rank", *words, "--resamples", "9", "--quiet"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert (

@@ -21,7 +21,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*words: str, code: int = 0) -> str:
         systems = sorted(map(str, (SAMPLE_FOLDER / "systems").glob("*.txt")))
         given = ["rank", "--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp", *systems]
-        given += ["--gold", str(SAMPLE_FOLDER / "gold.m2"), "--resamples", "50", *words]
+        given += ["--gold", str(SAMPLE_FOLDER / "gold.m2"), "--resamples", "150", *words]
         assert main(given) == code
         captured = capsys.readouterr()
         return captured.err if code else captured.out
