@@ -106,7 +106,7 @@ def test_values_out_of_range(words: list[str], option: str, value: str) -> None:
         train([*words, f"--model.{option}", value], progress=False)
 
 
-@pytest.mark.parametrize("limit", ["max_epochs=0", "max_steps=1"])
+@pytest.mark.parametrize("limit", ["max_epochs=0", "limit_val_batches=0"])
 def test_training_that_never_evaluates_is_refused(words: list[str], limit: str) -> None:
     with pytest.raises(ConfigError, match="ended before an evaluation"):
         train([*words, f"--trainer.{limit}"], progress=False)
