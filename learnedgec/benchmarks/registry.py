@@ -117,7 +117,7 @@ def load_benchmark(name: str) -> Benchmark:
 
     Raises:
         UnknownNameError: no such benchmark or word; the message names the nearest.
-        PluginError: the benchmark is that of another installed package and cannot be loaded.
+        PluginError: the benchmark is from another installed package and cannot be loaded.
         InputError: two words choose the same thing, or the folder cannot be used.
         DataError: the dataset cannot be had.
 

@@ -256,7 +256,7 @@ class Kind(Generic[T]):
             InputError: the name stands for parts that cannot be put together, or is a path that does not
                 exist.
             DataError: the files cannot be had.
-            PluginError: the dataset is that of another installed package and cannot be loaded.
+            PluginError: the dataset is from another installed package and cannot be loaded.
         """
         names = self.expand(name)
         if len(names) == 1:

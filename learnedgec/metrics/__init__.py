@@ -1,10 +1,10 @@
-"""Metrics behind one contract (`base`), found by name (`registry`); one module per idea.
+"""Metrics with one contract (`base`), found by name (`registry`); one module per family.
 
-The class of every metric in the registry is here too, and its module is imported when it is used:
+The class of every metric in the registry can be imported from here; its module is loaded on first use:
 
     from learnedgec.metrics import Gleu, Some
 
-`__init__.pyi` tells editors and type checkers which there are; `scripts/metric_stubs.py` writes it.
+`__init__.pyi` lists them for editors and type checkers; `scripts/metric_stubs.py` writes it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What some metrics can do besides scoring: a metric has an ability if it has the methods.
+"""Optional abilities of metrics: a metric has an ability if it has the methods.
 
-The command line asks for abilities and never for classes, so a new metric gets a flag by writing a method:
+The command line checks for abilities, never for classes, so a new metric supports a flag by defining a
+method:
 
     ShowsEdits      `score --show edits`
     CountsByType    `score --by TIER`
@@ -51,8 +52,8 @@ class ShowsEdits(Protocol):
         Returns:
             Rows of `sentence` (from 1), `annotator`, `edit` (`matched`, `unmatched`: the system's alone,
             `missed`: the annotator's alone, or `unchanged`), `start`, `end`, `original`, `correction` and
-            `type`, empty where it is not known; of a metric that weighs edits also `weight`, and `change`
-            where an edit can help or harm (above or below 0). Columns of a metric's own come last.
+            `type` (empty where unknown). A metric that weights edits adds `weight`, and `change` where an
+            edit can help or harm (above or below 0). Its own columns come last.
         """
 
 
@@ -61,7 +62,7 @@ class CountsByType(Protocol):
     """A metric that can tell error types apart."""
 
     def typed(self) -> Metric:
-        """Return the metric with everything that `by_type` needs to know."""
+        """Return the metric with the parameters that `by_type` needs."""
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return numbers by name for each error type, the most frequent first."""
@@ -69,15 +70,15 @@ class CountsByType(Protocol):
 
 @runtime_checkable
 class Reannotates(Protocol):
-    """A metric that can find the edits of references that have gold edits anew."""
+    """A metric that can extract the edits of references again, ignoring their gold edits."""
 
     def reannotated(self) -> Metric:
-        """Return the metric that does so."""
+        """Return the metric that extracts them again."""
 
 
 @runtime_checkable
 class PlansRequests(Protocol):
-    """A metric that asks a language model, which takes time or money."""
+    """A metric that sends requests to a language model, which cost time or money."""
 
     def plan(
         self,
@@ -86,19 +87,19 @@ class PlansRequests(Protocol):
         *,
         runtime: Runtime = Runtime(),
     ) -> RequestPlan:
-        """Return what scoring these systems would ask, without asking it."""
+        """Return the requests that scoring these systems would send, without sending them."""
 
 
 class SavedWeights(Protocol):
     """Weights that can be written to a file."""
 
     def save(self, path: PathLike) -> None:
-        """Write the weights, at once or not at all."""
+        """Write the weights atomically."""
 
 
 @runtime_checkable
 class LearnsWeights(Protocol):
-    """A metric whose weights come from some systems, and can be kept in a file to score others by."""
+    """A metric that learns weights from systems; saved to a file, they can be used to score other systems."""
 
     def learn(
         self,
@@ -108,7 +109,7 @@ class LearnsWeights(Protocol):
         *,
         runtime: Runtime = Runtime(),
     ) -> SavedWeights:
-        """Return the weights that these systems give."""
+        """Return the weights learned from these systems."""
 
     def with_weights(self, path: str) -> Metric:
-        """Return the metric with the weights of a file."""
+        """Return the metric with the weights in a file."""

@@ -1,4 +1,4 @@
-"""The baseline of Asano et al.: grammaticality, fluency and meaning by counts and a language model."""
+"""The baseline of Asano et al.: grammaticality, fluency and meaning from counts and a language model."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ __all__ = [
 class Asano(Metric):
     """Asano et al.'s weighted sum of grammaticality, fluency and meaning, before learned encoders.
 
-    `α·G + β·F + γ·M`; the system score is the mean over sentences. An empty hypothesis has 0 in all.
+    `α·G + β·F + γ·M`; the system score is the mean over sentences. All three are 0 for an empty hypothesis.
 
-    - G: a ridge regression on human grammaticality ratings, (x − 1)/3 of the predicted 1 to 4, over what
-      can be counted: tokens, words missing from ERRANT's (British) word list, the language model's mean
-      and lowest token log-probability and F, and the sentence's words and word pairs (tf-idf). It is
-      trained at first use, in seconds, on `ratings`. The paper's, from Heilman et al. (2014), has
-      parser features besides.
+    - G: (x − 1)/3, where x is the grammaticality, from 1 to 4, that a ridge regression predicts. Its
+      features are the numbers of words and of words missing from ERRANT's (British) word list, the language
+      model's mean and lowest token log-probability, F, and the sentence's words and word pairs (tf-idf). It
+      is trained on `ratings` at first use, which takes seconds. The paper's regression, from Heilman et al.
+      (2014), also has parser features.
     - F: `(log P(h) − log P₁(h)) / |h|` over the tokens of the language model, where P₁ is the unigram model
       of the texts in `ratings` with one added to every count. The paper's language model is an RNN.
-    - M: METEOR of the hypothesis against the source, by exact and stemmed matches alone
-      (`learnedgec.metrics.meteor`); the paper's has synonyms and paraphrases.
+    - M: METEOR of the hypothesis against the source, with exact and stemmed matches only
+      (`learnedgec.metrics.meteor`); the paper's METEOR also matches synonyms and paraphrases.
 
     Source: Asano et al., "Reference-based Metrics can be Replaced with Reference-less Metrics in
-    Evaluating Grammatical Error Correction Systems" (IJCNLP 2017), with the paper's weights. F is not
-    bounded and outweighs the others by far, there as here.
+    Evaluating Grammatical Error Correction Systems" (IJCNLP 2017), with the paper's weights. F is unbounded
+    and outweighs the other two by far, as in the paper.
 
     Attributes:
         model: hub id or directory of a causal language model.
-        ratings: what G learns from: `gug:train`, or any name or file that `load_ratings` takes, with the
+        ratings: the training data of G: `gug:train`, or any name or file that `load_ratings` takes, with the
             dimension `grammaticality` from 1 to 4.
         weights: α, β and γ.
 
@@ -109,7 +109,7 @@ class Asano(Metric):
         return {name: statistics[name] for name in _DIMENSIONS}
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless its model is there."""
+        """Raise unless the model is available."""
         need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
@@ -129,7 +129,7 @@ _DIMENSIONS = ("grammaticality", "fluency", "meaning")
 
 
 def _rated(name: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """Return the sentences that are rated for grammaticality, and the ratings."""
+    """Return the sentences rated for grammaticality, and their ratings."""
     rated = [
         (rating.hypothesis, rating.values["grammaticality"])
         for rating in load_ratings(name)
@@ -154,7 +154,7 @@ class _Grammaticality:
         from sklearn.preprocessing import StandardScaler
 
         self._unigrams = Counter(int(i) for score in scores for i in score.ids)
-        # One for all tokens that the texts lack: the vocabulary's size hardly matters beside their number.
+        # All unseen tokens share one count: the vocabulary size hardly matters next to the number of tokens.
         self._total = sum(self._unigrams.values()) + len(self._unigrams) + 1
         self._words = TfidfVectorizer(
             ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+", dtype=np.float64
@@ -186,7 +186,7 @@ class _Grammaticality:
         return hstack([words, csr_matrix(counts)]).tocsr()
 
     def _counts(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Floats:
-        """Return the features that are numbers, (N, 7)."""
+        """Return the numeric features, float64 (N, 7)."""
         rows = []
         for text, score in zip(texts, scores, strict=True):
             words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", text)
@@ -214,7 +214,7 @@ def _train(
 
 
 def _is_word(text: str) -> bool:
-    """Return whether a word, or what stands before its apostrophe, is in the word list."""
+    """Return whether a word, or its part before the apostrophe, is in the word list."""
     lower = text.lower().replace("’", "'")
     words = _word_list()
     return lower in words or lower.partition("'")[0] in words

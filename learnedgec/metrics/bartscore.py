@@ -37,7 +37,7 @@ class BartScore(Similarity):
     """BARTScore: how probable a sequence-to-sequence model finds one sentence, given the other.
 
     `Σ log p(y_t | y_<t, x) / T` over the T tokens of y, special tokens included. x → y is
-    `ref->hyp` (precision: the model reads the reference and writes the text), `hyp->ref` (recall), or
+    `ref->hyp` (precision: the model reads the reference and generates the text), `hyp->ref` (recall), or
     both, `ref<->hyp`, their mean. Scores are logarithms: at most 0. The sentence score is the best among the
     references; the corpus score is the mean. Give the sources as references for the direction `src->hyp`.
 
@@ -78,7 +78,7 @@ class BartScore(Similarity):
         return mean
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless its model is there."""
+        """Raise unless the model is available."""
         need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
@@ -115,7 +115,7 @@ def _write(
     targets: Sequence[Sequence[int]],
     runtime: Runtime,
 ) -> Floats:
-    """Return the mean log-likelihood per token of each target, given the row of `states` that it has."""
+    """Return the mean log-likelihood per token of each target, given its row of `states`."""
     found = np.empty(len(targets))
     budget = max(min(runtime.batch_tokens, _LOGITS // model.config.vocab_size), 1)
     with torch.inference_mode(), autocast(runtime):

@@ -1,7 +1,7 @@
 """The metric contract: a frozen value, statistics per sentence, and a pure aggregate.
 
-A metric turns sentences into `Statistics` (slow, once) and statistics into numbers (cheap, pure, as
-often as a bootstrap wants). A new metric is one frozen dataclass with two methods:
+A metric turns sentences into `Statistics` (slow, once) and statistics into numbers (cheap, pure, as often
+as a bootstrap needs). A new metric is one frozen dataclass with two methods:
 
     @dataclass(frozen=True)
     class Length(Metric):
@@ -17,8 +17,8 @@ often as a bootstrap wants). A new metric is one frozen dataclass with two metho
             return statistics["length"]
 
 The corpus score is then the mean; a metric whose corpus score is something else overrides
-`aggregate`. The fields are the parameters, so the printed name is the whole configuration. What some
-metrics can do besides is in `abilities`.
+`aggregate`. The fields are the parameters, so the printed name is the whole configuration. `abilities`
+lists what some metrics can do besides scoring.
 
 One file, though long: it is the contract, which is read as a whole.
 """
@@ -74,9 +74,9 @@ class Metric(ABC):
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset()
     """Parameters that the statistics do not depend on: trying other values of them is cheap."""
     side_details: ClassVar[frozenset[str]] = frozenset()
-    """Details that tables for people leave out, unless they are asked for every column."""
+    """Details that tables leave out unless every column is requested."""
     import_path: ClassVar[str]
-    """Of a class that was loaded by it, `module:Class`; a subclass does not inherit it."""
+    """`module:Class`, if the class was loaded by import path; subclasses do not inherit it."""
 
     # -- what a metric implements ------------------------------------------------------------
 
@@ -90,8 +90,8 @@ class Metric(ABC):
     ) -> Statistics:
         """Return the statistics of N sentences.
 
-        Row i may depend on source i, hypothesis i and references i alone: the caller leaves out
-        repeated rows and mixes systems.
+        Row i must depend only on source i, hypothesis i and references i: the caller drops repeated rows
+        and mixes systems.
         """
 
     @abstractmethod
@@ -128,7 +128,7 @@ class Metric(ABC):
         return {}
 
     def check(self, runtime: Runtime) -> None:  # noqa: B027 - most metrics need nothing
-        """Raise unless the models that it reads are there; asked of all metrics before any computes.
+        """Raise unless the models it reads are available; called for all metrics before any of them computes.
 
         Raises:
             ModelError: a model is absent, or lacks a head or layer.
@@ -148,10 +148,10 @@ class Metric(ABC):
 
     @classmethod
     def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields' values that the keywords of a name stand for: here the same.
+        """Return the values of the fields for the keywords of a name: by default, the keywords themselves.
 
-        A metric with a shorthand of its own (`ensemble(some=0.6, impara=0.4)`) overrides this; what it
-        does not know stays, and is refused as an unknown parameter.
+        A metric with its own shorthand, such as `ensemble(some=0.6, impara=0.4)`, overrides this. It
+        returns unknown keywords unchanged, and they are refused as unknown parameters.
         """
         return dict(parameters)
 
@@ -162,7 +162,7 @@ class Metric(ABC):
 
     @property
     def label(self) -> str:
-        """The name with only the parameters that differ from their default, or from what was tuned."""
+        """The name with only the parameters that differ from their defaults or tuned values."""
         fields = dataclasses.fields(self)
         usual = {
             field.name: getattr(self._tuned[1], field.name) if self._tuned else field.default
@@ -180,19 +180,19 @@ class Metric(ABC):
     def named(self: _Own, tuned: str, original: Metric) -> _Own:
         """Return the metric under the name of a tuned one.
 
-        The name stays with this value: a copy with other parameters (`dataclasses.replace`) has none unless
-        `named_like` gives it. Equality does not ask for it.
+        The name belongs to this value: a copy with other parameters (`dataclasses.replace`) loses it unless
+        `named_like` passes it on. Equality ignores the name.
 
         Args:
-            tuned: such as `some@jfleg`.
-            original: the tuned metric as its file has it; `label` prints what differs from that.
+            tuned: the name, such as `some@jfleg`.
+            original: the tuned metric as its file defines it; `label` prints only the differences from it.
         """
         found = dataclasses.replace(self)
         object.__setattr__(found, "_tuned_as", (tuned, original))
         return found
 
     def named_like(self: _Own, other: Metric) -> _Own:
-        """Return the metric, which is another one with a change, under that one's tuned name if any."""
+        """Return the metric, a changed copy of `other`, under the tuned name of `other` if it has one."""
         return self if other._tuned is None else self.named(*other._tuned)
 
     @property
@@ -204,14 +204,14 @@ class Metric(ABC):
     def for_statistics(self) -> Metric:
         """The metric with its `aggregate_parameters` at their defaults.
 
-        Metrics for which it is equal have equal statistics.
+        Metrics that are equal in this form have equal statistics.
         """
         defaults = {
             field.name: field.default
             for field in dataclasses.fields(self)
             if field.name in self.aggregate_parameters
         }
-        # The statistics of a tuned metric are not its own: a copy has no name.
+        # A tuned metric shares its statistics with the untuned one: the copy drops the tuned name.
         return dataclasses.replace(self, **defaults) if defaults or self._tuned else self
 
     def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
@@ -242,7 +242,7 @@ class Metric(ABC):
         *,
         runtime: Runtime = Runtime(),
     ) -> dict[str, Statistics]:
-        """Return the statistics of several systems on the same sources, sharing work in common.
+        """Return the statistics of several systems on the same sources, sharing common work.
 
         Args:
             sources: N texts: a list, a tuple, a NumPy array, a column of a table, ….
@@ -252,8 +252,8 @@ class Metric(ABC):
 
         Raises:
             LengthError: sources, hypotheses and references differ in length.
-            InputError: there is no sentence, something is no text, or the metric needs a reference that
-                is absent; the message names the argument and the index.
+            InputError: there are no sentences, an item is not a text, or a reference that the metric needs
+                is missing; the message names the argument and the index.
         """
         return self.compute_systems(*self.as_inputs(sources, systems, references, runtime), runtime)
 
@@ -266,11 +266,11 @@ class Metric(ABC):
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems whose inputs have been checked.
 
-        Each distinct row is computed once: two rows are the same where source, hypothesis and references
-        are, and systems often agree. With `runtime.cache_dir`, whole systems are read from there where they
-        were computed before, under the same signature, for the same texts; what is new is kept there, unless
-        the signature has changed meanwhile, since a model was replaced. A metric for which the systems belong
-        together, or that is made of others, overrides this.
+        Each distinct row (source, hypothesis, references) is computed once, since systems often agree. With
+        `runtime.cache_dir`, the statistics of a system are read from the cache if they were computed
+        before, with the same signature and for the same texts. New statistics are stored there, unless the
+        signature has changed in the meantime because a model was replaced. A metric that needs all systems
+        together, or that combines other metrics, overrides this.
         """
         used = references if self.needs_references else None
         for caveat in self.caveats(used) if used is not None else ():
@@ -284,7 +284,7 @@ class Metric(ABC):
         missing = {name: systems[name] for name in systems if kept[name] is None}
         computed = self._distinct(sources, missing, used, runtime) if missing else {}
         if missing and self.for_statistics.signature(references, runtime=runtime) != signature:
-            # Whose these statistics are is not known; one pass over all systems is of one model.
+            # It is unknown which model computed these statistics; one pass over all systems uses one model.
             return self._distinct(sources, systems, used, runtime)
         for name, statistics in computed.items():
             cache.store(runtime.cache_dir, keys[name], statistics.arrays, statistics.records)
@@ -337,7 +337,7 @@ class Metric(ABC):
         raise PluginError(f"{self.label}: compute returned {problem}.")
 
     def _as_scores(self, found: object, size: int) -> Floats:
-        """Return sentence scores as floats, float64 (N,); warn where none is a number.
+        """Return sentence scores as floats, float64 (N,); warn if all of them are NaN.
 
         Raises:
             PluginError: they are not one number per sentence.
@@ -365,7 +365,7 @@ class Metric(ABC):
         *,
         runtime: Runtime = Runtime(),
     ) -> Score:
-        """Score one system; see `statistics_of_systems` for what it takes and raises.
+        """Score one system; see `statistics_of_systems` for arguments and errors.
 
         Example:
             >>> from learnedgec import load_metric
@@ -384,21 +384,21 @@ class Metric(ABC):
         *,
         runtime: Runtime = Runtime(),
     ) -> Scores[Score]:
-        """Score several systems on the same sources, sharing the work that they have in common."""
+        """Score several systems on the same sources, sharing common work."""
         given = self.as_inputs(sources, systems, references, runtime)
         return self._scores_of(self.compute_systems(*given, runtime), given[2], runtime)
 
     def _scores_of(
         self, statistics: Mapping[str, Statistics], references: References | None, runtime: Runtime
     ) -> Scores[Score]:
-        """Return the signed scores of systems whose statistics are known."""
+        """Return the scores, with signatures, of systems whose statistics are known."""
         signature = self.signature(references, runtime=runtime)
         return Scores(
             {name: self.score_of(each, signature=signature) for name, each in statistics.items()}
         )
 
     def score_of(self, statistics: Statistics, *, signature: str = "") -> Score:
-        """Return the score that follows from statistics."""
+        """Return the score aggregated from statistics."""
         sentences = self._as_scores(self.sentence_scores(statistics), len(statistics))
         return Score(
             metric=str(self),
@@ -416,7 +416,7 @@ class Metric(ABC):
         """Return one line that names everything the score depends on besides the sentences."""
         parts: dict[str, str | int | float] = dict(self.describe(runtime))
         if "import_path" in vars(type(self)) and (file := inspect.getsourcefile(type(self))):
-            # No version says which this is.
+            # A user's own file has no version: its digest identifies it.
             parts["code"] = file_digest(Path(file))[:12]
         if self.needs_references and references is not None:
             counts = {len(row) for row in references}
@@ -434,9 +434,9 @@ class Metric(ABC):
         references: ReferenceRows | None,
         runtime: Runtime = Runtime(),
     ) -> tuple[list[str], dict[str, list[str]], References | None]:
-        """Return the inputs as lists of `str`, or raise; the one place that asks what a caller has.
+        """Return the inputs as lists of `str`, or raise; no other place checks what a caller passes.
 
-        With `runtime.tokenise` they are cut into tokens.
+        With `runtime.tokenise`, they are tokenised.
 
         Raises:
             InputError: see `statistics_of_systems`.
@@ -480,7 +480,7 @@ def score_metrics(
 ) -> dict[Metric, Scores[Score]]:
     """Score several systems with several metrics; metrics with equal statistics share them.
 
-    `m2` and `sentm2` differ in the aggregate alone, so the edits are extracted once.
+    For example, `m2` and `sentm2` differ only in `aggregate`, so the edits are extracted once.
     """
     check_metrics(metrics, runtime)
     kept: dict[Metric, dict[str, Statistics]] = {}

@@ -43,25 +43,25 @@ class BertScore(Similarity):
 
     With the states x of the text's tokens and y of the reference's, at one layer of the encoder, and
     token weights v: `P = Σ v(x)·max_y cos(x, y) / Σ v(x)`, `R = Σ v(y)·max_x cos(x, y) / Σ v(y)` and
-    `F = 2·P·R/(P + R)`. Special tokens ([CLS], [SEP]) may be matched but do not weigh. v is 1, or the
-    inverse document frequency `log((D + 1)/(d + 1))` of the token, which d of the D documents have.
+    `F = 2·P·R/(P + R)`. Special tokens ([CLS], [SEP]) may be matched but have no weight. v is 1, or the
+    inverse document frequency `log((D + 1)/(d + 1))` of a token that occurs in d of D documents.
 
-    The sentence score is the best F (or P, or R) among the references, shown as `(F − b)/(1 − b)` with
+    The sentence score is the best F (or P, or R) among the references, rescaled to `(F − b)/(1 − b)` with
     the baseline b of `rescale`; the corpus score is the mean. A sentence without tokens has P = R = F = 0
-    with every other, itself included.
+    against every sentence, itself included.
 
     Equal to the package `bert-score` 0.3 (its `score` with several references, `idf=True` and
     `rescale_with_baseline` included). Deviations: texts are tokenised by the model's own fast
     tokenizer (the package puts a space before the first word for RoBERTa's); a sentence in which all
-    weights are 0 scores 0, not NaN; and the documents of the frequencies are always a file, so that a
-    score does not depend on what else is scored (the package takes the references at hand).
+    weights are 0 scores 0, not NaN; and document frequencies always come from a file, so that a score does
+    not depend on what else is scored (the package counts the references being scored).
 
     Source: Zhang et al., "BERTScore: Evaluating Text Generation with BERT" (ICLR 2020).
 
     Attributes:
         encoder: hub id, directory or `pkg:module/folder` of an encoder.
-        layer: whose states: 1 is the first layer above the embeddings, -1 the last. The authors found 9
-            best for bert-base-uncased, 17 for roberta-large.
+        layer: the layer whose states are used: 1 is the first above the embeddings, -1 the last. The
+            authors found 9 best for bert-base-uncased, 17 for roberta-large.
         idf: a file with one document per line, or `None` for equal weights.
         rescale: the baseline, such as 0.35219112 for F with the defaults (from the package's tables).
         measure: `f`, `p` or `r`.
@@ -128,7 +128,7 @@ class BertScore(Similarity):
         return {name: best_reference(statistics[key], statistics) for name, key in names.items()}
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless its encoder is there and has the layer."""
+        """Raise unless the encoder is available and has the layer."""
         need_model(self, "encoder", self.encoder, self.layer)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
@@ -175,7 +175,7 @@ def _match(
 
     Args:
         states: of length 1 each.
-        shares: (T,), what part of its sentence's weight each token has.
+        shares: (T,), each token's share of its sentence's weight.
         pairs: int (P, 2).
         runtime: token budget.
     """

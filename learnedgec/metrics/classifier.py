@@ -1,4 +1,4 @@
-"""A published quality model as it is: a sequence classifier with one label."""
+"""A published quality model: a sequence classifier with one label."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ __all__ = ["Classifier"]
 
 @dataclass(frozen=True)
 class Classifier(Metric):
-    """What a sequence classifier with one label says of the hypothesis, or of source and hypothesis.
+    """Output of a sequence classifier with one label for the hypothesis, or for source and hypothesis.
 
-    For models that others have trained and published with transformers. Their files say what they are, and
-    not what they want to read: that is said here. A PEFT adapter, LoRA say, is merged into the model that it
-    names (extra `published`). The system score is the mean over sentences. `impara` and `some` read the
-    models of IMPARA and SOME as their authors do; a trained evaluator's heads are read by `head`.
+    For models trained elsewhere and published with transformers. Their files do not say which input they
+    expect; the parameters here do. A PEFT adapter, such as LoRA, is merged into the model that it names
+    (extra `published`). The system score is the mean over sentences. `impara` and `some` read the models of
+    IMPARA and SOME as their authors do; `head` reads the heads of a trained evaluator.
 
     IMPARA-GED (Sakai, Goto and Watanabe, Findings of ACL 2025) is IMPARA's estimator on ModernBERT with mean
     pooling, and without the gate of similarity:
     `classifier(model='naist-nlp/IMPARA-GED', pooling='mean', activation='sigmoid')`.
 
-    SURE is of this kind: DeBERTa-v3 with LoRA that reads the source beside the hypothesis, both detokenised,
-    `classifier(model=…, reads='pair', detokenised=True)`. Deviations are unknown: its authors' code was not
-    at hand. The order of the pair (source first), the rules of detokenisation, the longest input and whether
-    a sigmoid follows are to be checked against it before its numbers are compared.
+    SURE is such a model: DeBERTa-v3 with LoRA that reads source and hypothesis, both detokenised:
+    `classifier(model=…, reads='pair', detokenised=True)`. Deviations are unknown because its authors' code
+    was not available. Before comparing numbers, check against that code: the order of the pair (source
+    first), the rules of detokenisation, the longest input, and whether a sigmoid follows.
 
     Attributes:
         model: a directory or hub id, of a model or of an adapter.
@@ -49,7 +49,7 @@ class Classifier(Metric):
         pooling: how the model pools, where its kind leaves a choice (ModernBERT's `mean` or `cls`); by
             default as its configuration says.
         activation: `none`, or `sigmoid`, so that scores lie between 0 and 1.
-        max_tokens: longest input; longer ones are cut.
+        max_tokens: longest input; longer ones are truncated.
 
     Example:
         >>> from learnedgec import load_metric
@@ -103,7 +103,7 @@ class Classifier(Metric):
         return expit(quality) if self.activation == "sigmoid" else quality
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless its model is there."""
+        """Raise unless the model is available."""
         need_classifier(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:

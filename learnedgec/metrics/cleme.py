@@ -74,7 +74,7 @@ __all__ = ["CLASSES", "ChunkOverlap", "Cleme", "Cleme2"]
 CLASSES = ("tp", "fp_ne", "fp_un", "fn", "tn")
 """What a chunk may count as."""
 _TP, _FP_NE, _FP_UN, _FN, _TN = range(5)
-# What a class is called beside other metrics' edits.
+# The names of the classes in tables of edits.
 _SHOWN = {
     "tp": "matched",
     "fp_ne": "unmatched",
@@ -82,12 +82,12 @@ _SHOWN = {
     "fn": "missed",
     "tn": "unchanged",
 }
-# Longer chunks count as this long: weights are at their bounds long before.
+# The longest length that is told apart; weights reach their bounds long before.
 _LONGEST = 63
 
 
 class LengthWeight(NamedTuple):
-    """How the weight of a chunk follows from its length: α, and what the weight is clipped to."""
+    """The weight of a chunk by its length: α, and the bounds to which the weight is clipped."""
 
     alpha: float
     least: float
@@ -114,13 +114,12 @@ _LENGTH_WEIGHTS = {
 
 @dataclass(frozen=True)
 class ChunkOverlap(Metric):
-    """A metric of the counts of chunks; a subclass says what figures follow and which reference is best.
+    """A metric computed from counts of chunks; a subclass defines its figures and which reference is best.
 
-    At the corpus level counts are summed over sentences, and from the first sentence to the last
-    the reference is chosen that `preference` ranks first given the sums so far. At the sentence
-    level the score is the mean of the sentences' own scores, each with the reference that is best
-    for it alone. The sentence scores of both levels are chosen so too, with the weights and factors
-    of their level.
+    At the corpus level, counts are summed over sentences. From the first sentence to the last, each uses
+    the reference that `preference` ranks first given the sums so far. At the sentence level, the score is
+    the mean of the sentences' own scores, each with the reference that is best for it alone. Sentence
+    scores are computed in this way at both levels, with the weights and factors of the level.
     """
 
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"level", "mean_length"})
@@ -157,24 +156,24 @@ class ChunkOverlap(Metric):
 
     @abstractmethod
     def figures(self, counts: Floats) -> dict[str, Floats]:
-        """Return what follows from counts by name, the score first: float (…) each from (5, …)."""
+        """Return the figures of counts by name, the score first: float (…) each from (5, …)."""
 
     @abstractmethod
     def sentence_figures(self, counts: Floats) -> dict[str, Floats]:
-        """Return the same for sentences by themselves."""
+        """Return the figures of sentences by themselves."""
 
     @abstractmethod
     def preference(self, after: Floats, own: Floats) -> tuple[Array, ...]:
-        """Return what decides between references at the corpus level; larger is better.
+        """Return the keys that rank references at the corpus level; larger is better.
 
         Args:
-            after: what the sums would be with each reference, float (5, …, R).
+            after: the sums if each reference were chosen, float (5, …, R).
             own: the sentence's own counts, float (5, …, R).
         """
 
     @abstractmethod
     def sentence_preference(self, figures: Mapping[str, Floats]) -> tuple[Array, ...]:
-        """Return what decides between references for a sentence by itself; larger is better."""
+        """Return the keys that rank references for a sentence by itself; larger is better."""
 
     @abstractmethod
     def totals(self, counts: Floats) -> dict[str, Floats]:
@@ -184,7 +183,7 @@ class ChunkOverlap(Metric):
 
     @property
     def for_statistics(self) -> Metric:
-        """The metric with its `aggregate_parameters` at their defaults; only similarity is computed apart."""
+        """The metric with its `aggregate_parameters` at their defaults; similarity weights need their own."""
         found = super().for_statistics
         assert isinstance(found, ChunkOverlap)
         return found if self.weights == "similarity" else replace(found, weights="length")
@@ -198,7 +197,7 @@ class ChunkOverlap(Metric):
     ) -> Statistics:
         """Return the counts of chunks of every sentence and reference; see `compare`.
 
-        Chunks of characters are found where each character is a token.
+        For chunks of characters, each character is a token.
         """
         assert references is not None
         if self.unit == "char":
@@ -224,20 +223,20 @@ class ChunkOverlap(Metric):
         *,
         runtime: Runtime = Runtime(),
     ) -> Statistics:
-        """Return the statistics of edits that are already there, such as those of an M2 file.
+        """Return the statistics of given edits, such as those of an M2 file.
 
         Args:
             sources: N sentences.
-            edits: of a system, in each.
-            references: with edits.
-            runtime: how to run the encoder, where weights are of similarity.
+            edits: a system's edits in each sentence.
+            references: references with edits.
+            runtime: how to run the encoder for similarity weights.
 
         Returns:
             `lengths`, uint16 (N, R, 4, 64): how many chunks with each reference are tp, fp_ne, fp_un and
             fn, by length; `tn`, int (N, R); `reference_tokens` and `reference_chunks`, int (N,): sum and
             number of the lengths of references' changed chunks; `annotator`, int (N, R), and
-            `references`, int (N,). With weights of similarity also their sums, `similarity`, float (N, R, 4).
-            The records say for each sentence which chunks there are and what they count as.
+            `references`, int (N,). Similarity weights add their sums, `similarity`, float (N, R, 4).
+            The records list the chunks of each sentence and what they count as.
 
         Raises:
             InputError: a reference has no edits.
@@ -307,7 +306,7 @@ class ChunkOverlap(Metric):
                 for column, kind in enumerate(chunk["counts"]):
                     edit, weight = alone[number][column][place], 1.0
                     if edit is not None:
-                        # Nothing is similar to no text: a chunk whose edit leaves none weighs nothing.
+                        # An empty text is similar to nothing: a chunk whose edit leaves no text has weight 0.
                         some = bool(apply_edits(source, [edit]))
                         weight = abs(changes[number][column][edit]) if some else 0.0
                         sums[number, column, CLASSES.index(kind)] += weight
@@ -351,9 +350,9 @@ class ChunkOverlap(Metric):
         return means
 
     def _counts(self, statistics: Statistics, samples: Indices) -> Floats:
-        """Return the counts of all sentences, weighed for each of B samples: float (5, B, N, R).
+        """Return the counts of all sentences, weighted for each of B samples: float (5, B, N, R).
 
-        Where all samples weigh alike, B is 1.
+        Where all samples have the same weights, B is 1.
         """
         if self.weights == "similarity":
             counted = np.moveaxis(statistics["similarity"], -1, 0)[:, None]
@@ -413,8 +412,8 @@ class ChunkOverlap(Metric):
         return float(self.aggregate_many(statistics, np.arange(len(statistics))[None])[0])
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the corpus score of each of B resamples, weighing and choosing anew along each."""
-        # Samples choose much as the sentences in their own order do.
+        """Return the corpus score of each of B resamples; each has its own weights and choices."""
+        # Most choices are the same as for the sentences in their own order.
         usual = self.chosen(statistics)
         scores: list[Floats] = []
         for block in sample_blocks(samples, len(CLASSES) * statistics["tn"].shape[1]):
@@ -431,8 +430,8 @@ class ChunkOverlap(Metric):
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the score of each sentence with its own best reference.
 
-        With weights by length and no `mean_length` given, they depend on the other sentences
-        through L.
+        With weights by length and without `mean_length`, the scores depend on the other sentences through
+        L.
         """
         counts = self._counts(statistics, np.arange(len(statistics))[None])
         scores: Floats = _first(self._alone(statistics, counts)[1])[0]
@@ -458,8 +457,8 @@ class ChunkOverlap(Metric):
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return each sentence's annotator, counts and figures.
 
-        At the corpus level this is with the reference that the corpus score has chosen; the score
-        then may be below the sentence score, whose reference is best for the sentence alone.
+        At the corpus level, they are computed with the reference chosen for the corpus score. The score may
+        then be below the sentence score, which uses the reference that is best for the sentence alone.
         """
         chosen = self.chosen(statistics)
         counts = self._counts(statistics, np.arange(len(statistics))[None])
@@ -471,11 +470,11 @@ class ChunkOverlap(Metric):
         }
 
     def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
-        """Return one row per chunk of the sentences that someone edits.
+        """Return one row per chunk, for sentences that the system or a reference edits.
 
-        The columns are those of `ShowsEdits.edit_rows`; a correction is the system's, or, where it has
-        missed a chunk, that of the chosen reference. Columns of its own are `counts` (`tp`, `fp_ne`, `fp_un`,
-        `fn` or `tn`) and `references`, what all of them have in place of the chunk, joined by `||`.
+        The columns are those of `ShowsEdits.edit_rows`. The correction is the system's or, for a missed
+        chunk, that of the chosen reference. Two columns are added: `counts` (`tp`, `fp_ne`, `fp_un`, `fn`
+        or `tn`), and `references`, the chunk's text in each of them, joined by `||`.
         """
         rows: list[dict[str, Any]] = []
         everything = np.arange(len(statistics))[None]
@@ -506,7 +505,7 @@ class ChunkOverlap(Metric):
         return rows
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless its encoder is there, where it weighs by similarity."""
+        """Raise unless the encoder is available, if weights are by similarity."""
         if self.weights == "similarity":
             need_model(self, "encoder", self.encoder, self.layer)
 
@@ -524,7 +523,7 @@ class ChunkOverlap(Metric):
     def signature(
         self, references: References | None = None, *, runtime: Runtime = Runtime()
     ) -> str:
-        """Return the signature, which says where gold edits were made by alignment."""
+        """Return the signature, which says whether gold edits come from alignment."""
         line = super().signature(references, runtime=runtime)
         known = references is None or (references.annotated and self.unit == "word")
         return line if known else f"{line}|gold:aligned"
@@ -540,7 +539,7 @@ def _first(figures: Mapping[str, Floats]) -> Floats:
 
 
 def _not_empty(row: Sequence[Reference]) -> tuple[Reference, ...]:
-    """Return the references with a text; the first where none has one."""
+    """Return the references that are not empty, or the first if all are."""
     return tuple(reference for reference in row if reference.text.strip()) or tuple(row[:1])
 
 
@@ -591,7 +590,7 @@ def _record(
     others: Sequence[Sequence[TargetChunk]],
     classes: Sequence[Sequence[int]],
 ) -> dict[str, Any]:
-    """Return what explains the chunks of one sentence, from left to right."""
+    """Return the record that explains the chunks of one sentence, from left to right."""
     return {
         "annotators": [reference.annotator for reference in references],
         "chunks": [
@@ -639,43 +638,41 @@ class Cleme(ChunkOverlap):
     four decimals.
 
     Deviations:
-    - The released code throws away the weights it is given and uses those of the corpus level
-      everywhere: `weights='released'`. By default `level='sentence'` has the sentence weights of
-      the paper (AMU's F on CoNLL-14 is .3624, not .3464); ties between references follow version
-      1.1.0 (the larger accuracy).
+    - The released code ignores the weights it is given and uses those of the corpus level everywhere:
+      `weights='released'`. By default `level='sentence'` has the sentence weights of the paper (AMU's F on
+      CoNLL-14 is .3624, not .3464); ties between references follow version 1.1.0 (the larger accuracy).
     - Sentence scores follow `beta`; the official ones are always F0.5.
-    - Where no reference changes anything every chunk weighs 1; the official weights are not a
-      number there.
+    - Where no reference changes anything every chunk weighs 1; the official weights are NaN there.
     - A weight of similarity that is 0 counts 0; the official F would count it as 1.
-    - Chunks of more than 63 tokens are weighed as 63: the same to the last digit if L is below 25.
-    - An annotator without a line in a block is no reference; of overlapping edits of one annotator
+    - Chunks of more than 63 tokens get the weight of 63 tokens: the same to the last digit if L is below 25.
+    - An annotator without a line in a block is not a reference; of overlapping edits of one annotator
       the first by position counts, and of alternatives the first. The official reader merges such
       annotators and takes `a||b` literally.
-    - Empty sources are scored. As there, references without any token are left out if there are
-      others.
+    - Empty sources are scored. As in the official code, references without any token are left out if there
+      are others.
 
-    Hypotheses are texts, whose edits have to be found; the official code reads them from M2 files,
-    as `compare` does here. References that are plain texts get theirs likewise; the signature then
-    says `gold:aligned`.
+    Hypotheses are texts, from which edits are extracted; the official code reads edits from M2 files, and
+    `compare` accepts such edits. The edits of plain-text references are extracted likewise; the signature
+    then says `gold:aligned`.
 
     Source: Ye et al., "CLEME: Debiasing Multi-reference Evaluation for Grammatical Error
     Correction" (EMNLP 2023).
 
     Attributes:
-        level: `corpus` or `sentence`, what the corpus score is.
+        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         assumption: `dependent`: one reference at a time; `independent`: each chunk against all
             references.
-        weights: `length` as in the paper, `released` as today's official command, `similarity` or
+        weights: `length` as in the paper, `released` as in the current official command, `similarity` or
             `none`.
-        mean_length: L of the length weights; `None` takes that of the sentences that are scored
-            together, as the official code does, so that a sentence's score depends a little on the
-            others.
-        edits: who finds edits in texts: `errant`, or `aligned` for the shortest alignment of words.
+        mean_length: L of the length weights; `None` takes that of the sentences scored together, as the
+            official code does, so that a sentence's score depends slightly on the other sentences.
+        edits: how edits are extracted from texts: `errant`, or `aligned` for the shortest alignment of words.
         annotator: the spaCy pipeline of ERRANT's edits: see `errant`.
         encoder: hub id, directory or `pkg:module/folder` of the encoder for similarity.
-        layer: its layer.
-        unit: chunks of tokens, or of characters with the spaces between tokens, for languages whose words
-            are not spaced; edits are then `aligned` or the `plain` annotator's, and gold edits are not used.
+        layer: the layer of the encoder.
+        unit: chunks of tokens, or of characters with the spaces between tokens, for languages written
+            without spaces between words; edits are then `aligned` or the `plain` annotator's, and gold
+            edits are not used.
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
 
     Example:
@@ -733,15 +730,15 @@ _FACTORS = {"corpus": (0.45, 0.35, 0.15, 0.05), "sentence": (0.35, 0.25, 0.2, 0.
 
 @dataclass(frozen=True)
 class Cleme2(ChunkOverlap):
-    """CLEME2.0: what was hit, corrected wrongly or left of what was to be corrected, and what was not.
+    """CLEME2.0: a weighted sum of the rates of hit, wrong, under- and over-correction.
 
-    With the counts of `learnedgec.metrics.cleme` and NE = tp + fp_ne + fn, what it was necessary to
-    correct: hit = tp/NE, wrong = fp_ne/NE, under = fn/NE, over = fp_un/(tp + fp_ne + fp_un), each 0
-    if its denominator is 0; the score is h·hit + w·(1 − wrong) + u·(1 − under) + o·(1 − over) with
-    the `factors` h, w, u, o. At the corpus level the reference is the one with the largest score so
-    far, then the sentence's largest tp, smallest fp, smallest fn, largest tn; for a sentence by
-    itself the largest score and hit, the smallest wrong, under and over; then the first.
-    `cleme2(level='sentence')`, also named `sentcleme2`, is the mean of sentence scores.
+    With the counts of `learnedgec.metrics.cleme` and the necessary corrections NE = tp + fp_ne + fn: hit =
+    tp/NE, wrong = fp_ne/NE, under = fn/NE, over = fp_un/(tp + fp_ne + fp_un), each 0 if its denominator is
+    0; the score is h·hit + w·(1 − wrong) + u·(1 − under) + o·(1 − over) with the `factors` h, w, u, o. At
+    the corpus level the reference is the one with the largest score so far, then the sentence's largest tp,
+    smallest fp, smallest fn, largest tn; for a sentence by itself the largest score and hit, the smallest
+    wrong, under and over; then the first. `cleme2(level='sentence')`, also named `sentcleme2`, is the mean
+    of sentence scores.
 
     A sentence that needs no correction and gets none has the score 1 − h, not 1.
 
@@ -749,25 +746,26 @@ class Cleme2(ChunkOverlap):
 
     Deviations:
     - Systems and references without any edit are scored, where the official code stops.
-    - Weights by length are those of `cleme`, with its deviations; so are readings of M2 files.
+    - Weights by length are those of `cleme`, with its deviations; M2 files are read as by `cleme`.
     - The encoder's fast tokenizer is used, and texts are encoded once; weights agree to about 1e-6.
 
     Source: Ye et al., "CLEME2.0: Towards Interpretable Evaluation by Disentangling Edits for
     Grammatical Error Correction" (ACL 2025).
 
     Attributes:
-        level: `corpus` or `sentence`, what the corpus score is.
+        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         assumption: `dependent`: one reference at a time; `independent`: each chunk against all
             references.
         weights: `similarity` as in the paper, `none`, `length` (see `cleme`) or `released`.
         mean_length: L of weights by length: see `cleme`.
-        edits: who finds edits in texts: `errant`, or `aligned` for the shortest alignment of words.
+        edits: how edits are extracted from texts: `errant`, or `aligned` for the shortest alignment of words.
         annotator: the spaCy pipeline of ERRANT's edits: see `errant`.
         encoder: hub id, directory or `pkg:module/folder` of the encoder for similarity.
-        layer: its layer.
-        unit: chunks of tokens, or of characters with the spaces between tokens, for languages whose words
-            are not spaced; edits are then `aligned` or the `plain` annotator's, and gold edits are not used.
-        factors: what hit, wrong, under and over weigh, summing to 1; `None` for those of the
+        layer: the layer of the encoder.
+        unit: chunks of tokens, or of characters with the spaces between tokens, for languages written
+            without spaces between words; edits are then `aligned` or the `plain` annotator's, and gold
+            edits are not used.
+        factors: the weights of hit, wrong, under and over, which sum to 1; `None` uses those of the
             official command: 0.45, 0.35, 0.15, 0.05 at the corpus level and 0.35, 0.25, 0.2, 0.2 at
             the sentence level.
 

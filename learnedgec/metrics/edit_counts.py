@@ -1,4 +1,4 @@
-"""How many edits a system got right: the value that every metric of edits counts in."""
+"""Counts of correct, proposed and gold edits, as used by every edit-based metric."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Count: TypeAlias = Array | float
 
 @dataclass(frozen=True, slots=True)
 class EditCounts:
-    """Edits that are right, that were proposed and that are gold: numbers, or arrays of one shape.
+    """Numbers of correct, proposed and gold edits: scalars, or arrays of one shape.
 
-    Where edits weigh something, these are sums of weights. Precision is tp/proposed and recall tp/gold, 1
+    For weighted edits, these are sums of weights. Precision is tp/proposed and recall tp/gold, 1
     where the denominator is 0.
 
     Attributes:
@@ -52,12 +52,12 @@ class EditCounts:
 
     @property
     def precision(self) -> Floats:
-        """The share of the proposed edits that are right, 1 where there is none."""
+        """The share of the proposed edits that are correct, 1 where none is proposed."""
         return _share(self.tp, self.proposed)
 
     @property
     def recall(self) -> Floats:
-        """The share of the gold edits that were made, 1 where there is none."""
+        """The share of the gold edits that were made, 1 where there are no gold edits."""
         return _share(self.tp, self.gold)
 
     def f(self, beta: float) -> Floats:
@@ -71,8 +71,8 @@ class EditCounts:
     def sum(self) -> EditCounts:
         """Return the sums over the last axis, which is not empty.
 
-        They are added from the first to the last, as they are where references are chosen by the sums so
-        far: another order has other last digits.
+        They are added in order, as when references are chosen by running sums: another order would change
+        the last digits.
         """
         return EditCounts(*(np.add.accumulate(each, axis=-1)[..., -1] for each in self))
 
@@ -81,7 +81,7 @@ class EditCounts:
         return np.stack([np.asarray(each, dtype=np.float64) for each in self])
 
     def __getitem__(self, index: Any) -> EditCounts:
-        """Return the counts at a place, or at several, as NumPy indexes arrays."""
+        """Return the counts at one or several indices, as NumPy indexes arrays."""
         return EditCounts(*(np.asarray(each)[index] for each in self))
 
     def __iter__(self) -> Iterator[Count]:

@@ -2,7 +2,7 @@
 
 All of them compare edits with the gold edits of each reference, and differ in three places: how the
 edits of a system are found (`compute`), what an edit counts (1, or a weight), and which reference a
-sentence is compared with (`preference`). `EditOverlap` holds the rest: choice, precision, recall, F.
+sentence is compared with (`preference`). `EditOverlap` implements the rest: choice, precision, recall, F.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from learnedgec.metrics.statistics import Statistics
 __all__ = ["EditOverlap", "Record", "overlap_statistics"]
 
 Record: TypeAlias = Mapping[str, Any]
-"""What a metric says of a sentence and one of its references; see `overlap_statistics`."""
+"""What explains the comparison of a sentence with one reference; see `overlap_statistics`."""
 
 _COUNTS = ("tp", "proposed", "gold")
-# The columns of an edit's row in their order; what else a metric's records say of an edit comes after them.
+# The columns of a row of edits, in order; further columns of a metric's records follow.
 _COLUMNS = ("edit", "start", "end", "original", "correction", "type", "weight", "change")
 _LEFT_OUT = ("matched", "corrections")
 
@@ -51,14 +51,14 @@ class EditOverlap(Metric):
     With tp the gold edits that the system made, e the edits that it proposed and g the gold edits,
     P = tp/e (1 if e = 0), R = tp/g (1 if g = 0) and F = (1+β²)·P·R/(β²·P+R) (0 if P = R = 0).
 
-    At the corpus level tp, e and g are summed over sentences, and from the first sentence to the last
-    the reference is chosen that `preference` ranks first given the sums so far: the score depends a
-    little on the order of sentences. At the sentence level the score is the mean of the sentences' own F,
-    each with the reference that is best for it alone; these are also the sentence scores of both levels.
+    At the corpus level, tp, e and g are summed over sentences. From the first sentence to the last, each
+    uses the reference that `preference` ranks first given the sums so far, so the score depends slightly on
+    the order of sentences. At the sentence level, the score is the mean of the sentences' own F, each with
+    the reference that is best for it alone; these are also the sentence scores of both levels.
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: `corpus` or `sentence`, what the corpus score is.
+        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
     """
 
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"beta", "level"})
@@ -75,21 +75,21 @@ class EditOverlap(Metric):
 
     @abstractmethod
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
-        """Return what decides between references, the most important first; larger is better.
+        """Return the keys that rank references, the most important first; larger is better.
 
         The first reference wins if all are equal.
 
         Args:
-            counts: what there would be if the reference were chosen, at the corpus level with the sums
-                of the sentences before it; float (…, R).
+            counts: the counts if the reference were chosen, float (…, R); at the corpus level, they include
+                the sums of the sentences before.
         """
 
     def counts(self, statistics: Statistics) -> EditCounts:
-        """Return what each sentence counts with each reference at the metric's level, float (N, R)."""
+        """Return the counts of each sentence with each reference at the metric's level, float (N, R)."""
         return EditCounts(*(statistics[name].astype(np.float64, copy=False) for name in _COUNTS))
 
     def counts_alone(self, statistics: Statistics) -> EditCounts:
-        """Return what each sentence counts by itself with each reference, float (N, R)."""
+        """Return the counts of each sentence by itself with each reference, float (N, R)."""
         return self.counts(statistics)
 
     # -- choice -------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class EditOverlap(Metric):
         return self.choose(self.counts(statistics), real_references(statistics))
 
     def choose(self, counts: EditCounts, real: Mask, *, worst: bool = False) -> Indices:
-        """Return which of its alternatives each sentence counts with, int (N,).
+        """Return which of its alternatives each sentence uses, int (N,).
 
         Args:
             counts: of N sentences with each of R alternatives, such as references, float (N, R).
@@ -120,7 +120,7 @@ class EditOverlap(Metric):
         def prefer(after: Floats, _: Floats) -> tuple[Array, ...]:
             return order(EditCounts(*after))
 
-        # Samples choose much as the sentences in their own order do.
+        # Most choices are the same as for the sentences in their own order.
         usual = best_along(stacked[:, None], real[None], prefer)[0][0]
         found = [
             best_along(stacked[:, block], real[block], prefer, usual[block])
@@ -142,7 +142,7 @@ class EditOverlap(Metric):
         return float(self.aggregate_many(statistics, np.arange(len(statistics))[None])[0])
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the corpus score of each of B resamples, choosing references anew along each."""
+        """Return the corpus score of each of B resamples, choosing references again for each."""
         return self.figures(self.counts(statistics), real_references(statistics), samples)[2]
 
     def figures(
@@ -173,7 +173,7 @@ class EditOverlap(Metric):
         return _take(counts, alone).f(self.beta)
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return precision and recall (means at the sentence level) and the sums that were counted."""
+        """Return precision and recall (means at the sentence level) and the summed counts."""
         counts = _take(self.counts(statistics), self.chosen(statistics))
         sums = counts.sum()
         over = counts if self.level == "sentence" else sums
@@ -184,10 +184,10 @@ class EditOverlap(Metric):
         }
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return what each sentence counted for: annotator, counts, precision, recall and F.
+        """Return the annotator, counts, precision, recall and F of each sentence.
 
-        At the corpus level this is with the reference that the corpus score has chosen; the F then may
-        be below the sentence score, whose reference is best for the sentence alone.
+        At the corpus level, they are computed with the reference chosen for the corpus score. F may then be
+        below the sentence score, which uses the reference that is best for the sentence alone.
         """
         chosen = self.chosen(statistics)
         counts = _take(self.counts(statistics), chosen)
@@ -202,12 +202,12 @@ class EditOverlap(Metric):
     def signature(
         self, references: References | None = None, *, runtime: Runtime = Runtime()
     ) -> str:
-        """Return the signature, which says where gold edits were made by alignment."""
+        """Return the signature, which says whether gold edits come from alignment."""
         line = super().signature(references, runtime=runtime)
         return line if references is None or references.annotated else f"{line}|gold:aligned"
 
     def typed(self) -> Metric:
-        """Return the metric itself, whose gold edits have types."""
+        """Return the metric itself: its gold edits already have types."""
         return self
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
@@ -240,7 +240,7 @@ class EditOverlap(Metric):
         """Return one row per edit; gold edits are those of the chosen annotator.
 
         The columns are those of `ShowsEdits.edit_rows`; alternatives of a gold edit are joined by `||`, and
-        `change` says by how much the edit alone brings the source nearer to the reference.
+        `change` is the amount by which the edit alone makes the source more similar to the reference.
         """
         rows = []
         for number, (record, choice) in enumerate(
@@ -281,9 +281,9 @@ def overlap_statistics(
     """Return the statistics of an `EditOverlap` metric.
 
     Args:
-        counts: of each sentence and reference.
-        references: of the same N sentences.
-        records: of each sentence, for each reference `{"annotator": …, "edits": […], "gold": […]}`, where
+        counts: the counts of each sentence with each reference.
+        references: the references of the same N sentences.
+        records: for each sentence and reference `{"annotator": …, "edits": […], "gold": […]}`, where
             an edit has `start`, `end`, `original`, `correction` and `matched`, and a gold edit
             `corrections` instead, and `type`.
 
@@ -313,5 +313,5 @@ def _number(count: Array | float) -> float:
 
 
 def _take(counts: EditCounts, chosen: Indices) -> EditCounts:
-    """Return what each sentence counts with the reference that was chosen, float (N,)."""
+    """Return each sentence's counts with its chosen reference, float (N,)."""
     return counts[np.arange(len(chosen)), chosen]

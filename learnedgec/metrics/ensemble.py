@@ -27,20 +27,19 @@ __all__ = ["Ensemble"]
 class Ensemble(Metric):
     """A weighted sum of metrics: `Σ wₖ·(xₖ − μₖ)/σₖ`, of corpus scores and of sentence scores alike.
 
-    Metrics live on different scales, so a weight means little until they are brought to one. μₖ and σₖ
-    are numbers that belong to the name: the mean and the standard deviation of the k-th metric's
-    sentence scores on the benchmark that `learnedgec tune` used. They are never taken from the systems
-    that are scored, whose scores would then depend on each other. Without `scales` the raw scores are
-    summed (μ = 0, σ = 1).
+    Metrics have different scales, so weights are comparable only after scaling. μₖ and σₖ are part of the
+    name: the mean and the standard deviation of the k-th metric's sentence scores on the benchmark that
+    `learnedgec tune` used. They are never computed from the scored systems, whose scores would then depend
+    on each other. Without `scales` the raw scores are summed (μ = 0, σ = 1).
 
-    Names may be short: `ensemble(some=0.6, gleu=0.4)`, also with parameters and in quotes,
-    `ensemble(some@jfleg=0.6, 'm2(beta=1.0)'=0.4)`; `members={'some@jfleg': 0.6, …}` says the same. Statistics
-    are the members' own, side by side, so nothing is computed or cached twice.
+    Names may be short: `ensemble(some=0.6, gleu=0.4)`, or, with parameters and in quotes,
+    `ensemble(some@jfleg=0.6, 'm2(beta=1.0)'=0.4)`; `members={'some@jfleg': 0.6, …}` is equivalent. The
+    statistics are those of the members, so nothing is computed or cached twice.
 
     Attributes:
         members: names of K metrics; printed with all their parameters.
-        weights: K weights; 1/K each if absent.
-        scales: K pairs (μ, σ), or nothing.
+        weights: K weights; by default 1/K each.
+        scales: K pairs (μ, σ), or empty for raw scores.
 
     Example:
         >>> from learnedgec import load_metric
@@ -108,7 +107,7 @@ class Ensemble(Metric):
 
     @property
     def needs_references(self) -> bool:  # type: ignore[override]  # one kind does, the next does not
-        """Whether any member does."""
+        """Whether any member needs references."""
         return any(metric.needs_references for metric in self.metrics)
 
     @property
@@ -117,7 +116,7 @@ class Ensemble(Metric):
         if self._tuned:
             return super().label
         labels = [metric.label for metric in self.metrics]
-        # What has parameters is easier to read in quotes.
+        # A member with parameters is easier to read in quotes.
         keys = [repr(label) if "(" in label else label for label in labels]
         inner = [f"{key}={weight!r}" for key, weight in zip(keys, self._weights, strict=True)]
         if self.scales is not None:
@@ -126,14 +125,14 @@ class Ensemble(Metric):
 
     @property
     def tuned_on_test(self) -> bool:
-        """Whether it or a member is a tuned metric that says so."""
+        """Whether the ensemble or a member is marked as tuned on test data."""
         return super().tuned_on_test or any(metric.tuned_on_test for metric in self.metrics)
 
     def scaled_by(self, statistics: Iterable[Statistics]) -> Ensemble:
-        """Return the ensemble with the scales of these statistics, such as all systems' of a benchmark.
+        """Return the ensemble with scales computed from statistics, such as those of a benchmark's systems.
 
         Raises:
-            InputError: a member scores every sentence alike, and so has no scale.
+            InputError: a member gives every sentence the same score, so it has no scale.
         """
         rows = [self._sentences(each) for each in statistics]
         scores = np.concatenate(rows, axis=1)
@@ -170,7 +169,7 @@ class Ensemble(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> dict[str, Statistics]:
-        """Return the statistics of several systems, each member's as it computes or caches its own."""
+        """Return the statistics of several systems; each member computes or caches its own."""
         found = [
             metric.compute_systems(sources, systems, references, runtime) for metric in self.metrics
         ]
@@ -186,7 +185,7 @@ class Ensemble(Metric):
         return float(self._sum(np.array(values)))
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the weighted sum for each resample, as fast as the members can."""
+        """Return the weighted sum for each resample, with each member's own implementation."""
         values = [metric.aggregate_many(part, samples) for metric, part in self._parts(statistics)]
         return self._sum(np.stack(values))
 
@@ -200,12 +199,12 @@ class Ensemble(Metric):
         return dict(zip(labels, self._sentences(statistics), strict=True))
 
     def evaluators(self) -> tuple[str, ...]:
-        """Return those of the members."""
+        """Return the evaluators of all members."""
         names = (name for metric in self.metrics for name in metric.evaluators())
         return tuple(dict.fromkeys(names))
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the members have what they need."""
+        """Raise unless every member's models are available."""
         check_metrics(self.metrics, runtime)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:

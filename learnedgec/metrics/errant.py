@@ -31,15 +31,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Errant(EditOverlap):
-    """ERRANT: F over the edits of the system, cut by rules of language, that are gold edits.
+    """ERRANT: F of the edits of the system, extracted by linguistic rules, against gold edits.
 
     The hypothesis is aligned with the source by words, lemmas and parts of speech; see
-    `learnedgec.edits.annotator`. An edit is right if the reference has it too, by `mode`:
+    `learnedgec.edits.annotator`. An edit is correct if the reference has it too; `mode` says what must be
+    the same:
 
         span-correction    the same span and correction
         type-correction    the same span, correction and error type
         span-detection     the same span
-        token-detection    by token: each one in an edit, or after an insertion, that the reference edits
+        token-detection    each token in an edit, or after an insertion, by itself
 
     The reference is the one with the largest F so far, rounded to four decimals, then the largest tp,
     then the smallest e−tp, then the smallest g−tp, then the first. Edits of type `UNK`, found but
@@ -49,28 +50,29 @@ class Errant(EditOverlap):
     References that are plain texts are annotated like hypotheses; the signature then says `gold:aligned`.
     Equal to `errant_parallel` and `errant_compare`, version 3.0, with the same spaCy pipeline.
 
-    Deviations: where a reference has the same edit several times and the hypothesis less often, tp counts
-    what the hypothesis has (`errant_compare` counts all of the reference's; tokens are counted as there).
-    Each of several corrections of a gold edit is right. A sentence whose source is empty is scored too.
+    Deviations: if a reference has the same edit more often than the hypothesis, tp counts the edits of the
+    hypothesis (`errant_compare` counts those of the reference; token detection follows `errant_compare`). Any
+    of several corrections of a gold edit is correct. A sentence whose source is empty is scored too.
 
     Source: Bryant, Felice and Briscoe, "Automatic Annotation and Evaluation of Error Types for
     Grammatical Error Correction" (ACL 2017).
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: `corpus` or `sentence`, what the corpus score is.
-        mode: what makes an edit right.
-        annotator: the spaCy pipeline: `en-ewt-sm` (comes with learnedgec), an installed package or a
-            directory; or `plain`, which knows no language: it cuts edits by tokens and characters, with the
-            types `M`, `R` and `U` (94.6 % of ERRANT's 1,209 edits in 437 pairs of BEA-19 dev are
-            `plain`'s too; see `learnedgec.edits.plain`); or the name of another package's (entry points
-            `learnedgec.annotators`). If none is named `en_core_web_sm` where it is installed, else
+        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
+        mode: what makes an edit correct: see above.
+        annotator: the spaCy pipeline: `en-ewt-sm` (included in learnedgec), an installed package or a
+            directory; or `plain`, which is language-independent: it extracts edits by tokens and
+            characters, with the types `M`, `R` and `U` (it finds 94.6 % of ERRANT's 1,209 edits in 437
+            pairs of BEA-19 dev; see `learnedgec.edits.plain`); or an annotator of another package (entry
+            points `learnedgec.annotators`). The default is `en_core_web_sm` if it is installed, else
             `en-ewt-sm`.
         tokens: `single` leaves out edits with two or more tokens on a side, `multi` the others.
         ignore: error types that are left out on both sides, such as `('R:ORTH', 'R:SPELL')`.
-        types: find error types of a system's edits also where the score does not need them, for `by_type`.
-        reannotate: take the texts of references alone, and find their edits as those of hypotheses are found.
-            Published ERRANT scores on CoNLL-2014 are made so; its M2 file has people's own edits.
+        types: classify a system's edits even if the score does not need their types, for `by_type`.
+        reannotate: ignore the gold edits of references and extract their edits as for hypotheses. Published
+            ERRANT scores on CoNLL-2014 are computed in this way, since its M2 file has edits marked by
+            hand.
 
     Example:
         >>> from learnedgec import References, load_metric
@@ -118,12 +120,12 @@ class Errant(EditOverlap):
     def compare(
         self, sources: Sequence[str], edits: Sequence[Sequence[Edit]], references: References
     ) -> Statistics:
-        """Return the statistics of edits that are already there, such as those of an M2 file.
+        """Return the statistics of given edits, such as those of an M2 file.
 
         Args:
             sources: N sentences.
-            edits: of a system, in each.
-            references: with edits.
+            edits: a system's edits in each sentence.
+            references: references with edits.
 
         Raises:
             InputError: a reference has no edits.
@@ -157,7 +159,7 @@ class Errant(EditOverlap):
         return overlap_statistics(counts, references, records)
 
     def _evaluated(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Return the edits that are left when filters have been applied."""
+        """Return the edits that pass the filters."""
         detection = self.mode in ("span-detection", "token-detection")
 
         def kept(edit: Edit) -> bool:
@@ -180,7 +182,7 @@ class Errant(EditOverlap):
         return {**describe_annotator(self.annotator)}
 
     def caveats(self, references: References) -> list[str]:
-        """Return a sentence on gold edits that are not ERRANT's: they are cut otherwise than the system's."""
+        """Return a sentence on gold edits that ERRANT did not extract: their boundaries follow other rules."""
         if self.reannotate:
             return []
         types = {edit.type for row in references for each in row for edit in each.edits or ()}
@@ -202,13 +204,13 @@ class Errant(EditOverlap):
     def signature(
         self, references: References | None = None, *, runtime: Runtime = Runtime()
     ) -> str:
-        """Return the signature, which says where gold edits were found by ERRANT."""
+        """Return the signature, which says whether ERRANT extracted the gold edits."""
         if self.reannotate and references is not None:
             references = references.without_edits()
         return super().signature(references, runtime=runtime)
 
     def reannotated(self) -> Errant:
-        """Return the metric with the edits of references found anew."""
+        """Return the metric that extracts the edits of references again."""
         return replace(self, reannotate=True).named_like(self)
 
     def typed(self) -> Errant:
@@ -218,8 +220,8 @@ class Errant(EditOverlap):
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.
 
-        What is right or missing has the type that the reference gives, what is wrong its own. The type
-        with most gold edits comes first.
+        Correct and missed edits have the type of the reference, wrong edits their own. The type with the
+        most gold edits comes first.
 
         Raises:
             InputError: the edits of systems have no types; use `errant(types=True)`.
@@ -253,7 +255,7 @@ class _Comparison:
     Attributes:
         proposed: the system's edits that are counted.
         gold: the reference's.
-        matched_edits: numbers of the system's edits that are right, at least in part.
+        matched_edits: numbers of the system's edits that are correct, at least in part.
         matched_gold: numbers of the gold edits that were found, at least in part.
         by_type: (tp, fp, fn) of each error type.
     """
@@ -267,7 +269,7 @@ class _Comparison:
         corrections = {(edit.start, edit.end, edit.correction) for edit in proposed}
         theirs: dict[tuple[Any, ...], list[int]] = {}
         for number, edit in enumerate(gold):
-            # Of several corrections the one that the system made, else the first, stands for the edit.
+            # Of several corrections, compare the one that the system made, else the first.
             made = (
                 text for text in edit.corrections if (edit.start, edit.end, text) in corrections
             )
@@ -288,7 +290,7 @@ class _Comparison:
             self._count(gold, wanted[found:], 2)
             self.matched_gold.update(wanted[:found])
             self.matched_edits.update(numbers[:found])
-            # The official tool does not see that an edit which is right is made twice.
+            # The official tool does not notice that a correct edit is made twice.
             repeated.update(() if tokens else numbers[found:])
         for unit, numbers in theirs.items():
             if unit not in ours:
@@ -308,7 +310,7 @@ class _Comparison:
 
 
 def _units(edit: Edit, correction: str, mode: str) -> list[tuple[Any, ...]]:
-    """Return what of an edit is compared; an insertion is at the token after it."""
+    """Return the parts of an edit that are compared; an insertion is at the token after it."""
     if mode == "token-detection":
         return [(token,) for token in range(edit.start, max(edit.end, edit.start + 1))]
     if mode == "span-detection":

@@ -1,4 +1,4 @@
-"""GLEU: n-gram overlap with references that penalises what was kept from the source."""
+"""GLEU: n-gram overlap with references that penalises n-grams kept from the source."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.int32]:
 
     The official script seeds Python's generator with 101 times the iteration and calls
     `randint(0, count − 1)` for each sentence. That is the top bits of the next 32-bit number of the
-    Mersenne Twister, drawn again while too large; numpy makes the same numbers much faster. The global
+    Mersenne Twister, drawn again while too large; NumPy generates the same numbers much faster. The global
     generator is never touched. int32 (iterations, size).
     """
     bits = count.bit_length()
@@ -70,15 +70,15 @@ class Gleu(Metric):
     where no sentence has two). Sentence scores set every zero to 1 and take the mean over references.
 
     Equal to `gleu.py` of the JFLEG repository (2 May 2016) under Python 3 for words and n = 4; the
-    divisor 4 in the exponent is fixed there and here. Official references are one per line; where
-    sentences differ in their number of references, a sentence takes the draw at its position that the
-    official script would make if all had as many. Details give the mean's standard deviation over
-    iterations and, as the script prints it, `mean ± 1.96 · standard deviation`.
+    divisor 4 in the exponent is fixed there and here. Official references are one per line; if sentences
+    differ in their number of references, each uses the draw that the official script would make at its
+    position if all sentences had that number. Details give the mean's standard deviation over iterations and,
+    as the script prints it, `mean ± 1.96 · standard deviation`.
 
     With `form='reformulated'` the numerator is `|h ∩ r| − |(h ∩ s) ∖ r|`, where ∖ subtracts counts, and
     is not clipped; sentence scores are not smoothed: an order without n-grams counts as 1, and a
-    numerator of 0 or less makes the score 0. Koyama et al. (2024) restate GLEU like this, and the GLEU
-    of Goto et al., "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025), is this.
+    numerator of 0 or less makes the score 0. Koyama et al. (2024) restate GLEU like this, and Goto et al.,
+    "Rethinking Evaluation Metrics for Grammatical Error Correction" (ACL 2025), use this form.
 
     Source: Napoles et al., "Ground Truth for Grammatical Error Correction Metrics" (ACL 2015) and
     "GLEU Without Tuning" (2016).
@@ -151,15 +151,16 @@ class Gleu(Metric):
         return float(self._iterations(statistics, np.arange(len(statistics))[None])[0].mean())
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
-        """Return the corpus score of each resample; its references are sampled anew by position."""
+        """Return the corpus score of each resample; its references are sampled again by position."""
         means: Floats = self._iterations(statistics, samples).mean(axis=1)
         return means
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return how far the score depends on the references that are drawn, and the number of iterations.
+        """Return how much the score depends on the sampled references, and the number of iterations.
 
-        `reference_deviation` is its standard deviation over iterations, and 95 % of them lie about between
-        `reference_low` and `reference_high`: this is no confidence interval of the score (`rank` has one).
+        `reference_deviation` is the standard deviation of the score over iterations, and about 95 % of them
+        lie between `reference_low` and `reference_high`. This is not a confidence interval of the score
+        (`rank` has one).
         """
         scores = self._iterations(statistics, np.arange(len(statistics))[None])[0]
         mean, deviation = float(scores.mean()), float(scores.std())

@@ -1,9 +1,9 @@
-"""Edit overlap in which a correction weighs as much as systems find it hard.
+"""Edit overlap in which a correction is weighted by how many systems fail on it.
 
 A sentence is cut into chunks by one annotator's gold edits: each gold edit is a chunk, each other source
 token is one, and so is each gap between tokens where nothing is to be inserted. A system is right on a gold
 chunk if it made that edit, and on any other chunk if it left it alone; a chunk's weight is the share of
-some systems that are wrong on it. Which edits a system made and which are gold is for M2 or ERRANT to say.
+systems that are wrong on it. M2 or ERRANT determines the system's edits and the gold edits.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class GoldChunk:
     gold: int | None = None
 
     def touched_by(self, edit: Mapping[str, Any]) -> bool:
-        """Return whether a system's edit changes something in here.
+        """Return whether a system's edit changes this chunk.
 
-        An insertion touches the gap that it fills and the gold edit that it stands inside of; a
-        replacement touches the tokens it covers and the gold insertions inside of it.
+        An insertion touches the gap that it fills and the gold edit that it lies inside of; a replacement
+        touches the tokens it covers and the gold insertions inside of it.
         """
         start, end = edit["start"], edit["end"]
         if start == end or self.start == self.end:
@@ -101,7 +101,7 @@ class Difficulties:
 
     Attributes:
         weights: for a sentence as an annotator sees it, the weights of its chunks.
-        systems: names of the systems they were learned from.
+        systems: names of the systems that the weights were learned from.
     """
 
     weights: Mapping[GoldSpans, tuple[float, ...]] = field(repr=False)
@@ -127,7 +127,7 @@ class Difficulties:
         return cls(weights, tuple(counted))
 
     def save(self, path: PathLike) -> None:
-        """Write the weights as JSON, at once or not at all.
+        """Write the weights as JSON, atomically.
 
         The object has `format`, `learnedgec`, `systems`, and `sentences`: each with its `source`, its
         `gold` edits as [start, end, [correction, …]], and `weights` of the gold edits, then of the
@@ -146,7 +146,7 @@ class Difficulties:
 
         Raises:
             InputError: the file is missing.
-            FormatError: it is not such a file.
+            FormatError: the file does not hold difficulties.
         """
         content = read_json(path)
         try:
@@ -182,31 +182,30 @@ def _cut(annotated: GoldSpans) -> tuple[GoldChunk, ...]:
 
 @dataclass(frozen=True)
 class GotoScorer(EditOverlap):
-    """GoToScorer: F over edits, each weighing the share of systems that fail on it.
+    """GoToScorer: F over edits, each weighted by the share of systems that fail on it.
 
     With w a chunk's weight (see `learnedgec.metrics.gotoscorer`): TP sums w over the gold edits that the
     system made; FP over the chunks, gold or not, that it changed otherwise; FN over the gold edits that
     it did not make. P = TP/(TP+FP), R = TP/(TP+FN), 1 where the denominator is 0; F as for any edit
-    overlap. What every system gets right weighs nothing, and what none does weighs 1.
+    overlap. A chunk that every system gets right has weight 0; one that no system gets right has weight 1.
 
-    Without `weights` the difficulties are learned from all systems that are scored together, references
-    and all: **scores then depend on the other systems**, and mean nothing for a system alone. With a
-    file (`Difficulties.save`, `learnedgec score --save-weights`) they do not; it must know every source
-    with its gold edits.
+    Without `weights`, the difficulties are learned from all systems that are scored together: **scores then
+    depend on the other systems**, and are meaningless for a single system. With a file (`Difficulties.save`,
+    `learnedgec score --save-weights`) they do not; the file must cover every source with its gold edits.
 
     By default edits are M2's, without unchanged words inside a system's edit, and plain references are
-    aligned; with an `annotator` they are ERRANT's. This is the paper's formula and not its tool, which
-    takes edits from ERRANT and one reference. With several, weights belong to each annotator's chunks, and
-    the reference is the one with the best F so far, as for M2.
-    Learned from SEEDA's 15 outputs on CoNLL-14 with its first reference and ERRANT, scores correlate with
-    those that SEEDA published by .999 (Pearson), and by .979 with M2's edits.
+    aligned; with an `annotator` they are ERRANT's. This is the formula of the paper, but not its tool, which
+    uses ERRANT's edits and one reference. With several references, each annotator's chunks have their own
+    weights, and the reference is the one with the best F so far, as for M2. With weights learned from SEEDA's
+    15 outputs on CoNLL-14, its first reference and ERRANT, scores correlate with those published by SEEDA at
+    .999 (Pearson); with M2's edits, at .979.
 
     Source: Gotou et al., "Taking the Correction Difficulty into Account in Grammatical Error Correction
     Evaluation" (COLING 2020).
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: `corpus` or `sentence`, what the corpus score is.
+        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         weights: a file of difficulties, or `None` to learn them from the systems scored together.
         annotator: the spaCy pipeline for ERRANT, such as `en-ewt-sm`, or `None` for M2's edits.
 
@@ -238,14 +237,14 @@ class GotoScorer(EditOverlap):
         *,
         runtime: Runtime = Runtime(),
     ) -> Difficulties:
-        """Return the difficulties that these systems show, for `save` or for a look at them."""
+        """Return the difficulties learned from these systems, to save or inspect them."""
         counted = self.unweighted.statistics_of_systems(
             sources, systems, references, runtime=runtime
         )
         return Difficulties.learn(sources, counted)
 
     def with_weights(self, path: str) -> GotoScorer:
-        """Return the metric with the weights of a file."""
+        """Return the metric with the weights in a file."""
         return replace(self, weights=path).named_like(self)
 
     def compute_systems(
@@ -255,7 +254,7 @@ class GotoScorer(EditOverlap):
         references: References | None,
         runtime: Runtime,
     ) -> dict[str, Statistics]:
-        """Return the statistics of several systems; without `weights`, learn these from them first."""
+        """Return the statistics of several systems; without `weights`, learn them from the systems first."""
         assert references is not None
         counted = self.unweighted.compute_systems(sources, systems, references, runtime)
         difficulties = (

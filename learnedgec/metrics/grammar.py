@@ -4,7 +4,7 @@
     parameter  = key "=" literal                 a Python literal: 0.5, 4, 'text', True, None, (1, 2)
     key        = identifier | metric | text      of an ensemble: gleu=0.5, m2(beta=1.0)=0.5, 'some@jfleg'=0.5
 
-A name has at most 10,000 characters. What names and parameters there are is the registry's business.
+A name has at most 10,000 characters. The registry knows which names and parameters exist.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from learnedgec.errors import BadNameError
 
 __all__ = ["LONGEST", "shown", "split_name"]
 
-# Of a name, in characters.
+# The longest name, in characters.
 LONGEST = 10_000
 
 
 _NAME = re.compile(
     r"\s*([A-Za-z][\w.@+-]*|[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)\s*(\(.*\))?\s*", re.DOTALL
 )
-# What matters where a key ends: texts, in which nothing does, and single signs.
+# What matters for the end of a key: quoted texts, which are skipped as a whole, and single signs.
 _SIGN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{},=]""", re.DOTALL)
 
 
 def split_name(name: str) -> tuple[str, dict[str, Any]]:
-    """Return what a metric's name calls, and with which parameters.
+    """Return the base name and the parameters of a metric's name.
 
     Raises:
         BadNameError: the name does not follow the grammar.
@@ -70,7 +70,7 @@ def _without_parameters(name: str) -> str:
 def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
     """Return the keyword arguments of a name such as `(beta=0.5, scorer='bertscore')`."""
     try:
-        # What Python takes for a keyword stands for each key, which may be a metric's name.
+        # Each key, which may be a metric's name, is replaced by a valid Python keyword argument.
         keys, text = _without_keys(f"_{arguments}")
         call = ast.parse(text, mode="eval").body
         # One call and nothing else: not the call of a call, and no comment after it.
@@ -83,7 +83,7 @@ def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
             raise ValueError
         values = [(keyword.arg, ast.literal_eval(keyword.value)) for keyword in call.keywords]
         pairs = [(key and keys[key], value) for key, value in values]
-    # The parser runs out of memory or of depth on what is nested too deeply.
+    # The parser runs out of memory or stack on input that is nested too deeply.
     except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
         raise BadNameError(
             f"the parameters of {shown(name + arguments)} cannot be read; write them as "
@@ -100,7 +100,7 @@ def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
 
 
 def _without_keys(text: str) -> tuple[dict[str, str], str]:
-    """Return the keys of `_(key=value, …)` by the words that stand for them in the text beside.
+    """Return the keys of `_(key=value, …)` by placeholder, and the text with these placeholders.
 
     Raises:
         ValueError: a key is neither an identifier, nor a metric's name, nor a text in quotes.
@@ -130,5 +130,5 @@ def _without_keys(text: str) -> tuple[dict[str, str], str]:
 
 
 def shown(text: str) -> str:
-    """Return a text short enough for a message."""
+    """Return a text, shortened if it is too long for a message."""
     return text if len(text) <= 200 else f"{text[:200]}…"

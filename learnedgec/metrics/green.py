@@ -37,8 +37,8 @@ class Green(Metric):
     Each sentence uses the reference with the best own F over orders 1 to n, ties decided by F over 1 to
     n−1, and so on, then the first; the corpus score sums the counts of these references.
 
-    Equal to the official `green` and `sgreen`, which print percent and use β = 1 unless told otherwise;
-    the default here is 2, as in meta-evaluations on SEEDA.
+    Equal to the official `green` and `sgreen`, which print percentages and use β = 1 by default; the default
+    here is 2, as in meta-evaluations on SEEDA.
 
     Source: Koyama et al., "n-gram F-score for Evaluating Grammatical Error Correction" (INLG 2024).
 

@@ -22,11 +22,11 @@ __all__ = ["Head"]
 
 @dataclass(frozen=True)
 class Head(Metric):
-    """What an evaluator's head says, in the head's own units; of several heads `Σ wₖ·xₖ`.
+    """The output of an evaluator's head, in the head's own units; for several heads, `Σ wₖ·xₖ`.
 
-    A head that learned from ratings speaks in their units: adequacy rated from 1 to 5 scores about as much.
-    Any output of the package will do, a head by the name that the training configuration gave it, or one of
-    its `sums`. The system score is the mean over sentences.
+    A head trained on ratings predicts in their units: scores for adequacy rated from 1 to 5 lie roughly in
+    that range. Any output of the package can be named: a head, by its name in the training configuration, or
+    one of its `sums`. The system score is the mean over sentences.
 
     Names may be short: `head(model='mine', name='adequacy')` for one head, and
     `head(model='mine', weights={'adequacy': 0.7, 'fluency': 0.3})` for a sum.
@@ -34,7 +34,7 @@ class Head(Metric):
     Attributes:
         model: name, directory or hub id (`org/name@revision`) of an evaluator package.
         heads: names of K outputs.
-        weights: K weights; 1/K each if absent.
+        weights: K weights; by default 1/K each.
 
     Example:
         >>> from learnedgec import load_metric
@@ -107,11 +107,11 @@ class Head(Metric):
         return scores
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the mean of each head, where there are several."""
+        """Return the mean of each head if there are several."""
         return {head: float(values.mean()) for head, values in self._several(statistics).items()}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return each head, where there are several."""
+        """Return the values of each head if there are several."""
         return self._several(statistics)
 
     def evaluators(self) -> tuple[str, ...]:
@@ -119,11 +119,11 @@ class Head(Metric):
         return (self.model,)
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the package is there and has the heads."""
+        """Raise unless the package is available and has the heads."""
         check_outputs(self.model, self.heads)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the SHA-256 of the weights, what the package's own sums are made of, and the precision."""
+        """Return the SHA-256 of the weights, the terms of the package's own sums, and the precision."""
         sums = {head: package_sum(self.model, head) for head in self.heads}
         return {
             "sha256": package_digest(self.model),

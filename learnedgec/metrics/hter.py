@@ -1,4 +1,4 @@
-"""HTER: how little a person still had to change."""
+"""HTER: how little of an output a human post-editor had to change."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["Hter"]
 
 @dataclass(frozen=True)
 class Hter(Metric):
-    """HTER, turned so that more is better: 1 − edits/length, the edits being those from output to post-edit.
+    """HTER, inverted so that higher is better: 1 − edits/length, with the edits from output to post-edit.
 
     The edits are the Levenshtein distance from the hypothesis to the nearest reference: insertions,
     deletions and substitutions of tokens, 1 each. The length is the mean of the references', 1 where all
-    are empty. The corpus score is 1 − Σ edits/Σ lengths. 1 says that nothing was left to change; much
-    needless text makes it negative. The source is not looked at.
+    are empty. The corpus score is 1 − Σ edits/Σ lengths. 1 means that nothing had to be changed; much
+    superfluous text makes the score negative. The source is not used.
 
-    The rate is human-targeted where the references are people's corrections of this very output, such as
+    The rate is human-targeted if the references are human post-edits of this very output, such as
     those of `load_benchmark("swedish:post-edits")`; with other references it is the translation edit rate.
 
-    Deviation: TER counts the shift of a block of words as one edit, whichever its length, found by a greedy
-    search; here a shift is its deletions and insertions, as in the word error rate.
+    Deviation: TER counts the shift of a block of words as one edit of any length, found by a greedy search;
+    here a shift counts as deletions and insertions, as in the word error rate.
 
     Source: Snover et al., "A Study of Translation Edit Rate with Targeted Human Annotation" (AMTA 2006).
 

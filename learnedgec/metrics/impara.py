@@ -35,21 +35,21 @@ class Impara(Metric):
 
     `activation(quality(hypothesis))` where cos(v(source), v(hypothesis)) > θ, else 0; v is the mean over all
     tokens of a pretrained encoder's last states, or of the evaluator's own input embeddings. The quality
-    estimator has learned from pairs of partly corrected sentences which side has more of the impact
+    estimator was trained on pairs of partly corrected sentences to tell which side has more impact
     (`learnedgec.training.pairs.impact`). The system score is the mean over sentences.
 
     Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
-    2022). The scores in SEEDA's tables are those of the bare output, `activation='none'`. With it a
-    rejected hypothesis still gets 0, as in the authors' code, which is no longer the lowest score.
-    IMPARA-GED, which has no gate, is a `classifier`.
+    2022). SEEDA's tables use the raw output, `activation='none'`. A rejected hypothesis then still gets 0, as
+    in the authors' code, although 0 is no longer the lowest score. IMPARA-GED, which has no gate, is a
+    `classifier`.
 
     Attributes:
         quality: an evaluator package with the head `quality`, such as the released `joint-mpnet`, or a
             directory or hub id with a sequence classifier of one label (the layout of `gotutiyan/IMPARA-QE`),
             read at up to 128 tokens.
-        similarity: the encoder for the similarity, not fine-tuned, or `embeddings`: the package's own,
-            which takes neither another model nor a pass through one. By default `embeddings` for a
-            package, and `bert-base-cased`, the paper's, beside a sequence classifier.
+        similarity: the encoder for the similarity, not fine-tuned, or `embeddings`: the package's own input
+            embeddings, which need neither another model nor a forward pass. The default is `embeddings` for a
+            package and `bert-base-cased`, as in the paper, for a sequence classifier.
         threshold: θ, the paper's 0.9; −1 lets everything pass.
         activation: `sigmoid`, so that scores lie between 0 and 1, or `none`.
 
@@ -74,7 +74,7 @@ class Impara(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `quality`, the bare output, and `similarity`, both float64 (N,)."""
+        """Return `quality`, the raw output, and `similarity`, both float64 (N,)."""
         if is_evaluator(self.quality):
             rated = package_ratings(self.quality, ["quality"], sources, hypotheses, runtime)
             quality = rated["quality"]
@@ -109,7 +109,7 @@ class Impara(Metric):
         }
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return the bare quality and the similarity."""
+        """Return the raw quality and the similarity."""
         return {name: statistics[name] for name in ("quality", "similarity")}
 
     def evaluators(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class Impara(Metric):
         return (self.quality,) if is_evaluator(self.quality) else ()
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless both models are there."""
+        """Raise unless both models are available."""
         if is_evaluator(self.quality):
             check_outputs(self.quality, ["quality"])
         else:

@@ -1,4 +1,4 @@
-"""Short names of metrics, for tables and sentences; the whole ones belong into a legend."""
+"""Short names of metrics, for tables and sentences; the full names belong in a legend."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["short_labels"]
 
 
 def short_labels(labels: Sequence[str]) -> dict[str, str]:
-    """Return a short name for each metric: without parameters, and with a number where two have the same.
+    """Return a short name for each metric: without parameters, and numbered where two would be the same.
 
     Args:
         labels: names of metrics, each once.

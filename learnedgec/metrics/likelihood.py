@@ -29,19 +29,19 @@ class Likelihood(Metric):
     """How probable a causal language model finds the hypothesis: the mean of log P(h)/n over sentences.
 
     log P(h) is the natural logarithm of the probability of all tokens after a beginning-of-sentence token,
-    and n the number of characters, tokens or words, or 1. A perplexity per token is exp(−score) with
-    `per='token'`, but shorter sentences are less surprising as a whole and those of rarer words per
-    token; per character both count for less (bits per character, but for sign and base). The source is
-    not read.
+    and n the number of characters, tokens or words, or 1. With `per='token'`, the perplexity is exp(−score).
+    But shorter sentences are less surprising as a whole, and sentences of rarer words are less surprising per
+    token; per character, both effects are weaker (up to sign and base, the score is then bits per character).
+    The source is not used.
 
-    Corpora of this field put blanks around punctuation, which no text of the model's did: `written` removes
-    them first (`as_written`). Longer texts than the model's context are read in overlapping windows. An
-    empty hypothesis counts as one token, as probable as any other of the vocabulary.
+    GEC corpora put spaces around punctuation, unlike the text that language models are trained on: `written`
+    removes them first (`as_written`). Longer texts than the model's context are read in overlapping windows.
+    An empty hypothesis counts as one token with uniform probability over the vocabulary.
 
     Attributes:
         model: hub id or directory of the language model.
         per: what log P(h) is divided by.
-        written: remove the blanks of tokenised text.
+        written: remove the spaces that tokenisation adds.
 
     Example:
         >>> from learnedgec import load_metric
@@ -87,11 +87,11 @@ class Likelihood(Metric):
         return logs if self.per == "sentence" else logs / statistics[self.per]
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return the log-probability and what it may be divided by."""
+        """Return the log-probability and the possible divisors."""
         return dict(statistics.arrays)
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless its model is there."""
+        """Raise unless the model is available."""
         need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
@@ -99,14 +99,14 @@ class Likelihood(Metric):
         return {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
 
 
-# Words that stand right after the one before, and right before the one after, in writing.
+# Words written without a space before them, and words written without a space after them.
 _NO_BLANK_BEFORE = re.compile(r"[.,!?;:%)\]}…]+|n[’']t|[’'](?:s|re|ve|m|ll|d)?|''", re.IGNORECASE)
 
 _NO_BLANK_AFTER = re.compile(r"[(\[{$£€#]|``")
 
 
 def as_written(text: str) -> str:
-    r"""Return tokenised text as people write it, without blanks around punctuation.
+    r"""Return tokenised text as it is normally written, without spaces around punctuation.
 
     Straight quotation marks open and close in turn; `` and '' become such marks.
 

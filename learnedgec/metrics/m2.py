@@ -35,7 +35,7 @@ class M2(EditOverlap):
     then the first. `m2(level='sentence')`, also named `sentm2`, is the mean of sentence scores.
 
     Equal to the official scorer, version 3.2, on M2 files. An annotator without any line in a
-    block that has others is no reference for that sentence; a block without lines has one annotator
+    block that has others is not a reference for that sentence; a block without lines has one annotator
     without edits. A system edit that matches several equal gold edits counts for each, so that P can
     exceed 1.
 
@@ -43,15 +43,16 @@ class M2(EditOverlap):
     the official `edit_creator.py` makes them: the shortest path through the edit lattice, neighbouring
     changes joined, no unchanged token inside an edit. The signature then says `gold:aligned`.
 
-    Deviations: a pair of sentences whose lattice has more than 300,000 arcs (a paragraph written anew; the
-    official scorer takes minutes to days for it) has edits that match as many gold edits and change
-    as few tokens, but may be cut in another way. Runs of spaces inside a gold correction are one space.
+    Deviations: a pair of sentences whose lattice has more than 300,000 arcs (a rewritten paragraph, on which
+    the official scorer takes minutes to days) gets edits that match equally many gold edits and change
+    equally few tokens, but may be segmented differently. Runs of spaces inside a gold correction are one
+    space.
 
     Source: Dahlmeier and Ng, "Better Evaluation for Grammatical Error Correction" (NAACL 2012).
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: `corpus` or `sentence`, what the corpus score is.
+        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         max_unchanged_words: how many unchanged tokens a system's edit may span.
         ignore_whitespace_casing: drop system edits that change nothing but spaces and case.
 
@@ -136,7 +137,7 @@ def edit_record(
     matched_edits: set[int],
     matched_gold: set[int],
 ) -> dict[str, Any]:
-    """Return what explains the comparison of one sentence with one reference."""
+    """Return the record that explains the comparison of one sentence with one reference."""
     tokens = source.split()
 
     def place(edit: Edit) -> dict[str, Any]:

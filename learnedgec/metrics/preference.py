@@ -1,4 +1,4 @@
-"""Learned preference of people for a hypothesis over its source."""
+"""Learned human preference for a hypothesis over its source."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Preference(Metric):
-    """How much a person would prefer the hypothesis to leaving the source as it is, as a logit.
+    """How strongly human raters prefer the hypothesis to the unchanged source, as a logit.
 
-    `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and has learned from
-    ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads as steep as such a head
-    (`model.sums`): σ of the difference of two hypotheses' scores is
-    the estimated share of people who prefer the first (Bradley and Terry 1952). The source itself scores 0.
-    The system score is the mean over sentences.
+    `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and was trained on
+    ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads scaled like such a head
+    (`model.sums`): σ of the difference of two hypotheses' scores is the estimated share of raters who prefer
+    the first (Bradley and Terry 1952). The source itself scores 0. The system score is the mean over
+    sentences.
 
     Attributes:
         model: name, directory or hub id of an evaluator package with the head or sum `preference`;
@@ -67,11 +67,11 @@ class Preference(Metric):
         return (self.model,)
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the package is there and has the head."""
+        """Raise unless the package is available and has the head."""
         check_outputs(self.model, ["preference"])
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the SHA-256 of the weights, what is summed, and the precision."""
+        """Return the SHA-256 of the weights, the terms of a sum, and the precision."""
         terms = package_sum(self.model, "preference")
         return {
             "sha256": package_digest(self.model),

@@ -1,15 +1,15 @@
-"""Edit overlap in which an edit weighs as much as it changes the similarity to the reference.
+"""Edit overlap in which an edit is weighted by its change of the similarity to the reference.
 
-M2 and ERRANT count edits: each is worth 1. Here a pretrained model says what each is worth. For an edit u
+M2 and ERRANT count each edit as 1. Here a pretrained model determines the weight of each edit. For an edit u
 of the hypothesis or of an annotator, with the annotator's text R, the source S, and S[u] the source with u
 alone applied,
 
     change(u) = similarity(S[u], R) − similarity(S, R)          helpful above 0, harmful below
     w(u) = |change(u)|
 
-and precision, recall and F are those of M2 or ERRANT over sums of w in place of counts. Which edits there
-are and which match is theirs to say: `WeightedOverlap` takes the records of any metric that
-counts edits, and weighs them.
+and precision, recall and F are those of M2 or ERRANT over sums of w in place of counts. M2 or ERRANT extracts
+and matches the edits: `WeightedOverlap` takes the records of any metric that counts edits, and weights the
+edits.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _BART = "facebook/bart-base"
 
 @dataclass(frozen=True)
 class WeightedOverlap(EditOverlap):
-    """F over the weights of edits; a subclass says which metric finds and matches the edits.
+    """F over the weights of edits; a subclass names the metric that extracts and matches the edits.
 
-    At the sentence level, a sentence and annotator whose edits all weigh exactly 0 count each alike;
-    at the corpus level they add nothing. The reference is chosen by the same keys as for M2, with F from P
-    and R. `weight='none'` is the unweighted metric.
+    At the sentence level, if all edits of a sentence and annotator have weight 0, each counts the same; at
+    the corpus level, they add nothing. The reference is chosen by the same keys as for M2, with F from P and
+    R. `weight='none'` is the unweighted metric.
     """
 
     level: Literal["corpus", "sentence"] = "sentence"
@@ -65,7 +65,7 @@ class WeightedOverlap(EditOverlap):
 
     @property
     def similarity(self) -> Similarity:
-        """What measures how near a text is to a reference."""
+        """The metric of the similarity of a text to a reference."""
         if self.scorer == "bertscore":
             return BertScore(encoder=self.encoder or _BERT, layer=self.layer)
         return BartScore(model=self.encoder or _BART)
@@ -77,7 +77,7 @@ class WeightedOverlap(EditOverlap):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return the sums of weights, and what they would be if all edits weighed alike.
+        """Return the sums of weights, and the sums with equal weights.
 
         The arrays are those of the unweighted metric, and `alike`, float (N, R, 3). In the records every
         edit has a `change` and a `weight` too.
@@ -126,7 +126,7 @@ class WeightedOverlap(EditOverlap):
         return EditCounts(*np.where(sums.any(axis=0), sums, alike))
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless its model is there."""
+        """Raise unless the model is available."""
         if self.weight == "none":
             return
         if self.scorer == "bertscore":
@@ -149,13 +149,13 @@ def edit_changes(
     similarity: Similarity,
     runtime: Runtime,
 ) -> list[list[dict[Edit, float]]]:
-    """Return by how much each edit alone brings each source nearer to each reference.
+    """Return by how much each edit alone increases the similarity of each source to each reference.
 
     Args:
         sources: N sentences.
-        edits: for each sentence and reference, such as those of hypothesis and annotator.
-        references: the texts to be near to.
-        similarity: of a text to a reference.
+        edits: the edits for each sentence and reference, such as those of hypothesis and annotator.
+        references: the texts to which similarity is measured.
+        similarity: the metric of the similarity of a text to a reference.
         runtime: how to run it.
 
     Returns:
@@ -209,7 +209,7 @@ def _weigh(changes: Mapping[Edit, float], weight: str) -> dict[Edit, float]:
 def _sum(record: Record, weights: Mapping[Edit, float]) -> EditCounts:
     """Return the weight of the matched, the proposed and the gold edits.
 
-    A match weighs what the edit that was proposed does, also where it is a gold edit's second correction.
+    A match has the weight of the proposed edit, even if it is a gold edit's second correction.
     """
     proposed = [_edit(entry) for entry in record["edits"]]
     matched = [
@@ -244,28 +244,30 @@ def _explain(
 
 @dataclass(frozen=True)
 class PtM2(WeightedOverlap):
-    """PT-M²: M² in which each edit weighs as much as it changes the similarity to the reference.
+    """PT-M²: M² with each edit weighted by its change of the similarity to the reference.
 
     The edits are those of MaxMatch (see `m2`); their weights are defined in
     `learnedgec.metrics.pretrained_overlap`. `pt-m2`, with these defaults, is the configuration that the
     authors recommend: the mean of sentence scores, BERTScore's F of bert-base-uncased, layer 9.
 
-    Equal to the authors' code. Differences: where it stops with an error (two insertions at one place) the
-    insertions are applied from left to right; it rescales BERTScore, which is a constant factor of all
-    weights and cannot change F; a text too long for the model is cut, as there. An edit weighs exactly
-    0 where it does not change the model's tokens.
+    Equal to the authors' code. Differences: where that code stops with an error (two insertions at one
+    place), the insertions are applied from left to right; it rescales BERTScore, which multiplies all weights
+    by a constant and cannot change F. As there, a text too long for the model is truncated. An edit has
+    weight exactly 0 if it does not change the model's tokens.
 
     Source: Gong et al., "Revisiting Grammatical Error Correction Evaluation and Beyond" (EMNLP 2022).
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: `sentence` (a mean) or `corpus`, what the corpus score is.
-        scorer: the similarity, `bertscore` or `bartscore` (the reference is read, the text written).
+        level: what the corpus score is: `sentence`, the mean of sentence scores, or `corpus`,
+            of summed weights.
+        scorer: the similarity, `bertscore` or `bartscore` (the model reads the reference and generates the
+            text).
         encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
             bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
-        weight: `absolute` as above; `none` for M² itself; `inverse`, as a check that weights matter, for
-            the opposite order: the largest plus the smallest weight of the sentence, minus the weight.
+        weight: `absolute` as above; `none` for M² itself; `inverse` for the opposite order, as a check that
+            weights matter: the largest plus the smallest weight of the sentence, minus the weight.
         max_unchanged_words: how many unchanged tokens a system's edit may span.
 
     Example:
@@ -285,9 +287,9 @@ class PtM2(WeightedOverlap):
 
 @dataclass(frozen=True)
 class PtErrant(WeightedOverlap):
-    """PT-ERRANT: ERRANT in which each edit weighs as much as it changes the similarity to the reference.
+    """PT-ERRANT: ERRANT with each edit weighted by its change of the similarity to the reference.
 
-    As `pt-m2`, with the edits of `errant` (the same span and correction). Gold edits in the references are
+    Like `pt-m2`, with the edits of `errant` (the same span and correction). Gold edits in the references are
     taken as they are; those of plain texts are made by the annotator, as the authors do. Details and
     differences are those of `pt-m2`.
 
@@ -295,8 +297,10 @@ class PtErrant(WeightedOverlap):
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: `sentence` (a mean) or `corpus`, what the corpus score is.
-        scorer: the similarity, `bertscore` or `bartscore` (the reference is read, the text written).
+        level: what the corpus score is: `sentence`, the mean of sentence scores, or `corpus`,
+            of summed weights.
+        scorer: the similarity, `bertscore` or `bartscore` (the model reads the reference and generates the
+            text).
         encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
             bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.

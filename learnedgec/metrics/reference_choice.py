@@ -30,7 +30,7 @@ _BLOCK = 2**18
 
 
 def real_references(statistics: Statistics) -> Mask:
-    """Return which places for references each sentence fills, bool (N, R), of those that `annotator` has."""
+    """Return which of the R reference slots of `annotator` each sentence fills, bool (N, R)."""
     places = np.arange(statistics["annotator"].shape[1])
     real: Mask = places < statistics["references"][:, None]
     return real
@@ -71,18 +71,17 @@ def best_along(
 ) -> tuple[Indices, Floats]:
     """Choose references along B samples of M sentences.
 
-    Choices are guessed for all sentences and then made again given the sums that the guesses lead
-    to, until none changes. Each round makes at least one more choice right from the left, so the
-    result is that of going from sentence to sentence; few choices depend on the sums, and two or
-    three rounds are usual.
+    Choices are guessed for all sentences and then made again with the resulting sums, until none changes.
+    Each round settles at least one more choice from the left, so the result is that of going from sentence to
+    sentence. Few choices depend on the sums; two or three rounds are usual.
 
     Args:
         counts: of each sentence with each reference, float (C, B, M, R).
-        real: which references there are, bool (B, M, R).
-        preference: from the sums that there would be with each reference, float (C, B, M, R), and the
-            counts themselves, to what decides, the most important first; larger is better and the first
+        real: which references exist, bool (B, M, R).
+        preference: a function from the sums with each reference chosen, float (C, B, M, R), and the counts
+            themselves to the ranking keys, the most important first; larger is better, and the first
             reference wins if all are equal.
-        guess: choices to start from, int (B, M), such as those in another order; the nearer, the
+        guess: choices to start from, int (B, M), such as those in another order; the closer they are, the
             faster.
 
     Returns:
@@ -109,7 +108,7 @@ def _take(counts: Floats, choices: Indices) -> Floats:
 
 
 def four_decimals(values: Floats) -> Floats:
-    """Return the numbers as Python's `round` rounds them, which NumPy's does not where it is close.
+    """Return the numbers rounded as by Python's `round`; NumPy's differs in close cases.
 
     Some official tools choose by rounded figures.
     """

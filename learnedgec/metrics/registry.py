@@ -1,11 +1,11 @@
-"""The table of metrics, and what a metric's name stands for.
+"""The table of metrics, and the metric that a name denotes.
 
-`grammar` says how a name is written. Its numbers are finite and need at most 64 bits. Capitals, hyphens and
+`grammar` says how a name is written. Its numbers are finite and need at most 64 bits. Case, hyphens and
 underscores do not matter in the table's names: `PT-M2` and `ptm2` are `pt-m2`.
 
-A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): what it stands for is
-read from its file, and parameters may be given on top. A name with a colon, such as `mymodule:MyMetric`, is
-that of a class in a module of the current folder or of an installed package. A metric that is made of others
+A name with an `@`, such as `some@jfleg`, is that of a tuned metric (`tuned`): the metric is read from its
+file, and given parameters replace those in the file. A name with a colon, such as `mymodule:MyMetric`, is
+that of a class in a module of the current folder or of an installed package. A metric that combines others
 holds their names as texts: `ensemble(members=('some', 'm2(beta=1.0)'), weights=(0.6, 0.4))`.
 
 `load_metric` reads a name, `str(metric)` writes it back with every parameter. The same names serve
@@ -211,7 +211,7 @@ def known_names() -> list[str]:
 
 
 def is_metric_name(name: str) -> bool:
-    """Return whether a name is in the table, or means a tuned metric or a class; parameters may follow it."""
+    """Return whether a name, with any parameters, denotes a metric, a tuned metric or a class."""
     try:
         base, _ = split_name(name)
     except BadNameError:
@@ -225,7 +225,7 @@ def metric_class(name: str) -> type[Metric]:
     Raises:
         UnknownNameError: no metric has this name.
         BadNameError: there is no metric at the import path.
-        PluginError: it is that of another installed package and cannot be loaded.
+        PluginError: the metric is from another installed package and cannot be loaded.
     """
     if ":" in name:
         return _imported(name)
@@ -245,13 +245,14 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
     """Return the metric that `name` describes; the inverse of `str(metric)`.
 
     Args:
-        name: a name in the grammar above, such as `gleu`, `some(weights=(0.5, 0.4, 0.1))`, the name of a
-            tuned metric, such as `some@jfleg`, or the import path of a class, such as `mymodule:MyMetric`.
-        parameters: replace those of the name.
+        name: the name of a metric, with parameters if needed, such as `gleu` or `some(weights=(0.5, 0.4,
+            0.1))`, of a tuned metric, such as `some@jfleg`, or the import path of a class, such as
+            `mymodule:MyMetric`; `learnedgec.metrics.registry` describes the grammar.
+        parameters: parameters that replace those of the name.
 
     Raises:
         UnknownNameError: no metric has this name; the message suggests the nearest.
-        PluginError: the metric is that of another installed package and cannot be loaded.
+        PluginError: the metric is from another installed package and cannot be loaded.
         ParameterError: a parameter is unknown or has the wrong type.
         BadNameError: the name does not follow the grammar.
 

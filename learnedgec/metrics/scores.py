@@ -1,4 +1,4 @@
-"""Scores: what a metric says of a system, for programs, data frames and notebooks."""
+"""Scores of systems, with views for programs, data frames and notebooks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Score:
         return f"Score(metric={self.metric!r}, value={self.value:.6g}, sentences={len(self.sentences)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold: metric, score, details, signature, and each sentence's numbers.
+        """Return a dictionary for JSON: metric, score, details, signature, and each sentence's numbers.
 
         The keys are those of `learnedgec score --level sentence --format json`; NaN becomes `None`.
         """
@@ -86,7 +86,7 @@ Entry = TypeVar("Entry", bound="Score | Scores[Any]")
 
 
 class Scores(dict[str, Entry]):
-    """Scores by name: of systems, by metrics, or by metrics the scores of systems; a table in notebooks.
+    """Scores by name: of systems, of metrics, or of systems for each metric; a table in notebooks.
 
     Attributes:
         names: whether the keys are systems or metrics.
@@ -106,7 +106,7 @@ class Scores(dict[str, Entry]):
         self.names = names
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold: each entry's `to_dict` under its name."""
+        """Return a dictionary for JSON: each entry's `to_dict` under its name."""
         return {name: entry.to_dict() for name, entry in self.items()}
 
     def to_frame(self) -> pandas.DataFrame:

@@ -20,15 +20,15 @@ _EXPECTED = "a metric's name such as 'gleu', a metric, or a list of them"
 
 
 def as_metric(given: object, argument: str = "metric") -> Metric:
-    """Return the metric that a name or a metric stands for.
+    """Return the metric for a name, or a metric as it is.
 
     Args:
         given: a metric's name such as `gleu` or `m2(beta=1.0)`, or a `Metric`.
-        argument: what the caller calls it, for the message.
+        argument: the argument's name, for the message.
 
     Raises:
         InputError: it is neither.
-        BadNameError: the name is no metric's.
+        BadNameError: no metric has this name.
     """
     if isinstance(given, Metric):
         return given
@@ -41,7 +41,7 @@ def as_metric(given: object, argument: str = "metric") -> Metric:
     raise InputError(f"{argument} is {given!r}; {_EXPECTED} was expected.")
 
 
-# A text is a sequence of texts and a mapping is one of its keys: the first signature that fits counts.
+# `str` is a sequence of `str`, and a mapping is a sequence of its keys: the first signature that fits counts.
 @overload
 def score(  # type: ignore[overload-overlap]
     metric: str | Metric,
@@ -105,13 +105,13 @@ def score(
         runtime: how to run.
 
     Returns:
-        A `Score`; for several systems, their `Scores` by name; for several metrics, what each gives, by
-        the name it was given under (a `Metric`'s is its label).
+        A `Score`; for several systems, their `Scores` by name; for several metrics, each metric's result by
+        its name as given (for a `Metric`, its label).
 
     Raises:
-        BadNameError: no metric has such a name, or not such parameters.
+        BadNameError: no metric has this name, or it lacks a parameter that the name gives.
         LengthError: sources, hypotheses and references differ in length.
-        InputError: something is no text, or a metric needs references and there are none; the message names
+        InputError: an item is not a text, or a metric needs references and none are given; the message names
             the argument and the index.
 
     Example:

@@ -25,7 +25,7 @@ __all__ = [
     "Scribendi",
 ]
 
-# fuzzywuzzy drops these before it compares, as not ASCII; it leaves what lies above.
+# fuzzywuzzy drops these before it compares, as they are not ASCII, but keeps characters above.
 _DROPPED = dict.fromkeys(range(128, 256))
 
 
@@ -122,7 +122,7 @@ class Scribendi(Metric):
         }
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless its model is there."""
+        """Raise unless the model is available."""
         need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:

@@ -1,14 +1,14 @@
 """Similarity of two sentences by a pretrained model: BERTScore and BARTScore.
 
-Both score pairs of texts, and a pair costs two runs of an encoder where the original tools score it
-alone. Here the pairs of all systems, references (and, for PT-M2, edits) come together:
+Both score pairs of texts. The original tools score each pair alone, with two runs of an encoder. Here the
+pairs of all systems, references (and, for PT-M2, edits) are scored together:
 
 1. Texts become token numbers. Texts with equal tokens are one sentence, so that their scores are
    equal to the last digit, and a pair of sentences is scored once however often it occurs.
 2. Pairs are cut into parts whose sentences' token states fit `runtime.states_mb`. Pairs that share a
    sentence stay together, so that no sentence is encoded twice unless a part alone is too large.
-3. In each part every sentence is encoded once, in batches of similar length; then the pairs are
-   scored from the states that are held, in batches too; then the states go.
+3. In each part every sentence is encoded once, in batches of similar length; then the pairs are scored from
+these states, also in batches; then the states are freed.
 """
 
 from __future__ import annotations

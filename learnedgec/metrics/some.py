@@ -35,25 +35,25 @@ DIMENSIONS = ("grammaticality", "fluency", "meaning")
 class Some(Metric):
     """SOME: a weighted mean of predicted grammaticality, fluency and meaning preservation.
 
-    `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`, where g and f are read off the hypothesis alone and m off the
-    pair (source, hypothesis), each a regression on human ratings from 1 to 4. The system score is the
-    mean over sentences.
+    `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`, where g and f are predicted from the hypothesis alone and m from the
+    pair (source, hypothesis), each by a regression on human ratings from 1 to 4. The system score is the mean
+    over sentences.
 
     The evaluator is one package with the heads `grammaticality`, `fluency` and `meaning` (`model=`), or
-    three models given one by one, each a package or a directory (or hub id) with a sequence
+    three models given separately, each a package or a directory (or hub id) with a sequence
     classifier of one label. The official release is three such folders:
     `some(grammaticality='gfm-models/grammer', fluency='gfm-models/fluency', meaning='gfm-models/meaning')`;
-    where they hold pickles alone, `Runtime(allow_pickle=True)` loads these. Inputs are cut at the package's
-    maximum length, 128 tokens in the official release. An output of another name, or a sum of several, is
-    written as the metric that it is: `some(meaning="head(model='mine', name='adequacy')")`.
+    if they hold only pickles, `Runtime(allow_pickle=True)` loads these. Inputs are truncated to the package's
+    maximum length, 128 tokens in the official release. To use an output with another name, or a sum of
+    several, name it as a metric: `some(meaning="head(model='mine', name='adequacy')")`.
 
     Source: Yoshimura et al., "SOME: Reference-less Sub-Metrics Optimized for Manual Evaluations of
-    Grammatical Error Correction" (COLING 2020). The default weights are the paper's, tuned for the
-    sentence level on GJG15; at the system level, on JFLEG, it found 0.01, 0.98 and 0.01.
+    Grammatical Error Correction" (COLING 2020). The default weights are the paper's, tuned at the sentence
+    level on GJG15; at the system level, on JFLEG, the paper found 0.01, 0.98 and 0.01.
 
     Attributes:
         model: name, directory or hub id of an evaluator package with the three heads; `joint-mpnet` is
-            released with learnedgec, and is not the paper's (BERT-base, three models).
+            released with learnedgec, and differs from the paper's evaluator (BERT-base, three models).
         grammaticality: a model for this dimension in place of the package's head, or the output of one.
         fluency: likewise.
         meaning: likewise.
@@ -78,16 +78,16 @@ class Some(Metric):
         if min(self.weights) < 0 or sum(self.weights) <= 0:
             raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
         if None not in self._own:
-            # Nothing reads it, so it makes no difference.
+            # `model` is not read, so it must not tell metrics apart.
             object.__setattr__(self, "model", type(self).model)
 
     @property
     def _own(self) -> tuple[str | None, ...]:
-        """The model of each dimension that has one of its own."""
+        """The separate model of each dimension, if it has one."""
         return self.grammaticality, self.fluency, self.meaning
 
     def __str__(self) -> str:
-        """The name with the models in use alone."""
+        """The name with only the models in use."""
         shared = None in self._own
         return self._format(
             [
@@ -147,7 +147,7 @@ class Some(Metric):
         return tuple(name for name in names if is_evaluator(name))
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless every model is there, and has the head."""
+        """Raise unless every model is available and has the head."""
         for dimension in DIMENSIONS:
             own = getattr(self, dimension)
             if own is not None and (head := _head(own)):

@@ -1,4 +1,4 @@
-"""What a metric knows about each sentence: named arrays, from which every later number comes."""
+"""What a metric knows about each sentence: named arrays, from which all later numbers are computed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Statistics"]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a metric knows about each of N sentences; enough for every later number.
+    """What a metric knows about each of N sentences: enough to compute every later number.
 
     Attributes:
         arrays: named arrays whose first axis is the sentence. Where the reference is chosen later,

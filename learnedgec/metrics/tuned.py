@@ -1,12 +1,12 @@
-"""Tuned metrics: a metric under a name of its own, with the record of how its parameters were found.
+"""Tuned metrics: a metric under its own name, with the record of how its parameters were found.
 
 `learnedgec tune` writes one file `NAME.json`, such as `some@jfleg.json`:
 
     {"metric": "some(…, weights=(0.01, 0.98, 0.01))", "tuned_on_test": false, "study": {…}}
 
 `load_metric("some@jfleg")` reads it from the folders in which evaluators are looked up:
-`$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own. The name goes wherever the metric goes, and
-so does the mark of one that was tuned on test data: its name ends in `+test`.
+`$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own. Every result of the metric shows this name.
+The name of a metric that was tuned on test data ends in `+test`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
     "write_tuned",
 ]
 
-# How the name of a metric ends that was tuned on test data.
+# The suffix of the name of a metric that was tuned on test data.
 TEST_MARK = "+test"
 
 _SUFFIX = ".json"
@@ -44,8 +44,7 @@ class TunedMetric:
     Attributes:
         metric: the printed name of the metric that was found.
         study: how it was found: benchmark, objective, trials, values on held-out folds, ….
-        tuned_on_test: whether it was tuned on data that metrics are tested on, so that its results
-            there say nothing.
+        tuned_on_test: whether it was tuned on test data, so that its results there are meaningless.
     """
 
     metric: str
@@ -92,7 +91,7 @@ def read_tuned(name: str) -> TunedMetric:
 
     Raises:
         UnknownNameError: no tuned metric has this name; the message suggests the nearest.
-        FormatError: its file is damaged, or is that of one tuned on test data and its name hides it.
+        FormatError: its file is damaged, or it was tuned on test data and its name does not say so.
     """
     name = find_tuned(name)
     path = list_tuned()[name]

@@ -1,4 +1,4 @@
-"""What metrics count: words, or characters where words are not spaced or are too coarse."""
+"""What metrics count: words, or characters where words are not separated by spaces or are too coarse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Unit", "characters_apart", "references_apart", "units"]
 
 Unit = Literal["word", "char"]
 
-# Stands for a space where characters are tokens.
+# Replaces a space where characters are tokens.
 _SPACE = "\u2423"
 
 
@@ -25,7 +25,7 @@ def units(text: str, unit: Unit) -> list[str]:
 
 
 def characters_apart(text: str) -> str:
-    """Return a text in which each character is a token, for what works on tokens; `␣` stands for white space.
+    """Return a text in which each character is a token; `␣` replaces white space.
 
     Example:
         >>> characters_apart("He go")
@@ -35,7 +35,7 @@ def characters_apart(text: str) -> str:
 
 
 def references_apart(references: References) -> References:
-    """Return the texts of references with each character a token; gold edits are of words, and go."""
+    """Return the texts of references with each character a token, without gold edits, which are of words."""
     return References(
         tuple(
             tuple(Reference(characters_apart(each.text), annotator=each.annotator) for each in row)

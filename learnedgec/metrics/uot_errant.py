@@ -1,4 +1,4 @@
-"""UOT-ERRANT: edits as vectors, and how much of a hypothesis' edits goes to a reference's."""
+"""UOT-ERRANT: edits as vectors, compared by optimal transport between hypothesis and reference."""
 
 from __future__ import annotations
 
@@ -49,32 +49,30 @@ class UotErrant(EditOverlap):
         ref-remove    e(source with all edits) − e(source with all but u)
         src-add       e(source with u alone) − e(source)
 
-    The mass of an edit is the length of its vector, or 1 divided by the number of edits (`mass`),
-    and it costs the distance of two vectors to transport one unit of mass between them (`cost`).
-    With the plan T of unbalanced optimal transport (`learnedgec.stats.transport`), tp = Σ T, e = Σ
-    mass of the hypothesis' edits and g = Σ mass of the reference's; precision, recall and F are
-    those of any edit overlap. The reference is the one with the largest F so far, then the largest
-    tp, then the smallest e−tp, then the smallest g−tp, then the first.
+    The mass of an edit is the length of its vector, or 1 divided by the number of edits (`mass`). To
+    transport one unit of mass between two edits costs the distance of their vectors (`cost`). With the plan T
+    of unbalanced optimal transport (`learnedgec.stats.transport`), tp = Σ T, e = Σ mass of the hypothesis'
+    edits and g = Σ mass of the reference's; precision, recall and F are those of any edit overlap. The
+    reference is the one with the largest F so far, then the largest tp, then the smallest e−tp, then the
+    smallest g−tp, then the first.
 
     A perfect hypothesis does not score 1: one edit of mass m has P = R = m^(1/3), which is above 1
     for m > 1.
 
-    Equal to the authors' code over `gec-metrics` 0.1 where its solver converges. With
-    `official=True` also where it does not: it stops at once if no mass reaches some edit of the
-    reference, because its mass is 0 or everything is too far away for 32 bits, and its plan then is
+    Equal to the authors' code over `gec-metrics` 0.1 where its solver converges. With `official=True`, it is
+    also equal where the solver does not converge: the solver stops at once if no mass reaches some edit of
+    the reference, because its mass is 0 or all costs are too large for 32 bits. The plan is then
     aᵢ·bⱼ·exp(−costᵢⱼ/reg), times up to 1e16.
 
     Deviations:
-    - Edits of zero mass (such as of letters' case, if the encoder ignores case) take no part in
-      transport. The released code fails on them as above: an F of 27,765 was seen.
-    - The plan is solved to 1e-9 as logarithms. The released solver stops when it changes by 1e-6, which
-      may be 5e-5 of mass early where costs reach 6, and adds 1e-16 where it divides.
+    - Edits of zero mass (such as changes of case, if the encoder ignores case) take no part in transport. The
+      released code fails on them as above: an F of 27,765 was seen.
+    - The plan is solved to 1e-9 in logarithms. The released solver stops when the plan changes by 1e-6, which
+      may leave an error of 5e-5 in mass where costs reach 6, and adds 1e-16 to divisors.
     - Costs are the vectors' distances in 64 bits. The released code's can be 5e-4 between equal
       vectors, which moves tp by up to 0.6 %; `official=True` computes them as it does.
-    - A vector of zeros is at a right angle to all others (cosine); the released code's F is not a
-      number there.
-    - Gold edits of an M2 file are taken as they are; the released code annotates the reference's
-      text anew.
+    - A vector of zeros is orthogonal to all others (cosine); the F of the released code is NaN there.
+    - Gold edits of an M2 file are taken as they are; the released code annotates the reference's text again.
     - Runs of spaces in a source are one space; the released code misplaces edits there.
 
     Source: Goto, Sakai and Watanabe, "Grammatical Error Correction Evaluation by Optimally Transporting
@@ -82,17 +80,16 @@ class UotErrant(EditOverlap):
 
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
-        level: `corpus` or `sentence`, what the corpus score is.
+        level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
         encoder: hub id, directory or `pkg:module/folder`; texts are cut after 128 tokens.
         vectors: see above.
         mass: `norm` or `uniform`.
         cost: `euclidean` or `cosine` (1 − cos).
-        reg: what entropy weighs in the transport problem.
-        reg_m: what mass that is not transported weighs.
+        reg: the weight of entropy in the transport problem.
+        reg_m: the weight of mass that is not transported.
         official: follow the released code where its solver fails.
         annotator: the spaCy pipeline that finds edits: see `errant`.
-        types: find error types of a system's edits also where the score does not need them, for
-            `by_type`.
+        types: classify a system's edits even if the score does not need their types, for `by_type`.
 
     Example:
         >>> from learnedgec import load_metric
@@ -141,12 +138,12 @@ class UotErrant(EditOverlap):
         *,
         runtime: Runtime = Runtime(),
     ) -> Statistics:
-        """Return the statistics of edits that are already there, such as those of an M2 file.
+        """Return the statistics of given edits, such as those of an M2 file.
 
         Args:
             sources: N sentences.
-            edits: of a system, in each.
-            references: with edits.
+            edits: a system's edits in each sentence.
+            references: references with edits.
             runtime: how to run the encoder.
 
         Raises:
@@ -183,7 +180,7 @@ class UotErrant(EditOverlap):
         return replace(self, types=True)
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless its model is there."""
+        """Raise unless the model is available."""
         need_model(self, "encoder", self.encoder)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
@@ -199,8 +196,8 @@ class UotErrant(EditOverlap):
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.
 
-        Mass that was transported, and mass that was not, has the type of the hypothesis' edit; mass
-        of the reference that was not reached has the reference's. The type with the largest mass in
+        The mass of the hypothesis, transported or not, has the type of the hypothesis' edit; mass of the
+        reference that is not reached has the type of the reference's edit. The type with the largest mass in
         references comes first.
 
         Raises:
@@ -317,7 +314,7 @@ class UotErrant(EditOverlap):
         return costs
 
     def _failed_plan(self, ours: Array, theirs: Array) -> Floats | None:
-        """Return what the released solver's plan is if it gives up in its first turn.
+        """Return the released solver's plan if it stops in its first iteration, else `None`.
 
         Args:
             ours: the hypothesis' vectors, float32 (E, H).
@@ -355,7 +352,7 @@ def _record(
     masses: tuple[Floats, Floats],
     plan: Floats,
 ) -> dict[str, Any]:
-    """Return what explains the transport between the edits of one sentence and those of one reference."""
+    """Return the record that explains the transport between the edits of a sentence and of a reference."""
     source, edits = ours
     gold = theirs[1]
     matched = [

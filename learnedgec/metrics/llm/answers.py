@@ -1,4 +1,4 @@
-"""The answers of a large language model: their schema, and asking until one follows it."""
+"""Answers of a large language model: their schema, and requests repeated until an answer follows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from learnedgec.models.chat import (
 
 LOWEST, HIGHEST = 1, 5
 
-# How often an answer that breaks the schema is asked for again, with another seed each time.
+# How often a request is sent at most until an answer follows the schema, each time with another seed.
 _ASKED = 3
 
 
@@ -32,7 +32,7 @@ def answer_schema(size: int) -> dict[str, Any]:
 def parse_ratings(answer: Answer, size: int) -> list[int] | None:
     """Return the ratings in an answer, or `None` unless it is an object of the schema.
 
-    Text around the object is passed over: models like to put it in a code block.
+    Text around the object is ignored: models often put the object in a code block.
     """
     text = answer.text or ""
     try:

@@ -23,9 +23,9 @@ __all__ = [
 class LlmE(LlmS):
     """LLM-E: a large language model rates corrections from 1 to 5 by the edits that make them.
 
-    As LLM-S (`llm-s`) in everything but what the model sees of a correction, and the criteria: `overall`
-    quality, the `difficulty` of the corrections, or the `impact` of the edits on the sentence. By default
-    edits are the shortest token alignment's, neighbouring changes taken together, and no parser is needed;
+    Like LLM-S (`llm-s`), except for what the model sees of a correction, and for the criteria: `overall`
+    quality, the `difficulty` of the corrections, or the `impact` of the edits on the sentence. By default,
+    edits come from the shortest token alignment, with neighbouring changes merged, and no parser is needed;
     with an `annotator` they are ERRANT's, as in the study.
 
     Source: Kobayashi et al., "Large Language Models Are State-of-the-Art Evaluator for Grammatical Error

@@ -88,7 +88,7 @@ def _digits(tokenizer: Any, name: str) -> list[int]:
 def _check_fits(
     tokenizer: Any, model: Any, items: Sequence[str], special_tokens: bool, name: str
 ) -> None:
-    """Raise unless every prompt fits the model; a cut one would be answered as another question."""
+    """Raise unless every prompt fits the model; a truncated prompt would be a different question."""
     encoded = tokenizer(list(items), add_special_tokens=special_tokens, verbose=False)
     longest = max(map(len, encoded["input_ids"]))
     limit = model.config.max_position_embeddings

@@ -1,4 +1,4 @@
-"""What a large language model is asked, and how much that will be."""
+"""Requests to a large language model, and the plan of how many a run sends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RequestPlan:
-    """What a run would ask.
+    """The requests that a run would send.
 
     Attributes:
         prompt: the first request's prompt.
@@ -28,7 +28,7 @@ class RequestPlan:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A prompt, and the rows of the statistics that each of its corrections is in."""
+    """A prompt, and the rows of the statistics that contain each of its corrections."""
 
     prompt: str
     rows: tuple[tuple[int, ...], ...]

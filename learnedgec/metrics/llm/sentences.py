@@ -67,25 +67,25 @@ class LlmS(Metric):
 
     The corrections of one source are rated together, up to `group_size` at a time, so the ratings of a
     group are comparable; **a rating may then depend on the other corrections in its group**. Groups
-    are made of all distinct corrections that one call scores, in an order drawn from their texts, in
-    parts of equal size: neither the order of systems nor of sentences matters, but adding a system can
-    change the groups of the others. With `group_size=1` a score depends on source and hypothesis alone.
+    are made of all distinct corrections that one call scores, in an order that depends only on their texts,
+    in parts of equal size: the order of systems and sentences does not matter, but adding a system can change
+    the groups of the others. With `group_size=1` a score depends on source and hypothesis alone.
 
-    Answers must follow a JSON schema. One that does not is asked for again, up to three times in all. A
-    model that then still has not answered, or refuses, ends the run with an error after all others
-    are done; with `refused='lowest'` it counts as the lowest rating, and `refused` in the details says
-    how many did. Every usable answer or refusal is kept on disk, under `runtime.cache_dir` or in the
-    user's cache folder, so an interrupted run goes on where it stopped and a second one costs nothing.
-    `runtime.jobs` is the number of requests under way at a time. The key is LEARNEDGEC_API_KEY in the
-    environment, or OPENAI_API_KEY for OpenAI's own endpoint.
+    Answers must follow a JSON schema. If one does not, the request is repeated, up to three times in all. If
+    the model then still has not answered, or refuses, the run ends with an error after all other requests are
+    done; with `refused='lowest'` it counts as the lowest rating, and `refused` in the details says how many
+    did. Every usable answer or refusal is cached on disk, under `runtime.cache_dir` or in the user's cache
+    folder, so an interrupted run continues where it stopped and repeating a run costs nothing. `runtime.jobs`
+    is the number of concurrent requests. The API key is read from the environment variable LEARNEDGEC_API_KEY
+    or, for OpenAI's own endpoint, OPENAI_API_KEY.
 
     With `endpoint=None` the model is a local causal language model (hub id or directory). It answers
     under the schema too: each rating is the most likely of the five digits after the prompt and the
-    ratings before it; `output`, `temperature` and `seed` mean nothing then.
+    ratings before it; `output`, `temperature` and `seed` are then ignored.
 
     Source: Kobayashi et al., "Large Language Models Are State-of-the-Art Evaluator for Grammatical Error
-    Correction" (BEA 2024). The prompt's wording is this project's own (the signature has its digest), and
-    the source stands alone, where the study also showed the sentences around it.
+    Correction" (BEA 2024). The prompt's wording is this project's own (the signature has its digest), and the
+    source is shown alone; the study also showed the surrounding sentences.
 
     Attributes:
         model: the model's name at the endpoint, or a hub id or directory where `endpoint` is `None`.
@@ -148,7 +148,7 @@ class LlmS(Metric):
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems; see `Metric.compute_systems`.
 
-        Not systems but answers are kept on disk, for a group's corrections belong together.
+        Answers, not systems, are cached on disk, because the corrections of a group are rated together.
         """
         return self._distinct(sources, systems, None, runtime)
 
@@ -213,7 +213,7 @@ class LlmS(Metric):
         return {"refused": ~statistics["answered"]}
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless a local model is there."""
+        """Raise unless a local model is available."""
         if self.endpoint is None:
             need_model(self, "model", self.model)
 
@@ -240,7 +240,7 @@ class LlmS(Metric):
         *,
         runtime: Runtime = Runtime(),
     ) -> RequestPlan:
-        """Return what scoring these systems would ask, without asking it.
+        """Return the requests that scoring these systems would send, without sending them.
 
         Example:
             >>> from learnedgec import load_metric
@@ -267,7 +267,7 @@ class LlmS(Metric):
     def _requests(
         self, sources: Sequence[str], hypotheses: Sequence[str], runtime: Runtime
     ) -> list[Request]:
-        """Group the distinct corrections of each source; spaces between tokens make none distinct."""
+        """Group the distinct corrections of each source; spacing makes no difference."""
         rows: dict[str, dict[str, list[int]]] = {}
         for row, texts in enumerate(zip(sources, hypotheses, strict=True)):
             source, correction = (" ".join(text.split()) for text in texts)
@@ -307,7 +307,7 @@ class LlmS(Metric):
         return AnswerStore(folder, *about)
 
     def _answers(self, requests: Sequence[Request], runtime: Runtime) -> list[Answer]:
-        """Return the answer to every request, from disk where it is kept."""
+        """Return the answer to every request, from disk if it is cached."""
         store = self._store(runtime)
         found: dict[str, Answer] = {}
         missing = []
@@ -343,7 +343,7 @@ class LlmS(Metric):
         return ask_all(ask, requests, runtime.processes)
 
     def _show(self, pairs: Sequence[tuple[str, str]], runtime: Runtime) -> list[str]:
-        """Return each correction of a source as it stands in the prompt."""
+        """Return each correction of a source as it appears in the prompt."""
         return [json.dumps(correction, ensure_ascii=False) for _, correction in pairs]
 
 
