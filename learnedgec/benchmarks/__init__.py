@@ -1,4 +1,4 @@
-"""Human judgements of system outputs, behind one shape (`base`), found by name (`registry`)."""
+"""Human judgements of system outputs, in one form (`base`), found by name (`registry`)."""
 
 from learnedgec.benchmarks.base import Benchmark, Comparisons, Ranking
 from learnedgec.benchmarks.folder import read_benchmark

@@ -1,4 +1,4 @@
-"""autoJQE: corrections of Japanese learner sentences, rated by three people."""
+"""autoJQE: corrections of Japanese learner sentences, with ratings by three raters."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def autojqe(part: Literal["all", "flutec", "tecjl"] = "all") -> Benchmark:
     Args:
         part: the sentences of `flutec`, of `tecjl`, or of both after one another.
 
-    The dimension is `quality`, 1 to 4, the mean of three raters. Equal outputs of a sentence are one, and
-    which system wrote which is not published: `output-1` to `output-4` are no systems but the outputs in
-    the order of the file. Where a sentence has fewer, the source stands there unrated. There are no
-    references. The sentences are not cut into words.
+    The dimension is `quality`, 1 to 4, the mean of three raters. Equal outputs of a sentence are merged. It
+    is not published which system wrote which output: `output-1` to `output-4` are not systems but the outputs
+    in the order of the file. If a sentence has fewer outputs, its unrated source is used instead. There are
+    no references. The sentences are not tokenised.
     """
     parts = [load_ratings(f"autojqe:{each}") for each in (_PARTS if part == "all" else (part,))]
     rows: list[list[Rating]] = []

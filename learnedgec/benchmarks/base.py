@@ -1,4 +1,4 @@
-"""One shape for every benchmark: sources, system outputs, references, and what people said."""
+"""One form for every benchmark: sources, system outputs, references and human judgements."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class Benchmark:
             scores of a subset are computed from everything that was judged.
         ratings: dimension -> system -> float64 (N,), NaN where a hypothesis was not rated.
         official: published human score (`EW`: expected wins, `TS`: TrueSkill, `mean`) -> system ->
-            value, for `systems` alone; empty where none are published.
-        granularity: whether people judged whole sentences or the edits in them.
-        excluded: system -> annotators whose reference is that system's own text, left out when it
-            is scored.
-        notices: what a reader of results should know, one sentence each.
-        anonymous: nobody knows which system wrote which output: `systems` are the first outputs of all
-            sentences, the second and so on, and nothing is measured between them.
+            value, for `systems` alone; empty if none are published.
+        granularity: whether annotators judged whole sentences or the edits in them.
+        excluded: system -> annotators whose reference is that system's own text, left out when the system is
+            scored.
+        notices: caveats for a reader of results, one sentence each.
+        anonymous: whether it is unknown which system wrote which output. `systems` are then the first outputs
+            of all sentences, the second outputs and so on, and are not compared as systems.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Benchmark:
     ) -> Benchmark:
         """Return the benchmark with only these systems and sentences, in this order.
 
-        Rankings keep the systems that are left out; rankings of other sentences go.
+        Rankings keep the systems that are left out; rankings of other sentences are dropped.
 
         Raises:
             UnknownNameError: there is no such system.
@@ -141,8 +141,8 @@ class Benchmark:
         """Return the benchmark with every system excluded from references that are its own text.
 
         A system that equals one annotator's reference in every sentence *is* that reference (REF-F and
-        REF-M of SEEDA are expert rewrites) and would be compared with itself. It is scored against the
-        others, and a notice says so; where there are no others it keeps them, and a notice says so.
+        REF-M of SEEDA are expert rewrites) and would be compared with itself. It is scored against the other
+        references; if there are none, it is scored against its own text. A notice reports either case.
         """
         if self.references is None:
             return self
@@ -172,10 +172,10 @@ class Benchmark:
         return dataclasses.replace(self, excluded=excluded, notices=tuple(notices))
 
     def comparisons(self, systems: Iterable[str] | None = None) -> Comparisons:
-        """Return every pair of the given systems that somebody ranked, ties included.
+        """Return every ranked pair of the given systems, ties included.
 
         Pairs are in the order of the rankings and, within one, of its file: first with second, first
-        with third, …, second with third. Each annotation counts, also of the same sentence. Systems
+        with third, …, second with third. Each annotation counts, even if a sentence has several. Systems
         are numbered in the order of `systems`, whatever order a ranking lists them in.
 
         Args:
@@ -197,7 +197,7 @@ class Benchmark:
 
     @property
     def ranked_systems(self) -> tuple[str, ...]:
-        """Every system that is ranked somewhere, those under evaluation first, then by name."""
+        """Every ranked system, those under evaluation first, then by name."""
         ranked = {name for ranking in self.rankings for name in ranking.ranks}
         return (
             *(name for name in self.systems if name in ranked),

@@ -1,4 +1,4 @@
-"""Whether an evaluator has learned from the very data that it is tested on."""
+"""Whether an evaluator was trained on the data that it is tested on."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["contamination"]
 
 
 def contamination(metric: Metric, tested: str) -> tuple[str, ...]:
-    """Return a sentence for each evaluator of a metric that has learned from what it is tested on.
+    """Return a warning for each evaluator of a metric that was trained on the data it is tested on.
 
     Args:
-        metric: what is tested.
+        metric: the metric that is tested.
         tested: name of a benchmark or a set of cases, such as `gmeg:fce` or `robustgec:bea19`. A dataset
-            alone stands for all of its parts, and datasets of the same sentences for one another.
+            without a part includes all of its parts, and datasets of the same sentences are treated as one.
 
     Example:
         >>> from learnedgec import load_metric

@@ -1,15 +1,15 @@
-"""Benchmarks from a folder: a user's own, the embedded sample, and JFLEG with a user's outputs.
+"""Benchmarks from a folder: custom ones, the embedded sample, and JFLEG with a user's outputs.
 
     mine/
       source.txt          N sentences
       systems/NAME.txt    N hypotheses each; the system is called NAME
       gold.m2             references with gold edits, or
       ref0.txt ref1.txt … references as texts; neither is needed
-      rankings.csv        id,better,worse,tie[,annotator]: a comparison a line, tie 0 or 1; or
+      rankings.csv        id,better,worse,tie[,annotator]: one comparison per line, tie 0 or 1; or
       judgements.xml      an Appraise export, src-id from 0
-      ratings.csv         id,system,DIMENSION…: a rated hypothesis a line, an empty cell is no rating;
-                          a line of empty cells is one without a rating
-      scores.csv          system,SCORE…: human scores of whole systems, where they are published
+      ratings.csv         id,system,DIMENSION…: one hypothesis per line; an empty cell is no rating, and
+                          a line of empty cells is an unrated hypothesis
+      scores.csv          system,SCORE…: human scores of whole systems, if they are published
 
 `id` is the number of the sentence, from 0. Where `source` is ranked or rated, the sources themselves
 are a system. At least one of the four files with judgements is needed.
@@ -40,16 +40,16 @@ JUDGEMENTS = ("rankings.csv", "judgements.xml", "ratings.csv", "scores.csv")
 
 
 def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
-    """Read a benchmark from a folder; the module's documentation draws the format.
+    """Read a benchmark from a folder; see the module's documentation for the format.
 
     Args:
         folder: the folder.
-        name: what to call it; the folder if absent.
+        name: the benchmark's name; by default, the folder.
 
     Raises:
         InputError: a file is missing or cannot be used.
         FormatError: a line cannot be used; the message names it.
-        LengthError: an output or a reference has not as many lines as `source.txt`.
+        LengthError: an output or a reference does not have the same number of lines as `source.txt`.
 
     Example:
         >>> from learnedgec.catalog.sample import sample_folder

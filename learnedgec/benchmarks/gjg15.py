@@ -1,4 +1,4 @@
-"""GJG15: the systems of CoNLL-2014, ranked by people."""
+"""GJG15: the systems of CoNLL-2014, ranked by human annotators."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def gmeg(domain: Literal["dev", "fce", "wiki"] = "dev") -> Benchmark:
             another (`dev`).
 
     The dimension is `quality`. Six and twelve sentences were not rated. `official["mean"]` is the mean
-    rating of a system, which for one domain is the published corpus score. A reference was rated as
-    well, but which of the four is not published, so it is no system here.
+    rating of a system, which for one domain is the published corpus score. One of the four references was
+    rated as well, but it is not published which, so it is not a system here.
     """
     if domain == "dev":
         return _concatenate("gmeg:dev", [gmeg("fce"), gmeg("wiki")])

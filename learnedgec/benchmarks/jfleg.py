@@ -1,4 +1,4 @@
-"""JFLEG with the outputs of one's own systems."""
+"""JFLEG with the outputs of your own systems."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = [
 def jfleg(outputs: PathLike) -> Benchmark:
     """Return JFLEG dev with the pairwise judgements of Napoles et al. (2017).
 
-    The judged outputs are not public. The folder `outputs` holds those that the user has, 754 lines
-    each: `AMU.txt`, `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file.
-    Judgements of the others remain in `rankings`, and a notice names them.
+    The judged outputs are not public. The folder `outputs` holds those that you have, 754 lines each:
+    `AMU.txt`, `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file. Judgements of
+    the others remain in `rankings`, and a notice names them.
 
     The judgements number sentences by their GUG `Id`; JFLEG dev is the GUG test split in order.
     """

@@ -1,4 +1,4 @@
-"""PEET: what an editor still changed in two systems' corrections of BEA-2019 test."""
+"""PEET: human post-edits of two systems' corrections of BEA-2019 test."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _PARTS = ("gecpd", "gector")
 
 
 def peet(part: Literal["all", "gecpd", "gector"] = "all") -> Benchmark:
-    """Return the post-edited outputs of PEET: each output beside what an editor made of it.
+    """Return the outputs of PEET, each with its human post-edit.
 
     Args:
         part: the outputs of one system, or of both after one another: 4,477 sentences each.
 
-    What learners wrote is not in the files. An editor preferred the own text to the output in each sentence
-    that was changed (2,402 and 2,389), and it is asked whether a metric does; the two texts are the `systems`
-    `output` and `edited`, and nothing is measured between them. As source each such sentence stands here
-    twice: first the output, which `edited` corrects, and behind all of those the edited text, which `output`
-    spoils. Whatever only likes or dislikes changes is right in half of these; a metric that does not read the
-    source has the same answer twice.
+    The files do not include the learners' sentences. In each sentence that the editor changed (2,402 and
+    2,389), the editor preferred the edited text to the output; the comparisons ask whether a metric does so
+    too. The two texts are the `systems` `output` and `edited`, which are not compared as systems. Each such
+    sentence occurs twice, with different sources: first the output, which `edited` corrects, and after all of
+    those the edited text, which `output` spoils. A metric that only likes or dislikes changes is right in
+    half of the comparisons; a metric that does not read the source gives the same answer twice.
 
-    The dimension `effort` (`--human effort`) asks whether a metric's score of an output tracks the edits that
-    it still needed: 1 less the edits per token (`hter` with the editor's text as its reference), of every
-    output, with itself as source. The references are what an editor made of the learners' sentences without
-    a system.
+    The dimension `effort` (`--human effort`) asks whether a metric's score for an output tracks the edits
+    that it still needed. It is 1 minus the edits per token (`hter` with the editor's text as reference) for
+    every output, with the output itself as source. The references are an editor's corrections of the
+    learners' sentences, made without a system.
 
-    No released evaluator learns from these sentences: they are held out.
+    No released evaluator is trained on these sentences: they are held out.
 
     Source: the files of Vadehra and Poupart's PEET Scorer.
     """

@@ -1,4 +1,4 @@
-"""Benchmarks by name: `NAME:WORD:…`, where each word chooses one thing and the order does not matter.
+"""Benchmarks by name: `NAME:WORD:…`, where each word selects an option and the order does not matter.
 
 Other packages add benchmarks under the entry point group `learnedgec.benchmarks` (name -> `module:entry`, a
 `BenchmarkEntry`).
@@ -30,7 +30,7 @@ __all__ = ["BENCHMARKS", "REGISTRY", "BenchmarkEntry", "expand_benchmarks", "loa
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkEntry:
-    """A row of the table: one line for people, the loader, and its options (keyword -> words)."""
+    """A row of the table: a description of one line, the loader, and its options (keyword -> words)."""
 
     summary: str
     load: Callable[..., Benchmark]
@@ -119,7 +119,7 @@ def load_benchmark(name: str) -> Benchmark:
         UnknownNameError: no such benchmark or word; the message names the nearest.
         PluginError: the benchmark is from another installed package and cannot be loaded.
         InputError: two words choose the same thing, or the folder cannot be used.
-        DataError: the dataset cannot be had.
+        DataError: the dataset is not available.
 
     Example:
         >>> benchmark = load_benchmark("sample")

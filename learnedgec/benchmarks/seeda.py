@@ -1,4 +1,4 @@
-"""SEEDA: 15 systems on CoNLL-2014, ranked by people by sentences and by edits."""
+"""SEEDA: 15 systems on CoNLL-2014, ranked by human annotators by sentences and by edits."""
 
 from __future__ import annotations
 

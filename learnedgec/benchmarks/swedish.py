@@ -23,11 +23,11 @@ def swedish(references: Literal["corpus", "post-edits"] = "corpus") -> Benchmark
 
     Args:
         references: `corpus`, the learner corpus's one reference of each sentence; `post-edits`, for every
-            system the annotator's corrections of *its* outputs, and no other reference, as a targeted
-            edit rate (`hter`) wants. The person who wrote these gave the ratings too.
+            system the annotator's corrections of *its* outputs, and no other reference, as a targeted edit
+            rate (`hter`) requires. The annotator who wrote them also gave the ratings.
 
-    The ratings, 1 to 4, are those of the annotator who rated everything, as in the paper. A notice says how
-    far a second one agrees.
+    The ratings, 1 to 4, are those of the annotator who rated everything, as in the paper. A notice reports
+    the agreement with a second annotator.
     """
     parallel, systems = load_parallel("swedish"), load_outputs("swedish")
     ratings = load_ratings("swedish")

@@ -1,4 +1,4 @@
-"""Public datasets: which there are (`registry`), their files here (`files`), and a reader for each kind."""
+"""Public datasets: their table (`registry`), their local files (`files`), and a reader for each kind."""
 
 from learnedgec.catalog.cases import CASES, Case, Pair, load_cases, read_cases, write_cases
 from learnedgec.catalog.corrections import (

@@ -1,7 +1,7 @@
-"""A new row of a table of datasets: where the files come from, and how large and which they are.
+"""A new row of a table of datasets: the origin, size and digest of each file.
 
-The files are read from a mirror, `DIR/<owner>/<repository>/<commit>/<path>`. Where the mirror has a
-`manifest.json` that knows the dataset, it says the repository, commit, licence and files.
+The files are read from a mirror, `DIR/<owner>/<repository>/<commit>/<path>`. If the mirror has a
+`manifest.json` that lists the dataset, the repository, commit, licence and files are read from it.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def describe_dataset(
     """Return a dataset with the size and SHA-256 of each of its files in a mirror.
 
     Args:
-        name: what it will be called.
+        name: the name of the dataset.
         mirror: the mirror's root.
-        about: what it is, in one line.
-        licence: as its authors state it; the manifest's if absent.
-        repository: `owner/name` on GitHub; the manifest's if absent.
-        commit: the revision; the manifest's if absent.
+        about: a description of one line.
+        licence: as its authors state it; by default, the manifest's.
+        repository: `owner/name` on GitHub; by default, the manifest's.
+        commit: the revision; by default, the manifest's.
         files: patterns of paths in the repository, in which `*` stands for anything.
 
     Raises:
-        InputError: the manifest does not know the dataset and something is not given; or no file matches.
+        InputError: the manifest does not list the dataset and an argument is missing, or no file matches.
         DataError: a file is not the one that the manifest names.
     """
     root = Path(mirror)

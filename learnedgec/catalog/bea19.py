@@ -1,10 +1,10 @@
-"""The parts of BEA-19 dev, whose 4,384 sentences several datasets have in common.
+"""The parts of BEA-19 dev, whose 4,384 sentences several datasets share.
 
-`pillars` and `jelv` have all of them, `robustgec:bea19` 2,503, `attack:bea19-dev` attacks on all. So that
-nothing is tested on what it has learned from, these datasets have the same parts: blocks of 50 sentences
-(an essay is seldom cut), of every 20 blocks 14 in `train`, 3 in `dev` and 3 in `test`, spread evenly: 3,100,
-650 and 634 sentences. `test` is for reports alone (`learnedgec.catalog.leakage`). 27 sentences repeat an
-earlier one, a few of them in another part.
+`pillars` and `jelv` have all of them, `robustgec:bea19` 2,503, `attack:bea19-dev` attacks on all. To keep
+training data and test data apart, these datasets have the same parts, of blocks of 50 sentences (so that
+essays are seldom split). Of every 20 blocks, 14 are in `train`, 3 in `dev` and 3 in `test`, spread evenly:
+3,100, 650 and 634 sentences. `test` is for reports only (`learnedgec.catalog.leakage`). 27 sentences repeat
+an earlier one, a few of them in another part.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def of_part(rows: Sequence[T], part: str) -> list[T]:
 
 
 def parts_of_sources(sources: Iterable[str]) -> dict[str, str]:
-    """Return the part of each distinct sentence; one that stands in several is in `test`, else in `dev`."""
+    """Return the part of each distinct sentence; one that occurs in several is in `test`, else in `dev`."""
     found: dict[str, str] = {}
     for number, source in enumerate(sources):
         places = {bea19_part(number), found.get(source)}

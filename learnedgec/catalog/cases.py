@@ -30,7 +30,7 @@ class Pair:
 class Case:
     """An original sentence and variants whose context alone was changed, each with its target.
 
-    RobustGEC has five variants of each sentence; cases of one's own may have any number.
+    RobustGEC has five variants of each sentence; custom cases may have any number.
     """
 
     original: Pair
@@ -48,7 +48,7 @@ def read_cases(path: PathLike) -> list[Case]:
     RobustGEC's are blocks of `O-S`, `O-T`, `A1-S`, `A1-T`, …, `A5-T` lines, each a label, a space and a
     sentence. A block ends at a blank line or the next `O-S`, and has as many variants as the first one.
 
-    A file named `.jsonl` (or `.jsonl.gz`) has an object a line, with any number of variants from one on:
+    A file named `.jsonl` (or `.jsonl.gz`) has one object per line, with one or more variants:
 
         {"source": "…", "target": "…", "variants": [{"source": "…", "target": "…"}, …]}
 
@@ -96,10 +96,10 @@ def load_cases(name: str) -> list[Case]:
 
 
 def write_cases(path: PathLike, cases: Iterable[Case]) -> None:
-    """Write cases as JSON Lines if the file is named so, else as blocks; `read_cases` reads both.
+    """Write cases as JSON Lines to a `.jsonl` file, else as blocks; `read_cases` reads both.
 
     Raises:
-        InputError: blocks, and a case has not as many variants as the first.
+        InputError: blocks were asked for, and the cases differ in their number of variants.
     """
     if _is_jsonl(path):
         objects = (

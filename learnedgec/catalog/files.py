@@ -1,9 +1,9 @@
 """The files of the catalog's datasets on this machine.
 
 A file is found in this order: the mirror (`mirror=` or the environment variable LEARNEDGEC_MIRROR),
-the user cache (LEARNEDGEC_CACHE or the platform's cache folder), the network. Whichever it is, its
-sha256 is the catalog's. Mirror and cache have one layout, `<owner>/<repository>/<commit>/<path>`, so
-the cache of one machine is a mirror for another.
+the user cache (LEARNEDGEC_CACHE or the platform's cache folder), the network. Wherever it is found, its
+SHA-256 must be the catalog's. Mirror and cache have the same layout, `<owner>/<repository>/<commit>/<path>`,
+so the cache of one machine is a mirror for another.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cache_folder() -> Path:
 
 
 def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Path:
-    """Return the local path of one file of a dataset, downloading it if need be.
+    """Return the local path of one file of a dataset, downloading it if necessary.
 
     Args:
         name: a dataset of the catalog.
@@ -88,7 +88,7 @@ def fetch(
     Args:
         name: a dataset of the catalog.
         mirror: as for `dataset_file`.
-        advance: called with each file once it is there, for a progress bar.
+        advance: called with each file once it is available, for a progress bar.
 
     Raises:
         UnknownNameError, DataError, OutputError: as for `dataset_file`.
@@ -102,7 +102,7 @@ def fetch(
 
 
 def verify(name: str, *, mirror: PathLike | None = None) -> list[Status]:
-    """Say for every file of a dataset whether it is here and unaltered; the network is not used."""
+    """Return for every file of a dataset whether it is present and unaltered, without using the network."""
     found = dataset(name)
     statuses = []
     for file in found.files.values():
@@ -115,7 +115,7 @@ def verify(name: str, *, mirror: PathLike | None = None) -> list[Status]:
 
 
 def _mirror(mirror: PathLike | None) -> Path | None:
-    """Return the mirror's root where one is named."""
+    """Return the mirror's root if one is named."""
     chosen = os.fspath(mirror) if mirror is not None else os.environ.get(MIRROR_VARIABLE)
     if not chosen:
         return None
@@ -134,7 +134,7 @@ def _place(found: Dataset, file: str, mirror: PathLike | None) -> Path:
 
 
 def _download(found: Dataset, file: str, place: Path) -> None:
-    """Download one file into the cache; it appears under its name only when complete and right."""
+    """Download one file into the cache; it appears under its name only when it is complete and verified."""
     import pooch
     from requests.exceptions import RequestException
 

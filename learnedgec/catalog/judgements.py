@@ -20,7 +20,7 @@ __all__ = ["RANKINGS", "Ranking", "load_rankings", "read_appraise", "read_pairs"
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """One person's ranking of some systems' outputs for one sentence.
+    """One annotator's ranking of some systems' outputs for one sentence.
 
     Attributes:
         sentence: the number of the source, from 0.

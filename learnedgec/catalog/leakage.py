@@ -1,13 +1,13 @@
 """The guards against training or tuning on what evaluation uses.
 
-SEEDA, GJG15 and CoNLL-2014 share their sources, so a metric trained on any of that text is not tested
-by them. Forbidden are the CoNLL-2014 sources, its references and expert, crowd and system-attack
-rewrites, and RobustGEC's variants of them. Only 64-bit hashes of these sentences are shipped
-(`conll14.hashes`, written by `scripts/leakage_hashes.py`), so the check needs no dataset and no network.
+SEEDA, GJG15 and CoNLL-2014 share their sources, so a metric trained on any of that text cannot be tested on
+them. The guards forbid the CoNLL-2014 sources, the references, the rewrites by experts, by the crowd and by
+attacks, and RobustGEC's variants. Only 64-bit hashes of these sentences are shipped (`conll14.hashes`,
+written by `scripts/leakage_hashes.py`), so the check needs no dataset and no network.
 
-The test part of BEA-19 dev (`bea19`) and `peet` are for reports alone; they are guarded by their names.
-`robustgec:bea19` as a whole is not: evaluators learned from it before the parts were drawn. What an evaluator
-has learned from is in its manifest, and `share_text` tells which datasets have the same sentences.
+The test part of BEA-19 dev (`bea19`) and `peet` are for reports only; they are guarded by their names.
+`robustgec:bea19` as a whole is not guarded: evaluators were trained on it before the parts were drawn. An
+evaluator's manifest lists its training data, and `share_text` tells which datasets share sentences.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _forbidden() -> frozenset[bytes]:
 
 
 def overlapping(texts: Iterable[str]) -> list[int]:
-    """Return the positions, from 0, of the texts that evaluation forbids to train on."""
+    """Return the positions, from 0, of the texts that must not be trained on."""
     forbidden = _forbidden()
     return [number for number, text in enumerate(texts) if fingerprint(text) in forbidden]
 
@@ -99,7 +99,7 @@ def check_leakage(rows: Sequence[str] | Sequence[Sequence[str]], name: str) -> N
 
 
 def _way_out(name: str) -> str:
-    """Return how to leave forbidden text out of what is named so: of a table, a line for a shell."""
+    """Return how to leave out forbidden text: for a table, a shell command."""
     if not name.endswith(".csv") or not re.fullmatch(r"[\w./ -]+", name):
         return "learnedgec.catalog.overlapping(texts) says which they are."
     clean = f"{name.removesuffix('.csv')}-clean.csv"
@@ -111,14 +111,14 @@ def _way_out(name: str) -> str:
     )
 
 
-# What the sentences of BEA-19 dev are called here, and the names that stand for them or some of them; a part
-# of these is that part of BEA-19 dev.
+# The key of the sentences of BEA-19 dev, and the names of datasets that have some or all of them; a part of
+# such a dataset is that part of BEA-19 dev.
 _BEA19 = "bea19-dev"
 _SAME_AS_BEA19 = ("pillars", "jelv", "robustgec:bea19", "attack:bea19-dev")
 
 
 def share_text(one: str, other: str) -> bool:
-    """Return whether two names of datasets may stand for the same sentences.
+    """Return whether two names of datasets may share sentences.
 
     Example:
         >>> share_text("robustgec:bea19", "pillars:test"), share_text("jelv:train", "pillars:test")
@@ -132,7 +132,7 @@ def share_text(one: str, other: str) -> bool:
 
 
 def check_reserved(names: Iterable[str]) -> None:
-    """Raise if a name stands for sentences that are for reports alone.
+    """Raise if a name includes sentences that are for reports only.
 
     Raises:
         LeakageError: with the first such name.
@@ -153,7 +153,7 @@ def check_reserved(names: Iterable[str]) -> None:
 
 
 def _texts(name: str) -> list[tuple[str, str]]:
-    """Return what a dataset's sentences are called, each with the part of them that a name stands for."""
+    """Return the keys of a dataset's sentences, each with the part that a name denotes."""
     dataset, _, part = name.partition(":")
     found = [(dataset, part)]
     for same in _SAME_AS_BEA19:
@@ -165,5 +165,5 @@ def _texts(name: str) -> list[tuple[str, str]]:
 
 
 def _within(part: str, whole: str) -> bool:
-    """Return whether a part belongs to another, or is it."""
+    """Return whether a part is another part, or within it."""
     return not whole or part == whole or part.startswith(f"{whole}/")

@@ -1,4 +1,4 @@
-"""What systems made of a dataset's sentences."""
+"""System outputs for the sentences of a dataset."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def load_outputs(name: str) -> Outputs:
 
             - `seeda`, `seeda:subset`: 15 systems on CoNLL-2014, and on the 391 sentences that were
               judged, in the same order;
-            - `gjg15`: 13 systems on CoNLL-2014. Runs of white space are one space here, and none is
-              left at either end: INPUT and three systems end their lines in spaces or a carriage return;
-            - `cleme`: the same systems, from the edits that CLEME's demonstration has of them;
+            - `gjg15`: 13 systems on CoNLL-2014. White space is normalised and stripped, because INPUT and
+              three systems end their lines in spaces or a carriage return;
+            - `cleme`: the same systems, from their edits in CLEME's demonstration;
             - `gmeg:fce`, `gmeg:wiki`: six systems, and the sources with errors added;
             - `attack:conll14`, `attack:bea19-dev`: outputs that attack a metric, named after the metric;
             - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: seven systems and then
               eight ensembles of systems on BEA-19 dev (Omelianchuk et al. 2024), or on a part of it
-              (`learnedgec.catalog.bea19`); with `/single` or `/ensemble` after the part, one sort alone;
+              (`learnedgec.catalog.bea19`); with `/single` or `/ensemble` after the part, only that kind;
             - `swedish`: five systems on 192 Swedish learner sentences, under the names that the files give
               them (`granska`, `mm`, `mt`, `mw`, `s2`);
             - `sample`: four systems on the embedded sample.

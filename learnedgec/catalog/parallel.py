@@ -58,13 +58,13 @@ def load_parallel(name: str) -> Parallel:
               BEA-19 dev with their gold edits, and its parts (`learnedgec.catalog.bea19`);
             - `jelv`, likewise: the same sentences with 1 to 35 references, four on average, of which one is
               the gold one in all but two sentences;
-            - `peet:gecpd`, `peet:gector`: 4,477 sentences of BEA-19 test as a system corrected them, and as
-              an editor corrected that;
+            - `peet:gecpd`, `peet:gector`: a system's corrections of 4,477 sentences of BEA-19 test as
+              sources, and an editor's corrections of these as references;
             - `swedish`: 192 Swedish learner sentences; annotator 0 is the learner corpus's reference, 1 to 5
               are the post-edits of the five systems' outputs, in alphabetical order of the systems;
             - `sample`: the embedded sample with the gold edits of two annotators.
 
-            `jfleg`, `gmeg`, `peet` and `wiki-split` alone stand for their parts in turn.
+            `jfleg`, `gmeg`, `peet` and `wiki-split` without a part load all their parts in turn.
 
     Raises:
         UnknownNameError, DataError, PluginError: as for `Kind.load`.

@@ -27,13 +27,13 @@ _TEXT_COLUMNS = ("source", "hypothesis", "system", "group", "id")
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What people said about one hypothesis.
+    """The human ratings of one hypothesis.
 
     Attributes:
         source: the sentence before correction; `""` where the dataset has none (GUG).
         hypothesis: the rated sentence.
         values: dimension -> mean rating, on the dataset's own scale.
-        system: who wrote the hypothesis; several that wrote the same are joined by commas; may be `""`.
+        system: the system that wrote the hypothesis, several joined by commas; may be `""`.
         group: ratings of one group share a source and belong on one side of any split.
         raters: dimension -> each rater's rating, where known.
     """
@@ -99,24 +99,24 @@ def load_ratings(name: str) -> list[Rating]:
             - `tmu-gfm`: grammaticality, fluency and meaning, 1 to 4, mean of five raters (Yoshimura
               et al. 2020); a rater's 0 says "cannot be judged" and is not in the mean;
             - `gug`, or one of its own splits `gug:train`, `gug:dev`, `gug:test`: grammaticality, 1 to
-              4, mean of one expert and five others (Heilman et al. 2014); its 110 sentences that
-              nobody could judge belong to no split and are left out. JFLEG's dev sentences are GUG's
-              test split and its test sentences GUG's dev split: train on `gug:train` to test on JFLEG;
+              4, mean of one expert and five others (Heilman et al. 2014); its 110 sentences that no rater
+              could judge belong to no split and are left out. JFLEG's dev sentences are GUG's test split and
+              its test sentences GUG's dev split: train on `gug:train` to test on JFLEG;
             - `sts`, or a part such as `sts:2015` or `sts:2012/MSRpar.train`: meaning, 0 to 5; pairs
               without a gold score are left out;
             - `lau`, or one of `lau:none`, `lau:random`, `lau:real`: 250 sentences of Wikipedia, most of
-              them translated there and back, rated for acceptability, 1 to 4, without a context, in a
-              random and in their own (Lau et al. 2020); the dimension is `fluency`, for which Yoshimura et
+              them translated there and back, rated for acceptability, 1 to 4, without a context, in a random
+              context and in their own (Lau et al. 2020); the dimension is `fluency`, for which Yoshimura et
               al. (2020) take acceptability;
             - `cola`, or one of `cola:train`, `cola:dev`, `cola:out-of-domain`: examples of linguistics
               publications, 1 where acceptable and 0 where not (Warstadt et al. 2018); likewise `fluency`;
             - `swedish`: grammaticality, fluency and meaning, 1 to 4, of five systems' outputs for 192
               Swedish learner sentences (Östling et al. 2024). The value is the rating of the annotator who
-              rated everything; a second rated 55 outputs. 0 is as in TMU-GFM;
+              rated everything; a second rated 55 outputs. 0 means the same as in TMU-GFM;
             - `autojqe`, or one of `autojqe:flutec`, `autojqe:tecjl`: the quality of corrections of Japanese
-              learner sentences, 1 to 4, mean of three raters (Suzuki et al. 2022); who corrected is not
-              published. A rater's 0 is not in the mean, and the 154 outputs of 9,108 that two or three
-              raters could not judge have no value;
+              learner sentences, 1 to 4, mean of three raters (Suzuki et al. 2022); the systems are not
+              published. A rater's 0 is not in the mean, and the 154 outputs of 9,108 that two or three raters
+              could not judge have no value;
             - `sample`: the three dimensions of TMU-GFM for the embedded sample;
             - a file or folder as for `read_ratings`.
 
@@ -317,7 +317,7 @@ def _swedish() -> list[Rating]:
 
 @RATINGS.reader("autojqe", ("flutec", "tecjl"))
 def _autojqe(part: str) -> list[Rating]:
-    """Read source, correction, the three ratings and their mean, which is 0 where people could not judge."""
+    """Read source, correction, the three ratings and their mean, which is 0 where raters could not judge."""
     ratings = []
     for _, record in read_table(
         dataset_file("autojqe", f"datasets/human_qe_{part.upper()}.csv"), "\t"

@@ -3,12 +3,12 @@
     name = dataset [ ":" part ]        gug:train      sts:2012/MSRpar.train
     part = word { "/" word }
 
-A name without a part, or with the first words of one, stands for all parts that begin so: `robustgec` for
-its three domains, `sts:2012` for the five sets of that year. A dataset with an order of its own, such as
+A name without a part, or with the first words of one, denotes all parts that begin with them: `robustgec` for
+its three domains, `sts:2012` for the five sets of that year. A dataset with its own order, such as
 `gug`, is read in that order.
 
-A row of `datasets.json` says where a dataset's files come from; `scripts/add_dataset.py` writes it. What the
-files hold is said by readers, one function for each kind of data:
+A row of `datasets.json` says where a dataset's files come from; `scripts/add_dataset.py` writes it. Readers
+parse the files, one function for each kind of data:
 
     @PARALLEL.reader("jfleg", ("dev", "test"))
     def _jfleg(part: str) -> Parallel: ...
@@ -61,7 +61,7 @@ class Dataset:
 
     Attributes:
         name: the catalog's name, such as `tmu-gfm`.
-        about: what it is, in one line.
+        about: a description of one line.
         licence: as its authors state it.
         repository: `owner/name` on GitHub.
         commit: the pinned revision.
@@ -158,8 +158,8 @@ def dataset(name: str) -> Dataset:
     """Return a dataset by name, without a part.
 
     Raises:
-        UnknownNameError: there is none; the message suggests the nearest name.
-        PluginError: it is that of another installed package and cannot be loaded.
+        UnknownNameError: no dataset has this name; the message suggests the nearest.
+        PluginError: it is from another installed package and cannot be loaded.
     """
     return DATASETS.find(name)
 
@@ -212,9 +212,9 @@ class Kind(Generic[T]):
 
         Args:
             name: for listings, such as `ratings`.
-            what: a dataset that holds it, for messages: `rated dataset`.
-            join: puts parts together that one name stands for; without it, no name stands for several.
-            read: reads a file or folder of the user's own; without it, only datasets have names.
+            what: what messages call a dataset that holds it, such as `rated dataset`.
+            join: combines the parts that one name denotes; without it, no name denotes several.
+            read: reads a user's file or folder; without it, only datasets can be loaded.
             hint: which files `read` takes, for messages.
         """
         self.name, self.what, self.hint = name, what, hint
@@ -246,16 +246,15 @@ class Kind(Generic[T]):
         self._derived.append((other, convert))
 
     def load(self, name: str) -> T:
-        """Return what a name stands for.
+        """Return the data that a name denotes.
 
         Args:
             name: in the grammar above, or a path where this kind is read from files as well.
 
         Raises:
             UnknownNameError: neither a dataset of this kind nor an existing path.
-            InputError: the name stands for parts that cannot be put together, or is a path that does not
-                exist.
-            DataError: the files cannot be had.
+            InputError: the name denotes parts that cannot be combined, or is a path that does not exist.
+            DataError: the files are not available.
             PluginError: the dataset is from another installed package and cannot be loaded.
         """
         names = self.expand(name)
@@ -266,7 +265,7 @@ class Kind(Generic[T]):
         return self._join([self._load_one(each) for each in names])
 
     def expand(self, name: str) -> tuple[str, ...]:
-        """Return the names of the parts that a name stands for: itself where it is read as a whole.
+        """Return the names of the parts that a name denotes: itself if it is read as a whole.
 
         Raises:
             UnknownNameError: as for `load`.
@@ -285,7 +284,7 @@ class Kind(Generic[T]):
         if part in known:
             return (name,)
         below = [each for each in known if not part or each.startswith(f"{part}/")]
-        # A part that is read as a whole brings those below it along.
+        # A part that is read as a whole includes those below it.
         found = [one for one in below if not any(one.startswith(f"{each}/") for each in below)]
         if not found:
             raise self._unknown(name)
@@ -304,13 +303,13 @@ class Kind(Generic[T]):
         return tuple(dict.fromkeys(f"{name}:{part}" if part else name for part in found))
 
     def __iter__(self) -> Iterator[str]:
-        """Yield every name that can be loaded, those of plug-ins that are in use included."""
+        """Yield every name that can be loaded, including those of plug-ins in use."""
         heads = {**self.readers, **{h: None for kind, _ in self._derived for h in kind.readers}}
         for head in sorted(heads):
             yield from self.names_of(head)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a name stands for something here, paths aside."""
+        """Return whether a name denotes data of this kind, paths aside."""
         if not isinstance(name, str) or self._find(name.partition(":")[0]) is None:
             return False
         try:
@@ -320,7 +319,7 @@ class Kind(Generic[T]):
         return True
 
     def _load_one(self, name: str) -> T:
-        """Return what a name stands for that is read as a whole."""
+        """Return the data of a name that is read as a whole."""
         head, _, part = name.partition(":")
         reader = self._find(head)
         if reader is not None:

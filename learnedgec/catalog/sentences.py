@@ -21,7 +21,7 @@ def load_sentences(name: str) -> list[str]:
               spaces (`do n't`, `can not`);
             - `wiki-split:tune`, `wiki-split:validation`, `wiki-split:test`: long Wikipedia sentences.
 
-            `ud-ewt` and `wiki-split` alone stand for their parts in turn.
+            `ud-ewt` and `wiki-split` without a part load all their parts in turn.
 
     Raises:
         UnknownNameError, DataError, PluginError: as for `Kind.load`.

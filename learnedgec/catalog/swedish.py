@@ -30,7 +30,7 @@ _DIMENSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class SwedishOutput:
-    """What a system made of a sentence, and what people made of that.
+    """A system's output for a sentence, with its post-edit and its ratings.
 
     Attributes:
         text: the output.

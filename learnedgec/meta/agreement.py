@@ -1,4 +1,4 @@
-"""Agreement with people's comparisons of two systems' outputs for one sentence.
+"""Agreement with human comparisons of two systems' outputs for one sentence.
 
 Everything is counted per sentence first, so a bootstrap over sentences is one matrix product.
 """
@@ -34,9 +34,9 @@ Ties = Literal["symmetric", "official"]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How often a metric orders two outputs of a sentence as a person did, counted per sentence.
+    """How often a metric orders two outputs of a sentence as the annotator did, counted per sentence.
 
-    Comparisons that the person left tied do not count. Each attribute is float64 (N,).
+    Human ties do not count. Each attribute is float64 (N,).
 
     Attributes:
         concordant: the metric prefers the same output.
@@ -64,11 +64,11 @@ class Agreement:
         return float(self.kendalls(np.ones((1, len(self.tied))))[0])
 
     def accuracies(self, drawn: Floats) -> Floats:
-        """Return the accuracy of each resample that has drawn sentences so many times, (B, N) → (B,)."""
+        """Return the accuracy on each resample, (B,), from how often it has drawn each sentence, (B, N)."""
         return _share(drawn @ self.concordant, drawn @ self._all)
 
     def kendalls(self, drawn: Floats) -> Floats:
-        """Return τ of each resample, as `accuracies`."""
+        """Return τ on each resample, like `accuracies`."""
         return _share(drawn @ (self.concordant - self.discordant), drawn @ self._all)
 
     @property
@@ -81,15 +81,15 @@ def agreement(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric"
 
     A metric's tie is neither concordant nor discordant with `symmetric` ties. With `official` ties it
     means that the system listed first loses, as in SEEDA's script, so that the result depends on the
-    order of the systems and a constant metric reaches τ = .096 there.
+    order of the systems and a constant metric has τ = .096 there.
 
     Source: Kobayashi et al., "Revisiting Meta-evaluation for Grammatical Error Correction" (TACL 2024).
 
     Args:
         scores: (S, N), the score of each sentence of each system, in the order of
             `comparisons.systems`.
-        comparisons: what people said; each annotation counts.
-        ties: what a tie of the metric means.
+        comparisons: the human comparisons; each annotation counts.
+        ties: how a tie of the metric counts.
 
     Example:
         >>> told = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1], [0, 1]]))
@@ -128,30 +128,30 @@ def preferences(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetri
 
 
 def decided(comparisons: Comparisons) -> Comparisons:
-    """Return only the comparisons that are no ties."""
+    """Return only the comparisons that are not ties."""
     return _chosen(comparisons, comparisons.outcome != 0)
 
 
 def at_equal_counts(comparisons: Comparisons, counts: Floats) -> Comparisons:
     """Return only the comparisons of outputs with equal counts, such as numbers of edits.
 
-    A metric that is right because it counts edits is right here no more often than by chance.
+    A metric that only counts edits is right no more often than by chance on these.
 
     Args:
-        comparisons: what people said.
+        comparisons: the human comparisons.
         counts: (S, N), in the order of `comparisons.systems`.
     """
     return _chosen(comparisons, outcomes(*_compared(counts, comparisons)) == 0)
 
 
 def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
-    """Return ε, the difference of scores up to which calling a tie agrees with people most often.
+    """Return ε: ties up to this difference of scores agree with the human comparisons most often.
 
-    The smallest where several are best; NaN where there is no comparison.
+    The smallest if several are best; NaN if there are no comparisons.
 
     Args:
         scores: (S, N), in the order of `comparisons.systems`.
-        comparisons: what people said, ties included.
+        comparisons: the human comparisons, ties included.
     """
     if not len(comparisons):
         return float("nan")
@@ -172,18 +172,18 @@ def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
 
 
 def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: float) -> Agreement:
-    """Return the agreement on better, worse *and tied*, the metric tying up to a threshold.
+    """Return the agreement on better, worse *and tied*; the metric ties up to a threshold.
 
-    With the threshold of `tie_threshold` its accuracy is the tie-calibrated one. Unlike the plain
-    accuracy it rewards knowing when two outputs are as good as each other, and does not favour metrics
-    whose scores are never equal. Every comparison is concordant or discordant here.
+    With the threshold of `tie_threshold` its accuracy is the tie-calibrated one. Unlike the plain accuracy,
+    it rewards a metric for recognising equally good outputs, and does not favour metrics whose scores are
+    never equal. Every comparison is concordant or discordant here.
 
     Source: Deutsch et al., "Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and
     Tie Calibration" (EMNLP 2023). Systems with the same output count as a human tie.
 
     Args:
         scores: (S, N), in the order of `comparisons.systems`.
-        comparisons: what people said, ties included.
+        comparisons: the human comparisons, ties included.
         threshold: ε.
     """
     difference = _differences(scores, comparisons)
@@ -212,7 +212,7 @@ def _compared(scores: Floats, comparisons: Comparisons) -> tuple[Floats, Floats]
 
 
 def _chosen(comparisons: Comparisons, kept: npt.NDArray[np.bool_]) -> Comparisons:
-    """Return the comparisons that are marked."""
+    """Return the marked comparisons."""
     return dataclasses.replace(
         comparisons,
         **{
@@ -226,7 +226,7 @@ def _chosen(comparisons: Comparisons, kept: npt.NDArray[np.bool_]) -> Comparison
 def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats]:
     """Return wins and ties per sentence, each float64 (N, S, S).
 
-    `wins[n, a, b]`: how often somebody preferred a to b on sentence n; `ties` is symmetric.
+    `wins[n, a, b]`: how often an annotator preferred a to b on sentence n; `ties` is symmetric.
     """
     size = len(comparisons.systems)
     wins, ties = np.zeros((2, sentences, size, size))

@@ -1,7 +1,7 @@
 """Meta-evaluate metrics on a benchmark: every measure with its count and its intervals.
 
-`measures` says what is measured and how intervals are made; here are the values that hold what was found, the
-windows of neighbouring systems, and tests between metrics.
+`measures` defines the measures and their intervals; this module has the results, the windows of neighbouring
+systems, and the tests between metrics.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SENTINELS = ("edit-count", "length", "constant", "random")
 
 @dataclass(frozen=True, slots=True)
 class MetricEvaluation:
-    """What is known about one metric.
+    """The results of one metric.
 
     Attributes:
         metric: its label.
@@ -52,10 +52,10 @@ class MetricEvaluation:
         signature: of the metric, the benchmark and the protocol.
         scores: float64 (S,), the systems' scores.
         score_intervals: float64 (S, 2), by bootstrap over sentences.
-        estimates: by measure.
+        estimates: measure -> its estimate.
         windows: correlation -> float64 (W,) within each window, from the best systems on.
         window_intervals: correlation -> float64 (W, 2), by bootstrap over sentences.
-        without: correlation -> float64 (S,), without each system.
+        without: correlation -> float64 (S,), without each system in turn.
     """
 
     metric: str
@@ -101,13 +101,13 @@ class Evaluation:
         human_scores: float64 (S,).
         human_intervals: float64 (S, 2) by bootstrap over sentences; NaN where only the published
             values are known.
-        order: int (S,), the systems from best to worst, by people.
-        human_wins: float64 (S, S), share of people's comparisons that the row's system won against the
+        order: int (S,), the systems from best to worst, by human score.
+        human_wins: float64 (S, S), share of human comparisons that the row's system won against the
             column's, ties counting as comparisons; NaN where there is none.
         metrics: one entry per metric, sentinels last.
-        tests: between pairs of metrics, where they were asked for.
-        protocol: how it was done.
-        notices: what a reader should know.
+        tests: between pairs of metrics, if requested.
+        protocol: the settings of the evaluation.
+        notices: caveats for a reader, one sentence each.
     """
 
     benchmark: str
@@ -137,10 +137,11 @@ def evaluate(
 
     Args:
         benchmark: with rankings, ratings or published scores of its systems.
-        metrics: the metrics; the sentinels are added behind them.
-        protocol: how.
-        human: `EW` or `TS` (expected wins, TrueSkill), a rated dimension, or any published score; the
-            published values where there are some, else computed. `default_human` if absent.
+        metrics: the metrics; the sentinels are added after them.
+        protocol: the settings of the evaluation.
+        human: `EW` or `TS` (expected wins, TrueSkill), a rated dimension, or any published score; published
+            values are used if there are any, else they are computed. By default, the first of
+            `default_human`.
         sentinels: whether to add the sentinels.
         tests: whether to test each pair of metrics, the edit count among them, for a difference.
         runtime: how to run.
@@ -191,7 +192,7 @@ def evaluate(
 def benchmark_statistics(
     metric: Metric, benchmark: Benchmark, runtime: Runtime
 ) -> list[Statistics]:
-    """Return the statistics of each system, without the references that are its own text.
+    """Return the statistics of each system, leaving out references that are its own text.
 
     Raises:
         InputError: the metric needs references and the benchmark has none.

@@ -1,4 +1,4 @@
-"""What people said of a benchmark's systems: a score of each, and how sure it is."""
+"""Human scores of a benchmark's systems, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from learnedgec.stats.trueskill import rate_judgements
 __all__ = ["HumanScores", "default_human", "human_scores", "judged"]
 
 
-# Runs behind TrueSkill scores that are not published, as many as behind those that are.
+# Runs for TrueSkill scores that are not published: the same number as for published ones.
 _RUNS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class HumanScores:
-    """People's scores of the S systems under evaluation.
+    """Human scores of the S systems under evaluation.
 
     Attributes:
         name: `EW`, `TS`, a rated dimension or another published score.
-        scores: float64 (S,), the published ones where there are some.
+        scores: float64 (S,), the published ones if there are any.
         many: float64 (B, S), computed on resamples of the sentences, NaN where a resample has no
-            judgement of some system; the same scores throughout where nothing but them is known.
-        p_values: float64 (pairs i < j,), one-sided, that people prefer the first; `None` where nothing
-            but scores is known.
+            judgement of some system; the same scores in each if nothing else is known.
+        p_values: float64 (pairs i < j,), one-sided, that the first is preferred; `None` if only scores are
+            known.
         ratings: float64 (S, N), the ratings behind the scores, or `None`.
     """
 
@@ -50,10 +50,10 @@ class HumanScores:
 
 
 def default_human(benchmark: Benchmark) -> list[str]:
-    """Return the human scores that a benchmark is evaluated against if none is named.
+    """Return the names of the human scores that a benchmark is evaluated against by default.
 
-    TrueSkill where it is published (as in Kobayashi et al. 2024), else expected wins where systems
-    were ranked, else every rated dimension, else every published score.
+    TrueSkill if it is published (as in Kobayashi et al. 2024), else expected wins if systems were ranked,
+    else every rated dimension, else every published score.
     """
     if "TS" in benchmark.official:
         return ["TS"]
@@ -68,11 +68,11 @@ def judged(benchmark: Benchmark, name: str) -> Benchmark:
     Args:
         benchmark: the benchmark.
         name: `EW` (expected wins) or `TS` (TrueSkill) where systems were ranked, a rated dimension, or
-            a published score; `mean` is the only dimension there is.
+            a published score; `mean` denotes the only dimension of a benchmark.
 
     Raises:
         UnknownNameError: the benchmark has no such score.
-        InputError: no system has one.
+        InputError: no system has such a score.
     """
     covered: list[set[str]] = []
     if name in benchmark.official:
@@ -109,11 +109,11 @@ def human_scores(
     """Return a human score of each system, with its resamples.
 
     Args:
-        benchmark: whose systems all have that score, as `judged` returns it.
+        benchmark: a benchmark whose systems all have that score, as returned by `judged`.
         name: as for `judged`.
         drawn: (B, N), how often each of B resamples has drawn each sentence.
-        seed: of TrueSkill's runs and of the permutations behind the p-values.
-        cache_dir: folder that keeps TrueSkill's runs, which take a while; `None` keeps nothing.
+        seed: of TrueSkill's runs and of the permutations for the p-values.
+        cache_dir: folder in which TrueSkill's runs, which take a while, are cached; `None` for no cache.
         progress: show a bar for them on stderr.
     """
     values = benchmark.official.get(name)
@@ -136,7 +136,7 @@ def _is_of_rankings(benchmark: Benchmark, name: str) -> bool:
 
 
 def _dimension(benchmark: Benchmark, name: str) -> str:
-    """Return the rated dimension behind a score's name, or nothing."""
+    """Return the rated dimension of a score's name, or nothing."""
     if name == "mean" and len(benchmark.ratings) == 1:
         return next(iter(benchmark.ratings))
     return name if name in benchmark.ratings else ""
@@ -147,7 +147,7 @@ def _from_rankings(
 ) -> HumanScores:
     """Compute expected wins or TrueSkill from the judgements of all systems, as published scores are.
 
-    TrueSkill takes the mean of 1,000 runs where none is published, but one run on each resample.
+    Unpublished TrueSkill scores are the mean of 1,000 runs; each resample has one run.
     """
     # By name, so that every choice of systems under evaluation shares one computation.
     ranked = sorted(benchmark.ranked_systems)
@@ -175,7 +175,7 @@ def _from_rankings(
 def _rate(
     wins: Floats, ties: Floats, *, runs: int, seed: int, cache_dir: str | None, progress: bool
 ) -> Floats:
-    """Return TrueSkill's runs, float64 (runs, S), from the cache where they are known."""
+    """Return TrueSkill's runs, float64 (runs, S), from the cache if they are there."""
     counts = hashlib.sha256(wins.tobytes() + ties.tobytes()).hexdigest()
     key = key_of(f"rate_judgements|{wins.shape}|{runs}|{seed}|{__version__}", counts)
     if cache_dir is not None and (kept := cache.load(cache_dir, key)) is not None:

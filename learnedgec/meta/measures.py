@@ -1,9 +1,9 @@
 """The measures of a metric on a benchmark: between systems, with comparisons, with ratings of outputs.
 
-Intervals are made in two ways that answer two questions. Over *sentences*: with other sentences, how
-would these systems have come out? Sentences are resampled with everything that hangs on them, the
-metric's scores and people's judgements. Over *systems*: with other systems of this kind, what would
-the correlation have been? Twelve systems leave that wide open.
+Intervals are computed in two ways, which answer two questions. Over *sentences*: with other sentences, how
+would these systems have come out? Sentences are resampled together with the metric's scores and the human
+judgements for them. Over *systems*: with other systems of this kind, what would the correlation have been?
+With twelve systems, this interval is wide.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ __all__ = ["JudgedBenchmark", "Measurement", "measurements"]
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One number about a metric, with what it rests on.
+    """One measure of a metric, with its sample size and intervals.
 
     Attributes:
         value: the estimate; NaN where it does not exist.
-        count: how many.
-        unit: of what: systems, comparisons, outputs or sources.
+        count: the sample size.
+        unit: what is counted: systems, comparisons, outputs or sources.
         over_sentences: interval by bootstrap over sentences, NaN where there is none.
         over_systems: interval by bootstrap over systems, NaN where there is none.
     """
@@ -75,7 +75,7 @@ class JudgedBenchmark:
         drawn: (B, N), how often each resample has each sentence.
         draws: int (B, S), resamples of the systems.
         edits: (S, N), tokens edited.
-        human: people's scores.
+        human: the human scores.
         comparisons: of the systems under evaluation, or `None` where there are no rankings.
     """
 
@@ -87,14 +87,14 @@ class JudgedBenchmark:
         edits: Floats,
         runtime: Runtime,
     ) -> None:
-        """Gather people's judgements.
+        """Collect the human judgements.
 
         Args:
             benchmark: with S systems, all of them judged, and N sentences.
-            protocol: how.
-            human: the name of people's score.
+            protocol: the settings of the evaluation.
+            human: the name of the human score.
             edits: (S, N), tokens edited.
-            runtime: where runs of TrueSkill are kept.
+            runtime: where runs of TrueSkill are cached.
         """
         self.benchmark, self.protocol, self.edits = benchmark, protocol, edits
         size = len(benchmark.sources)
@@ -112,7 +112,7 @@ class JudgedBenchmark:
         self.comparisons = benchmark.comparisons() if benchmark.rankings else None
 
     def win_shares(self) -> Floats:
-        """Return (S, S): the share of people's comparisons that the row's system won, NaN where none."""
+        """Return (S, S): the share of human comparisons that the row's system won, NaN if none."""
         if self.comparisons is None:
             return np.full((len(self.edits), len(self.edits)), np.nan)
         wins, ties = human_wins(self.comparisons, self.edits.shape[1])
@@ -125,7 +125,7 @@ def measurements(
     """Return every measure that the benchmark has judgements for, by name.
 
     Args:
-        shared: the benchmark with people's judgements.
+        shared: the benchmark with its human judgements.
         sentences: float64 (S, N), the metric's sentence scores of each system.
         scores: float64 (S,), its system scores.
         many: float64 (B, S), the same for each resample of the sentences.
@@ -208,7 +208,7 @@ def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
 def _of_comparisons(
     shared: JudgedBenchmark, comparisons: Comparisons, sentences: Floats
 ) -> dict[str, Measurement]:
-    """Return the measures of agreement with people's comparisons."""
+    """Return the measures of agreement with human comparisons."""
     ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
     found = agreement(sentences, comparisons, ties)
     equal = at_equal_counts(comparisons, shared.edits)
@@ -218,7 +218,7 @@ def _of_comparisons(
         resamples = interval(counts.accuracies(drawn), level)
         return Measurement(counts.accuracy, counts.count, "comparisons", resamples)
 
-    # A metric that ties them all, as the edit count does, has compared nothing there.
+    # A metric that ties all of them, as the edit count does, prefers nothing here.
     nothing = Measurement(float("nan"), len(decided(equal)), "comparisons")
     compared = preferences(sentences, decided(equal)).any()
     return {

@@ -1,4 +1,4 @@
-"""How a meta-evaluation is done."""
+"""The settings of a meta-evaluation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Protocol"]
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How a meta-evaluation is done.
+    """The settings of a meta-evaluation.
 
     Attributes:
         aggregation: how a metric's sentences become a system's score.
-        ties: what a metric's tie between two outputs of a sentence means.
-        window: systems in a window of neighbours; no window analysis where there are fewer systems.
+        ties: how a metric's tie between two outputs of a sentence counts.
+        window: systems in a window of neighbours; no window analysis if there are fewer systems.
         resamples: bootstrap resamples of the sentences, and of the systems; permutations.
         level: of the intervals.
         seed: of the random generator.

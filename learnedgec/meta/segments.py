@@ -1,4 +1,4 @@
-"""Correlation of sentence scores with people's ratings of single outputs.
+"""Correlation of sentence scores with human ratings of single outputs.
 
 `pooled` correlates all rated outputs at once, and so also rewards knowing which *sentences* are easy;
 `grouped` correlates the outputs of each source and takes the mean, which asks only which output is
@@ -27,7 +27,7 @@ _OF_A_GROUP = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 def segment_correlation(
     kind: Segments, scores: Floats, ratings: Floats, grouping: Grouping = "pooled"
 ) -> tuple[float, int]:
-    """Return the correlation of a metric's sentence scores with ratings, and how much it rests on.
+    """Return the correlation of a metric's sentence scores with ratings, and its sample size.
 
     Args:
         kind: Pearson's r, Spearman's ρ or Kendall's τ-b.
@@ -59,7 +59,7 @@ def segment_correlations_of_resamples(
     """Return the correlation on each of B resamples of the sources, float64 (B,).
 
     Args:
-        kind: as for `segment_correlation`, like the others.
+        kind: the correlation, as for `segment_correlation`.
         scores: (S, N).
         ratings: (S, N).
         samples: int (B, M), each row the source numbers of one resample.
@@ -97,7 +97,7 @@ def _of_each_source(kind: Segments, scores: Floats, ratings: Floats) -> Floats:
     """Return (N,) the correlation among each source's outputs, NaN where there is none."""
     found = np.full(scores.shape[1], np.nan)
     rated = ~np.isnan(ratings)
-    # Sources with as many rated outputs are computed together.
+    # Sources with the same number of rated outputs are computed together.
     counts = rated.sum(axis=0)
     for count in np.unique(counts[counts > 1]):
         sources = np.flatnonzero(counts == count)

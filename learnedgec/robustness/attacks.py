@@ -1,8 +1,8 @@
-"""Outputs that were made to fool a metric: how often does a metric prefer them to honest ones?
+"""Outputs made to fool a metric: how often does a metric prefer them to honest outputs?
 
 An attack's output scores high and corrects little; a metric that can be trusted prefers a system's
 output for the same sentence. The catalog has outputs against SOME, IMPARA, Scribendi and LLM-S for
-CoNLL-2014 and the development set of BEA-2019. They are for reporting: CoNLL-2014 is never trained on.
+CoNLL-2014 and the development set of BEA-2019. They are for reports only: CoNLL-2014 is never trained on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from learnedgec.stats.outcomes import outcomes
 __all__ = ["ALL", "AttackResult", "evaluate_attacks", "honest_outputs"]
 
 ALL = "all"
-# What the collection holds besides the outputs of systems.
+# Entries of the collection that are not outputs of systems.
 _NO_SYSTEMS = ("INPUT", "REF-F", "REF-M")
 
 
@@ -37,12 +37,13 @@ class AttackResult:
         metric: its label.
         attack: the name of the attack.
         honest: the name of the system, or `all`.
-        count: how many pairs of outputs.
+        count: number of pairs of outputs.
         preferred: the share of them in which the attack scores higher.
-        ties: the share in which both score alike, because they are the same text or otherwise.
+        ties: the share in which both have the same score, for the same text or not.
         attack_score: the attack's corpus score.
-        honest_score: the system's; of `all` the mean.
-        rank: of the attack among all honest systems and itself, by corpus score; equals rank alike.
+        honest_score: the system's corpus score; for `all`, the mean.
+        rank: the rank of the attack among all honest systems and itself, by corpus score; equal scores share
+            a rank.
         signature: of the metric.
     """
 
@@ -59,7 +60,7 @@ class AttackResult:
 
 
 def honest_outputs() -> dict[str, tuple[str, ...]]:
-    """Return the outputs of SEEDA's 12 systems for CoNLL-2014, and not its input and references.
+    """Return the outputs of SEEDA's 12 systems for CoNLL-2014, without its input and references.
 
     Raises:
         DataError: the dataset cannot be had.
@@ -86,7 +87,7 @@ def evaluate_attacks(
         sources: N sentences.
         attacks: N outputs of each attack.
         honest: N outputs of each honest system.
-        metrics: any.
+        metrics: the metrics to test.
         references: of the N sentences, for metrics that need them.
         resamples: bootstrap resamples of the sentences.
         level: of the intervals.
@@ -94,12 +95,12 @@ def evaluate_attacks(
         runtime: how to run the metrics.
 
     Returns:
-        For each metric and attack, `all` systems and then each one.
+        For each metric and attack, the results for `all` systems and then for each one.
 
     Raises:
         LengthError: outputs or references differ in number from the sources.
-        InputError: there is no attack or no honest system, or both have one of the same name; or a metric
-            needs references.
+        InputError: there is no attack or no honest system, an attack and a system share a name, or a metric
+            needs references that are missing.
 
     Example:
         >>> from learnedgec import load_metric

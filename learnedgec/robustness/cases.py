@@ -1,4 +1,4 @@
-"""Sets of cases, arranged so that what is known of each sentence can be read case by case."""
+"""Sets of cases, arranged so that values of each sentence can be read case by case."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ TOTAL = "total"
 
 @dataclass(frozen=True, slots=True)
 class CaseSet:
-    """C cases with up to V variants, of which the sentences of all sets stand in one long list.
+    """C cases with up to V variants; the sentences of all sets form one long list.
 
     Attributes:
         name: of the set.
-        sizes: int (C,), how many sentences each case has: the original and its variants.
-        rows: int (C, V + 1), where each sentence stands, the original first; padded with the original.
+        sizes: int (C,), the number of sentences of each case: the original and its variants.
+        rows: int (C, V + 1), the place of each sentence in the list, the original first; padded with the
+            original.
         real: bool (C, V + 1), where it is not padding.
         groups: which variants are of which kind: see `group_variants`.
     """

@@ -35,7 +35,7 @@ class ContextChange:
             the sentences are the same.
         distance: tokens of the original between the nearest error and the nearest change: 0 where
             they touch, `None` where there is no error or no change.
-        words: what was substituted for other words.
+        words: the words that replace others.
     """
 
     action: str

@@ -1,12 +1,12 @@
 """Make variants of corrected sentences by small changes far from what was corrected.
 
 A word of the context is substituted, inserted or deleted, in source and target alike; `sites` says where that
-is allowed. What is put in comes from
+is allowed. New words come from
 
     the corpus itself     words of the same tag, or between the same two tags, drawn by frequency
     a masked LM           words that a masked language model fills in, drawn by probability
 
-The variants are not checked by people: some are odd, a few ungrammatical.
+The variants are not checked by humans: some are odd, a few ungrammatical.
 
 Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Subtle Context Perturbation"
 (EMNLP 2023), appendix B. Deviations: which words may be changed, and words from the corpus.
@@ -48,11 +48,11 @@ def perturb(
     Args:
         sources: N sentences, tokens separated by spaces.
         targets: their corrections.
-        variants: how many variants a case has at most. It has fewer, or none, where there is nothing to
-            change: a short sentence, or one full of errors.
-        language_model: a masked language model (hub id, directory or `pkg:module/folder`) that
-            says which words are put in; `None` draws them from the targets.
-        actions: what may be done, each equally often where it can be.
+        variants: the maximum number of variants of a case. It has fewer, or none, where nothing can be
+            changed: a short sentence, or one full of errors.
+        language_model: a masked language model (hub id, directory or `pkg:module/folder`) that proposes the
+            new words; `None` draws them from the targets.
+        actions: the allowed actions, each used equally often where it is possible.
         annotator: the spaCy pipeline that tags words: see `errant`.
         seed: of the random choices. A sentence's variants depend on its number and, if words
             come from the corpus, on the corpus.

@@ -2,11 +2,11 @@
 
 Each sentence of a case has a margin, score(target) − score(source), and a preference, its sign. The
 preference is consistent if a variant's is that of the original; CRS is the share of cases all of whose
-variants are, P-CRS the mean over cases of the share of their variants that are. A metric that is always
-wrong is consistent too, so accuracy stands beside them.
+variants are, P-CRS the mean over cases of the share of their variants that are. A metric that is always wrong
+is consistent too, so accuracy is reported as well.
 
-A metric with references has the target as its only one, which makes the target best by construction; what
-can be read off such a metric is how much its margin moves.
+For a metric with references, the target is the only reference, so the target is best by construction; only
+the variation of the margin is informative.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ __all__ = ["PreferenceGroup", "PreferenceRobustness", "evaluate_preferences"]
 
 @dataclass(frozen=True, slots=True)
 class PreferenceGroup:
-    """What a metric prefers on the variants of one kind.
+    """A metric's preferences on the variants of one kind.
 
     Attributes:
         dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.changes`.
-        group: which of it.
-        count: how many variants.
+        group: the group within the dimension.
+        count: number of variants.
         consistent: the share of them whose preference is the original's.
         accuracy: the share of them whose target is preferred.
     """
@@ -52,22 +52,22 @@ class PreferenceGroup:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceRobustness:
-    """What is known of one metric on one set of cases.
+    """The robustness of one metric on one set of cases.
 
     Attributes:
         cases: the name of the set.
         metric: its label.
-        count: how many cases.
-        left_out: how many more there are, with nothing to prefer: some target is its source.
+        count: number of cases.
+        left_out: number of further cases, left out because some target equals its source.
         accuracy: the share of sentences, originals and variants, whose target is preferred.
-        ties: the share of sentences whose target and source score alike; these count as wrong.
+        ties: the share of sentences whose target and source have the same score; these count as wrong.
         always: the share of cases in which the target is preferred in every sentence.
         crs: the share of cases with the same preference in every sentence.
         p_crs: the share of variants with the preference of the original.
         margin: the mean margin, in the metric's units.
         spread: the mean over cases of the standard deviation of the margin within a case.
-        within: the share of the margin's variance that lies within cases: 0 where context does not
-            matter, near 1 where it decides alone. Unlike the spread it has no units.
+        within: the share of the margin's variance that lies within cases: 0 if context does not matter, near
+            1 if context alone decides. Unlike the spread, it has no unit.
         groups: the variants by kind.
         signature: of the metric.
     """
@@ -101,9 +101,9 @@ def evaluate_preferences(
     """Evaluate the robustness of metrics' preferences.
 
     Args:
-        parts: sets of cases by name; with several, their total is evaluated too. Cases in which some
-            target is its source are left out.
-        metrics: any.
+        parts: sets of cases by name; with several, their total is evaluated too. Cases in which some target
+            equals its source are left out.
+        metrics: the metrics to test.
         frequencies: of words, per million tokens: see `arrange_cases`.
         resamples: bootstrap resamples of the cases.
         level: of the intervals.
@@ -114,7 +114,7 @@ def evaluate_preferences(
         For each set and the total, in order, every metric's robustness.
 
     Raises:
-        InputError: there is no case with something to prefer, or one without variants.
+        InputError: no case has targets that differ from their sources, or a case has no variants.
 
     Example:
         >>> from learnedgec import load_metric
@@ -159,7 +159,7 @@ def _evaluate(
     compared: tuple[Floats, Floats],
     bootstrap: Bootstrap,
 ) -> PreferenceRobustness:
-    """Evaluate one metric on one set of cases, by each pair's margin and who is ahead."""
+    """Evaluate one metric on one set of cases, from each pair's margin and its sign."""
     margins, preferences = (each[cases.rows] for each in compared)
     real, sizes = cases.real, cases.sizes.astype(np.float64)
     same = (preferences == preferences[:, :1]) & real
@@ -199,7 +199,7 @@ def _evaluate(
 
 def _within(sizes: Floats, means: Floats, variances: Floats, bootstrap: Bootstrap) -> Estimate:
     """Return the variance within cases as a share of that of all margins, each sentence counting alike."""
-    # Around the overall mean, so that a large mean costs no digits.
+    # Around the overall mean, so that a large mean costs no precision.
     centred = means - np.average(means, weights=sizes)
     columns = [sizes, sizes * centred, sizes * centred**2, sizes * variances]
 

@@ -1,9 +1,9 @@
 """Where a sentence can be changed without touching what was corrected in it.
 
-Words that the correction touches, and the words next to them, stay as they are. Of the others only what can
-mostly be changed without making an error is: nouns, adjectives and adverbs are substituted by words of the
-same tag (`an` stays before a vowel), and modifiers (adjectives before a noun, adverbs of degree and manner
-before an adjective or a verb) are inserted and deleted.
+Words that the correction touches, and the words next to them, stay as they are. Of the others, only those
+that can usually be changed without an error are changed: nouns, adjectives and adverbs are substituted by
+words of the same tag (`an` stays before a vowel), and modifiers (adjectives before a noun, adverbs of degree
+and manner before an adjective or a verb) are inserted and deleted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VERBS = frozenset({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ"})
 _LOOSE = frozenset(
     ("also", "always", "even", "just", "often", "quite", "rather", "really", "so", "still", "very")
 )
-# Adjectives that decide which article or number stands around them.
+# Adjectives that determine the article or number of the words around them.
 _QUANTIFIERS = frozenset(
     (
         "few",
@@ -75,8 +75,8 @@ class Site:
         action: what is done there.
         place: the source token that is substituted or deleted, or before which a word is inserted.
         position: the same place in the target.
-        tokens: of the target.
-        tags: of these.
+        tokens: the tokens of the target.
+        tags: the tags of these tokens.
     """
 
     action: Action
@@ -91,7 +91,7 @@ class Site:
         return self.position + (self.action != "insert")
 
     def fits(self, word: str) -> bool:
-        """Return whether a word can be put here: a new one, and as the article before it wants."""
+        """Return whether a word can be put here: it must be new and agree with an article before it."""
         if not word.isalpha() or word.lower() in _AUXILIARIES:
             return False
         here = self.tokens[self.position]
@@ -126,7 +126,7 @@ def plan_sites(
     for place, position in context.items():
         for action, sites in by_action.items():
             site = Site(action, place, position, tokens, tags)
-            # Both neighbours of an insertion are context; the first word is as it is for its capital.
+            # Both neighbours of an insertion are context; the first word stays because of its capital.
             if place and (action != "insert" or place - 1 in context) and _changeable(site):
                 sites.append(site)
     chosen: list[Site] = []

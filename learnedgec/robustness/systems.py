@@ -1,8 +1,9 @@
-"""How robust is a system: its corrections of sentences and of variants whose context alone differs.
+"""How robust is a system: its corrections of sentences and of variants that differ only in context.
 
-With `original` the score on the original sentences, the upper bound is the score if of each case (the
-original and its variants) the best were scored, the lower bound if the worst were. Best is what the
-metric prefers among references: the largest F so far, then the largest tp, and so on; worst the reverse.
+`original` is the score on the original sentences. The upper bound is the score of the best sentence of each
+case (the original and its variants), the lower bound that of the worst. The best sentence is chosen as the
+metric chooses among references: the largest F so far, then the largest tp, and so on; the worst by the
+reverse order.
 
 A variant is consistent with its original by one of two rules:
 
@@ -67,15 +68,15 @@ class Performance:
 
 @dataclass(frozen=True, slots=True)
 class VariantGroup:
-    """What a system does on the variants of one kind.
+    """A system's results on the variants of one kind.
 
     Attributes:
         dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.changes`.
-        group: which of it.
-        count: how many variants.
-        consistent: by rule, the share of them that is consistent with the original.
-        f: on the variants.
-        original_f: on their originals, each as often as it has such variants.
+        group: the group within the dimension.
+        count: number of variants.
+        consistent: rule -> the share of variants that are consistent with the original.
+        f: F on the variants.
+        original_f: F on their originals, each counted once for each such variant.
     """
 
     dimension: Dimension
@@ -88,21 +89,21 @@ class VariantGroup:
 
 @dataclass(frozen=True, slots=True)
 class SystemRobustness:
-    """What is known of one system on one set of cases.
+    """The robustness of one system on one set of cases.
 
     Attributes:
         cases: the name of the set.
         system: the name of the system.
         metric: its label.
-        count: how many cases.
-        variants: how many variants they have.
-        original: on the originals.
-        upper: on the best of each case.
-        lower: on the worst of each case.
+        count: number of cases.
+        variants: number of their variants.
+        original: performance on the originals.
+        upper: performance on the best sentence of each case.
+        lower: performance on the worst sentence of each case.
         delta: upper minus lower F.
-        crs: by rule, the share of robust cases; the official one's interval resamples what was chosen
+        crs: rule -> the share of robust cases; the interval of the official rule resamples the choices made
             in the order given.
-        p_crs: by rule, the share of consistent variants.
+        p_crs: rule -> the share of consistent variants.
         groups: the variants by kind.
         signature: of the metric.
     """
@@ -150,8 +151,8 @@ def evaluate_systems(
         For each set and the total, in order, every system's robustness.
 
     Raises:
-        InputError: the metric does not compare edits, or there is no case, or one without variants.
-        LengthError: a system has not as many hypotheses as there are sentences.
+        InputError: the metric does not compare edits, a set has no case, or a case has no variants.
+        LengthError: a system does not have one hypothesis for each sentence.
 
     Example:
         >>> from learnedgec import load_metric
@@ -243,14 +244,14 @@ def _performance(
     *,
     worst: bool = False,
 ) -> tuple[Performance, Floats]:
-    """Return what a metric says of the best, or the worst, sentence of each case; and F of each resample.
+    """Return the performance on the best, or worst, sentence of each case, and F on each resample.
 
     Args:
-        metric: says which sentence of a case is better.
+        metric: decides which sentence of a case is better.
         counts: of each sentence of each case, float (C, R).
         real: which sentences a case has, bool (C, R).
         bootstrap: of the cases.
-        worst: whether the worst is meant.
+        worst: whether to use the worst sentence.
     """
     many = metric.figures(counts, real, bootstrap.samples, worst=worst)
     values = metric.figures(counts, real, np.arange(len(real))[None], worst=worst)
@@ -270,7 +271,7 @@ def _group(
     consistent: Mapping[Consistency, npt.NDArray[np.bool_]],
     bootstrap: Bootstrap,
 ) -> VariantGroup:
-    """Return what a system does on some variants."""
+    """Return a system's results on some variants."""
     numbers, places = np.array(members).T
     alone, once = np.ones((len(members), 1), dtype=bool), np.arange(len(members))[None]
     f, original_f = (
@@ -290,10 +291,10 @@ def _group(
 
 
 class _Table:
-    """What a metric says of each sentence of all sets of cases.
+    """A metric's counts for each sentence of all sets of cases.
 
     Attributes:
-        counts: of each sentence.
+        counts: the counts of each sentence.
     """
 
     def __init__(self, metric: EditOverlap, statistics: Statistics) -> None:
@@ -303,7 +304,7 @@ class _Table:
         self._corrections = [_corrections(record[0]["edits"]) for record in statistics.records]
 
     def consistent(self, rule: Consistency, cases: CaseSet) -> npt.NDArray[np.bool_]:
-        """Return which variants are consistent with their original, bool (C, V); padding is not."""
+        """Return which variants are consistent with their original, bool (C, V); false for padding."""
         if rule == "official":
             same = self._f[cases.rows[:, 1:]] == self._f[cases.rows[:, :1]]
         else:
@@ -318,5 +319,5 @@ class _Table:
 
 
 def _corrections(edits: Iterable[Mapping[str, str]]) -> Counter[tuple[str, str]]:
-    """Return what is corrected to what, wherever it stands."""
+    """Return how often each text is corrected to each other text, wherever it occurs."""
     return Counter((edit["original"], edit["correction"]) for edit in edits)

@@ -1,4 +1,4 @@
-"""Which words can be put into a sentence: a corpus's, or what a masked language model fills in."""
+"""Words that can be put into a sentence, from a corpus or from a masked language model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from learnedgec.robustness.sites import SUBSTITUTED, Site, is_free, modifies
 
 __all__ = ["Lexicon", "Words", "predict_words"]
 
-# A word that does not fit is drawn again this often.
+# The number of draws until a word fits.
 _TRIES = 20
 _CANDIDATES = 32
-# The scores of a whole vocabulary at every token take room.
+# The scores of a whole vocabulary at every token need much memory.
 _BATCH_TOKENS = 1024
 
 
@@ -31,7 +31,7 @@ class Words:
         self._sums = list(accumulate(weights.values()))
 
     def draw(self, site: Site, random: np.random.Generator) -> str | None:
-        """Return a word that fits, or nothing where none was drawn."""
+        """Return a word that fits, or `None` if none was drawn."""
         for _ in range(_TRIES if self._words else 0):
             place = bisect_right(self._sums, random.random() * self._sums[-1])
             word = self._words[min(place, len(self._words) - 1)]

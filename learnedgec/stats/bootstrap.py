@@ -25,11 +25,11 @@ class Estimate:
 
 
 class Bootstrap:
-    """Resamples of N cases (or sentences), the same for every number that is estimated.
+    """Resamples of N cases (or sentences), shared by all estimates.
 
     Args:
         size: N.
-        resamples: how many.
+        resamples: number of resamples.
         level: of the intervals.
         seed: of the random generator.
     """
@@ -47,7 +47,7 @@ class Bootstrap:
         self._drawn = multiplicities(self.samples, size)
 
     def estimate(self, value: float, of_resamples: Floats) -> Estimate:
-        """Return a number with the interval of what it is on each resample."""
+        """Return a number with the interval of its values on the resamples."""
         return Estimate(value, *interval(of_resamples, self.level))
 
     def ratio(self, above: Floats, below: Floats) -> Estimate:
@@ -60,7 +60,7 @@ class Bootstrap:
         return self.ratio(values, np.ones(len(values)))
 
     def share(self, kept: npt.NDArray[Any], cases: npt.NDArray[np.intp]) -> Estimate:
-        """Return the mean of M values, such as which of M variants are kept; each belongs to a case."""
+        """Return the mean of M values, such as whether each of M variants is kept; each belongs to a case."""
         size = self._drawn.shape[1]
         above = np.bincount(cases, kept, size).astype(np.float64)
         return self.ratio(above, np.bincount(cases, minlength=size).astype(np.float64))

@@ -40,7 +40,7 @@ def pearson(x: Floats, y: Floats) -> Floats:
         >>> pearson(np.array([1.0, 2.0, 3.0]), np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
         [1.0, -1.0]
     """
-    # Equal numbers must deviate by exactly 0, which the mean of 0.1, 0.1, 0.1 does not grant.
+    # Equal numbers must deviate by exactly 0, which the mean of 0.1, 0.1, 0.1 does not guarantee.
     x, y = x - x[..., :1], y - y[..., :1]
     x = x - x.mean(axis=-1, keepdims=True)
     y = y - y.mean(axis=-1, keepdims=True)
@@ -66,9 +66,9 @@ def kendall(x: Floats, y: Floats) -> Floats:
 
 
 def pairwise_accuracy(human: Floats, metric: Floats) -> Floats:
-    """Return the share of system pairs that the metric orders as people do, over the last axis.
+    """Return the share of system pairs that the metric orders as the human scores do, over the last axis.
 
-    Pairs that people score equally are left out; a tie of the metric alone is wrong.
+    Pairs with equal human scores are left out; a tie of the metric alone counts as wrong.
 
     Source: Kocmi et al., "To Ship or Not to Ship" (WMT 2021).
     """
@@ -89,7 +89,7 @@ _CORRELATIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
 
 
 def correlate(kind: Correlation, human: Floats, metric: Floats) -> Floats:
-    """Return the correlation that is named, over the last axis.
+    """Return the named correlation, over the last axis.
 
     Raises:
         InputError: there is no such correlation, or the numbers of systems differ.
@@ -110,8 +110,8 @@ def correlate(kind: Correlation, human: Floats, metric: Floats) -> Floats:
 def partial(kind: Correlation, human: Floats, metric: Floats, control: Floats) -> Floats:
     """Return the correlation of two scores given a third, such as the edit count, over the last axis.
 
-    (r_hm − r_hc·r_mc) / sqrt((1 − r_hc²)(1 − r_mc²)): what is left of the agreement once both sides
-    are freed of what the control explains. NaN where the control explains a side completely.
+    (r_hm − r_hc·r_mc) / sqrt((1 − r_hc²)(1 − r_mc²)): the agreement that is left when what the control
+    explains is removed from both sides. NaN where the control explains a side completely.
 
     Example:
         >>> human = np.array([1.0, 2.0, 3.0, 4.0])
@@ -136,7 +136,7 @@ def one_sided_p_values(differences: Floats, *, count: int = 1000, seed: int = 0)
 
     Args:
         differences: (N, P), per sentence the first system's score minus the second's, for P pairs.
-        count: how many permutations.
+        count: number of permutations.
         seed: of the random generator.
 
     Returns:
@@ -156,14 +156,14 @@ def one_sided_p_values(differences: Floats, *, count: int = 1000, seed: int = 0)
 def soft_pairwise_accuracy(human: Floats, metric: Floats) -> Floats:
     """Return 1 − the mean over pairs of |p_human − p_metric|, over the last axis.
 
-    Pairwise accuracy that asks for the same confidence, not only for the same sign.
+    Unlike pairwise accuracy, it requires the same confidence, not only the same sign.
 
     Source: Thompson et al., "Improving Statistical Significance in Human Evaluation of Automatic
     Metrics via Soft Pairwise Accuracy" (WMT 2024).
 
     Args:
-        human: (…, P), one-sided p-values of the pairs from people's judgements.
-        metric: (…, P), from the metric's sentence scores.
+        human: (…, P), one-sided p-values of the pairs from human judgements.
+        metric: (…, P), one-sided p-values of the pairs from the metric's sentence scores.
     """
     agreement: Floats = 1 - np.abs(human - metric).mean(axis=-1)
     return agreement
@@ -180,7 +180,7 @@ def windows(
         kind: the correlation.
         human: (…, S).
         metric: (…, S).
-        width: systems in a window, 2 to S; 8 there.
+        width: systems in a window, 2 to S; 8 in the paper.
         order: int (S,), the systems from best to worst.
 
     Raises:

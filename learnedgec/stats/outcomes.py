@@ -1,8 +1,8 @@
 """Which of two scores is higher, and when do they tie? One rule wherever wins are counted.
 
 Two scores tie if they differ by no more than rounding. A strict comparison of floating-point numbers would
-count that rounding as a win: two outputs with as many right edits of as many may have M2 scores of
-0.30000000000000004 and 0.3.
+count that rounding as a win: two outputs with the same numbers of correct and proposed edits may have M2
+scores of 0.30000000000000004 and 0.3.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def win_counts(scores: Floats) -> Floats:
 
 
 def win_shares(wins: Floats, ties: Floats) -> Floats:
-    """Return float64 (S, S): the share of all games, ties among them, that the row's system won.
+    """Return float64 (S, S): the share of all games, including ties, that the row's system won.
 
-    A tie is a game that nobody won: what two shares lack to 1 is the share of their ties.
+    A tie is a game without a winner: the shares of two systems and of their ties sum to 1.
 
     Args:
         wins: (S, S), how often the row's system beat the column's.

@@ -1,4 +1,4 @@
-"""How far people who rate the same things agree, and how well a metric can correlate with them at most."""
+"""Agreement of raters, and the highest correlation that a metric can have with them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ __all__ = ["RaterAgreement", "rater_agreement"]
 
 @dataclass(frozen=True, slots=True)
 class RaterAgreement:
-    """The agreement of R raters; what is of pairs is the mean over pairs of raters.
+    """The agreement of R raters; figures of a pair are means over all pairs of raters.
 
     Attributes:
         count: items that two raters or more have rated.
         equal: the share of items on which a pair agrees.
         pearson: the correlation of a pair.
-        kappa: quadratically weighted κ of a pair, `1 − Σ(a−b)²/E` with E what is expected of two raters
-            with the same ratings in random order (Cohen 1968); unlike r it minds that one is milder.
+        kappa: quadratically weighted κ of a pair, `1 − Σ(a−b)²/E` where E is the expected sum for two raters
+            with the same ratings in random order (Cohen 1968); unlike r, it is lower if one rater is more
+            lenient.
         leave_one_out: the mean correlation of a rater with the mean of the others, over the items that all
-            have rated: what a metric as good as one person reaches.
+            have rated: the correlation of a metric as good as one rater.
     """
 
     count: int
@@ -34,10 +35,10 @@ class RaterAgreement:
     leave_one_out: float
 
     def ceiling(self, raters: int) -> float:
-        """Return the noise ceiling: the largest correlation with the mean of so many raters.
+        """Return the noise ceiling: the highest possible correlation with the mean of k = `raters` raters.
 
         The square root of the mean's reliability `k·r/(1 + (k−1)·r)` (Spearman 1910, Brown 1910), which
-        supposes that raters err independently of each other; NaN where r is negative.
+        assumes that raters err independently of each other; NaN where r is negative.
 
         Example:
             >>> round(RaterAgreement(10, 0.5, 0.64, 0.6, 0.7).ceiling(1), 3)
@@ -50,7 +51,7 @@ class RaterAgreement:
 
 
 def rater_agreement(ratings: Floats) -> RaterAgreement:
-    """Return how far raters agree; NaN where no two rated the same things.
+    """Return the agreement of raters; NaN if no two rated the same items.
 
     Args:
         ratings: (N, R), NaN where a rater did not rate an item.

@@ -1,4 +1,4 @@
-"""Resamples of sentences, and intervals from what a score is on each."""
+"""Resamples of sentences, and intervals of a score from its values on the resamples."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Is metric A better than metric B, or did this set of sentences and systems favour it?
+"""Significance tests: is A better than B, or did these sentences and systems favour it?
 
-Two tests of one correlation against another on the same systems, and the intervals of one.
+`williams` and `perm_both` compare two metrics on the same systems; the others compare two systems.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROUNDING = 1e-12
 
 
 def williams(human_first: float, human_second: float, between: float, systems: int) -> float:
-    """Return the one-sided p-value that the first metric correlates better with people than the second.
+    """Return the one-sided p-value that the first metric correlates better with human scores than the second.
 
     Williams' test for two Pearson correlations that share a variable, t with n − 3 degrees of freedom:
 
@@ -43,7 +43,7 @@ def williams(human_first: float, human_second: float, between: float, systems: i
     Increased Correlation with Human Judgment" (EMNLP 2014).
 
     Args:
-        human_first: r1, of people's scores with the first metric's.
+        human_first: r1, of the human scores with the first metric's.
         human_second: r2, with the second metric's.
         between: r12, of the two metrics.
         systems: n.
@@ -86,22 +86,22 @@ def perm_both(
     count: int = 1000,
     seed: int = 0,
 ) -> float:
-    """Return the one-sided p-value that the first metric is of better quality than the second.
+    """Return the one-sided p-value that the first metric has better quality than the second.
 
     PERM-BOTH: each permutation swaps the two metrics' standardised scores in every cell, of system and
     sentence, with probability 1/2; p is the share of permutations in which the first is ahead by at
     least as much as observed, with one added to both counts. It holds for qualities of sentence scores
-    and of their means; for a corpus score that is no mean, it tests the mean of its sentence scores.
+    and of their means; for a corpus score that is not a mean, it tests the mean of its sentence scores.
 
     Source: Deutsch et al., "A Statistical Analysis of Summarization Evaluation Metrics Using Resampling
     Methods" (TACL 2021).
 
     Args:
-        quality: from scores (B, S, N) to the quality of each, (B,): such as the correlation of their
-            means over sentences with people's scores.
+        quality: from scores (B, S, N) to the quality of each, (B,): such as the correlation of their means
+            over sentences with human scores.
         first: (S, N), a metric's score of each sentence of each system.
         second: (S, N), of the other metric.
-        count: how many permutations.
+        count: number of permutations.
         seed: of the random generator.
 
     Raises:
@@ -162,7 +162,7 @@ def holm(p_values: Floats) -> Floats:
 
 
 def is_significant(p_value: float, level: float) -> bool:
-    """Return whether a p-value, corrected where there are several, is below 1 − `level`.
+    """Return whether a p-value, corrected if there are several, is below 1 − `level`.
 
     Example:
         >>> is_significant(0.049, 0.95), is_significant(0.05, 0.95)
@@ -173,10 +173,10 @@ def is_significant(p_value: float, level: float) -> bool:
 
 
 def resamples_needed(comparisons: int, level: float) -> int:
-    """Return the fewest resamples with which any of some comparisons can be significant.
+    """Return the smallest number of resamples with which one of several comparisons can be significant.
 
     A p-value from B resamples is at least 1/(B + 1), and Holm's correction multiplies the smallest of m by m:
-    with m/(B + 1) ≥ 1 − `level` nothing is significant, whatever the systems are.
+    if m/(B + 1) ≥ 1 − `level`, no difference can be significant.
 
     Example:
         >>> resamples_needed(78, 0.95), is_significant(78 / 1561, 0.95), is_significant(78 / 1560, 0.95)

@@ -1,4 +1,4 @@
-"""Unbalanced optimal transport: how much mass goes where if not all of it has to go."""
+"""Unbalanced optimal transport: plans that need not transport all of the mass."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def unbalanced_plans(
 
         fᵢ = −φ·log Σⱼ bⱼ·exp(gⱼ − Mᵢⱼ/ε),   gⱼ = −φ·log Σᵢ aᵢ·exp(fᵢ − Mᵢⱼ/ε),   φ = ρ/(ρ + ε)
 
-    A turn brings them nearer to the solution by φ² at least, so it always ends.
+    Each turn multiplies their distance to the solution by at most φ², so the algorithm always ends.
 
     Source: Chizat et al., "Scaling Algorithms for Unbalanced Optimal Transport Problems" (2018).
 

@@ -1,4 +1,4 @@
-"""TrueSkill for two players at a time: as the `trueskill` package has it, without its factor graph.
+"""TrueSkill for games of two players: equal to the `trueskill` package, without its factor graph.
 
 With two players TrueSkill's message passing has a closed form (Herbrich et al. 2006). For a game that
 a wins against b, with c² = 2β² + σa² + σb², t = (μa − μb)/c and the draw margin ε,
@@ -12,8 +12,8 @@ games. Three uses:
 
 - `rate_games`, `rate_scores`: one pass over games in a given order (Goto et al. 2025 rank systems by it);
 - `rate_resamples`: the same on many resamples of the sentences at once, for intervals;
-- `rate_judgements`: many runs over sampled human judgements (Sakaguchi et al. 2014), which is how
-  GJG15 and SEEDA made their published system scores.
+- `rate_judgements`: many runs over sampled human judgements (Sakaguchi et al. 2014), as for the published
+  system scores of GJG15 and SEEDA.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def rate_games(
     environment = trueskill.TrueSkill(
         model.mu, model.sigma, model.beta, model.tau, model.draw_probability
     )
-    # The package's own normal distribution (accurate to 1e-7), so that ratings are equal to its.
+    # The package's own normal distribution (accurate to 1e-7), so that ratings are equal to the package's.
     cdf, pdf, sqrt = environment.cdf, environment.pdf, math.sqrt
     margin = trueskill.calc_draw_margin(model.draw_probability, 2, environment)
     noise, drift = 2 * model.beta**2, model.tau**2
@@ -198,7 +198,7 @@ def rate_judgements(
         wins: (S, S), how often the row's system was judged better than the column's; or (runs, S, S)
             with counts for each run, such as those of resampled sentences.
         ties: (S, S) or (runs, S, S), symmetric, how often the two were judged equal.
-        runs: how many runs.
+        runs: number of runs.
         seed: of the random generator.
         sigma: standard deviation of a skill before the first game.
         draw_probability: share of games between equals that end in a draw.
