@@ -132,7 +132,7 @@ def compare_systems(
     the centred form of Riezler and Maxwell (2005); Holm (1979) for several systems.
 
     Args:
-        metric: whose statistics they are.
+        metric: the metric that computed the statistics.
         statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
         baseline: name of one of the systems.
         resamples: bootstrap resamples of the sentences; all systems share them. By default 1,000, or more

@@ -96,7 +96,7 @@ def system_scores(
     """Return the score of each of S systems, float64 (S,).
 
     Args:
-        metric: whose statistics they are.
+        metric: the metric that computed the statistics.
         statistics: one per system, all of the same N sentences.
         by: how sentences become one score; TrueSkill depends on the order of systems and sentences.
         model: TrueSkill's parameters.
@@ -125,7 +125,7 @@ def system_scores_of_resamples(
     """Return the score of each system on each of B resamples of the sentences, float64 (B, S).
 
     Args:
-        metric: whose statistics they are.
+        metric: the metric that computed the statistics.
         statistics: one per system, all of the same N sentences.
         samples: int (B, M), each row the sentence numbers of one resample; all systems share it.
         by: how sentences become one score.
@@ -170,7 +170,7 @@ def paired_permutation(
     "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (2005).
 
     Args:
-        metric: whose statistics they are.
+        metric: the metric that computed the statistics.
         first: statistics of one system.
         second: statistics of the other, of the same N sentences.
         count: how many permutations.
@@ -453,7 +453,7 @@ def rank_systems(
     """Rank systems whose statistics are known, with intervals, significance and clusters; see `rank`.
 
     Args:
-        metric: whose statistics they are.
+        metric: the metric that computed the statistics.
         statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
         by: how sentences become one score.
         significance: the test between two systems; permutation is for corpus scores (`mean`) alone.

@@ -1,7 +1,7 @@
-"""What a score means: where it stands among outputs that people rated, and what they thought of such outputs.
+"""What a score means: its place among rated outputs, and how human raters judged such outputs.
 
-reference    a metric's scores on a benchmark's outputs, with the preferences that go with them
-fitting      how such a reference is made
-explanation  what a reference says of a system, in words
+reference    a metric's scores on a benchmark's outputs, with human preferences between output and source
+fitting      how such a reference is built
+explanation  a system's score in words, by a reference
 released     references of the released evaluator's metrics (`released.json`), by name and weights
 """

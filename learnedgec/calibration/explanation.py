@@ -1,4 +1,4 @@
-"""A score of a system, in words: where it stands, and what people thought of such changes."""
+"""A system's score in words: its place among other systems, and how human raters judged such changes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ __all__ = ["Explanation", "explain_score"]
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a reference says of one system.
+    """A system's score, explained by a reference.
 
     Attributes:
         below: the reference's systems with lower corpus scores, the best of them first.
         systems: how many systems the reference has.
-        percentiles: float64 (N,), where each output stands among the reference's outputs, 0 to 100.
-        preferred: float64 (N,), the probability that people rate it above its source; NaN where it is that.
+        percentiles: float64 (N,), the percentile of each output among the reference's outputs, 0 to 100.
+        preferred: float64 (N,), the probability that human raters put each output above its source; NaN where
+            the output is its source.
         changed: sentences that the system changes.
-        sentence: all of it in words.
+        sentence: the explanation in words.
     """
 
     below: tuple[str, ...]
@@ -45,7 +46,7 @@ def explain_score(
     """Explain the score of one system on N sentences.
 
     Args:
-        reference: of the same metric.
+        reference: a reference of the same metric.
         score: the system's corpus score.
         sentences: float64 (N,), the score of each output.
         source_scores: float64 (N,), the score of each source, left as it is.

@@ -1,4 +1,4 @@
-"""Making a reference: percentiles of scores, and a calibration checked on sources that it has not seen."""
+"""Building a reference: percentiles of scores, and a calibration that is checked on unseen sources."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def make_reference(
     *,
     seed: int = 0,
 ) -> ScoreReference:
-    """Return the reference that a benchmark's outputs and ratings give.
+    """Return the reference built from a benchmark's outputs and ratings.
 
     Args:
-        metric: its printed name.
+        metric: the printed name of the metric.
         weights: evaluator -> SHA-256 of its weights.
-        benchmark: its name.
+        benchmark: the name of the benchmark.
         scores: system -> float64 (N,), each output's score.
         corpus_scores: system -> its corpus score.
-        source_scores: float64 (N,), what each source scores, left as it is.
-        ratings: system -> float64 (N,), what people gave, NaN where nobody rated.
-        source_ratings: float64 (N,), what they gave to the sources.
+        source_scores: float64 (N,), the score of each unchanged source.
+        ratings: system -> float64 (N,), the human ratings of its outputs, NaN where there are none.
+        source_ratings: float64 (N,), the human ratings of the sources.
         changed: system -> bool (N,), whether the output differs from its source.
         seed: of the folds.
 
@@ -78,13 +78,14 @@ def make_reference(
 
 
 def fit_preference(gains: Floats, preferred: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return points, gains and probabilities, through which the probability of being preferred goes.
+    """Return the points, gains and probabilities, of the line of the probability of being preferred.
 
-    The pairs are cut by gain into twenty parts of about as many; each gives its mean gain and the share that
-    was preferred, and neighbours whose shares fall are pooled until none does (isotonic regression).
+    The pairs are cut by gain into twenty parts of about equal size. Each part gives its mean gain and the
+    share that was preferred, and neighbours whose shares fall are pooled until none does (isotonic
+    regression).
 
     Source: Zadrozny and Elkan, "Transforming Classifier Scores into Accurate Multiclass Probability
-    Estimates" (KDD 2002); by parts, so that no point rests on a few pairs.
+    Estimates" (KDD 2002); in parts, so that no point depends on a few pairs.
 
     Args:
         gains: float64 (P,).
@@ -97,7 +98,7 @@ def fit_preference(gains: Floats, preferred: npt.NDArray[np.bool_]) -> tuple[Flo
         >>> np.interp([-1.0, 0.0, 1.0], x, y).round(3).tolist()
         [0.225, 0.225, 0.75]
     """
-    # Equal gains are one part: nothing tells them apart.
+    # Equal gains stay in one part.
     cuts = np.unique(np.quantile(gains, np.linspace(0, 1, _PARTS + 1)[1:-1]))
     _, part = np.unique(np.searchsorted(cuts, gains), return_inverse=True)
     counts = np.bincount(part).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Scores of a metric on a benchmark's outputs, as something to compare other scores with."""
+"""Scores of a metric on a benchmark's outputs, with which other scores are compared."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["ReliabilityBin", "ScoreReference"]
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Outputs of similar gain: what was predicted of them and what people said.
+    """Outputs of similar gain: their predicted and their observed human preference.
 
     Attributes:
-        predicted: mean predicted probability, by a calibration that has not seen their sources.
-        preferred: the share that people rated above its source.
+        predicted: mean predicted probability, by a calibration on other sources.
+        preferred: the share that human raters put above its source.
         low: lower end of that share's 95 % interval (Wilson).
         high: upper end.
-        count: how many.
+        count: number of outputs.
     """
 
     predicted: float
@@ -33,25 +33,25 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class ScoreReference:
-    """What a metric gave to the outputs of a benchmark, and how people rated those beside their sources.
+    """A metric's scores for the outputs of a benchmark, with human preferences between output and source.
 
     Only outputs that change their source count. Of an output with score x whose source has score s, the
-    probability that people rate it above its source is read off a line through points that rise with the gain
-    x − s (`fit_preference`). It speaks of systems like those of the benchmark: most of their changes are
-    improvements, and a system whose changes are not is judged too well.
+    probability that human raters put it above its source is read off a line through points that rise with the
+    gain x − s (`fit_preference`). It holds for systems like those of the benchmark, most of whose changes are
+    improvements; it overestimates a system whose changes are mostly not improvements.
 
     Attributes:
         metric: the metric's printed name, with every parameter.
         weights: evaluator -> SHA-256 of its weights.
         benchmark: name of the benchmark.
         quantiles: float64 (101,), the percentiles 0 to 100 of the sentence scores.
-        outputs: how many they are.
+        outputs: the number of these scores.
         systems: system -> corpus score.
         gains: float64 (K,), rising: where the probability is known.
-        probabilities: float64 (K,), never falling: that people prefer an output of such a gain.
-        pairs: outputs that people rated above or below their source.
-        accuracy: the share of pairs in which the sign of x − s is people's preference.
-        reliability: bins of about as many pairs each, by predicted probability.
+        probabilities: float64 (K,), never falling: that human raters prefer an output with this gain.
+        pairs: number of outputs that human raters put above or below their source.
+        accuracy: the share of pairs in which the sign of x − s agrees with the human preference.
+        reliability: bins of about equal size, by predicted probability.
     """
 
     metric: str
@@ -72,10 +72,10 @@ class ScoreReference:
         return places
 
     def preferred(self, gains: Floats) -> Floats:
-        """Return the probability that people rate an output above its source, float64 (…,).
+        """Return the probability that human raters put an output above its source, float64 (…,).
 
         Args:
-            gains: its score minus its source's.
+            gains: the score of an output minus that of its source.
         """
         found: Floats = np.interp(gains, self.gains, self.probabilities)
         return found

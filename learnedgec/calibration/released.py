@@ -1,4 +1,4 @@
-"""References that come with learnedgec, for metrics of the released evaluator."""
+"""References included in learnedgec, for metrics of the released evaluator."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write_references(path: PathLike, references: Sequence[ScoreReference]) -> No
 
 @cache
 def _released() -> tuple[ScoreReference, ...]:
-    """Read what comes with learnedgec."""
+    """Read the references included in learnedgec."""
     place = files("learnedgec.calibration") / "released.json"
     return read_references(str(place)) if place.is_file() else ()
 

@@ -40,10 +40,10 @@ _NAMES = {
 
 
 def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
-    """Write an evaluation's scatter plots, window curves, intervals and people's win matrix.
+    """Write an evaluation's scatter plots, window curves, intervals and the human win matrix.
 
     Args:
-        evaluation: what to draw; of the sentinels only the edit count is drawn.
+        evaluation: what to draw; of the sentinels, only the edit count is drawn.
         folder: where; made if it does not exist.
 
     Returns:
@@ -86,7 +86,7 @@ def _looks(entries: Sequence[MetricEvaluation]) -> Mapping[str, Mapping[str, Any
 
 
 def _scatter(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any:
-    """Draw each metric's scores against people's, with intervals and names."""
+    """Draw each metric's scores against the human scores, with intervals and names."""
     columns = min(2, len(entries))
     rows = -(-len(entries) // columns)
     figure = new_figure(COLUMN * columns, 2.7 * rows)
@@ -127,7 +127,7 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
     unit = axis.figure.dpi / 72
     size = 5.5
     taken = [(px - 3 * unit, py - 3 * unit, px + 3 * unit, py + 3 * unit) for px, py in points]
-    # From the crowded middle outwards, so that those with least room choose first.
+    # From the crowded middle outwards, so that the names with the least room are placed first.
     crowd = np.linalg.norm(points[:, None] - points[None], axis=2)
     for place in np.argsort(np.sort(crowd, axis=1)[:, 1 : min(4, len(points))].sum(axis=1)):
         px, py = points[place]
@@ -151,7 +151,7 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
             fontsize=size,
             annotation_clip=False,
             zorder=3,
-            # A name that is not beside its point is tied to it.
+            # A line connects a name to a point that it is not next to.
             arrowprops={"arrowstyle": "-", "color": "#333333", "linewidth": 0.4, "shrinkB": 2}
             if distance > 4
             else None,

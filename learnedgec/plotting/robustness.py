@@ -26,7 +26,7 @@ from learnedgec.stats.bootstrap import Estimate
 __all__ = ["plot_attacks", "plot_preferences", "plot_systems"]
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-# Characters of a name.
+# The longest name, in characters.
 _LONGEST = 34
 _DIMENSIONS: Mapping[Dimension, str] = {
     "action": "what was done",

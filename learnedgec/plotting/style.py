@@ -1,6 +1,6 @@
 """How every figure looks and is written: at the width of a paper's column, safe for colour-blind readers.
 
-Colours are those of Okabe and Ito, always together with a marker or a line style of their own. Each figure
+Colours are those of Okabe and Ito, always together with a distinct marker or line style. Each figure
 is written twice, as PDF and PNG.
 """
 
@@ -46,7 +46,7 @@ _STYLE: Any = {
 
 
 def check_plotting(folder: str | Path) -> None:
-    """Raise now what drawing into this folder would raise after the work.
+    """Raise before the work any error that drawing into this folder would raise after it.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.

@@ -1,4 +1,4 @@
-"""What tuning maximises: the agreement of a metric with people, on one benchmark or on parts of it."""
+"""What tuning maximises: the agreement of a metric with human judgements, on a benchmark or parts of it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Objective = Literal[
 ]
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
 
-# Permutations behind each p-value of the soft pairwise accuracy.
+# Permutations for each p-value of the soft pairwise accuracy.
 _PERMUTATIONS = 1000
 
 
@@ -57,12 +57,12 @@ class Goal:
 
     Attributes:
         objective: between systems' scores, `pearson`, `spearman`, `kendall`, `pairwise-accuracy` or
-            `soft-pairwise-accuracy`; on people's comparisons of two outputs of a sentence,
+            `soft-pairwise-accuracy`; on human comparisons of two outputs of a sentence,
             `sentence-accuracy` or `sentence-kendall`; with ratings of outputs, `segment-…` over all
             of them or `grouped-…` within each source. `learnedgec.meta` defines them.
         aggregation: how a metric's sentences become a system's score.
-        human: people's score: `EW`, `TS`, a rated dimension or a published score; the benchmark's
-            default if absent. Not used by the sentence objectives.
+        human: the human score: `EW`, `TS`, a rated dimension or a published score; by default, the
+            benchmark's default. Not used by the sentence objectives.
         model: TrueSkill's parameters, for `aggregation="trueskill"`.
     """
 
@@ -79,30 +79,30 @@ class Goal:
 
     @property
     def of_sentences(self) -> bool:
-        """Whether people's comparisons within a sentence decide."""
+        """Whether the objective uses human comparisons within a sentence."""
         return self.objective.startswith("sentence-")
 
     @property
     def of_segments(self) -> bool:
-        """Whether ratings of single outputs decide."""
+        """Whether the objective uses ratings of single outputs."""
         return self.objective.startswith(("segment-", "grouped-"))
 
     def human_on(self, benchmark: Benchmark) -> str:
-        """Return the name of people's score on a benchmark."""
+        """Return the name of the human score on a benchmark."""
         if self.of_sentences and benchmark.rankings:
             return "EW"
         return self.human or default_human(benchmark)[0]
 
     def judged(self, benchmark: Benchmark) -> Benchmark:
-        """Return the benchmark with only the systems that people judged, and a notice of the others."""
+        """Return the benchmark with only the systems that were judged, and a notice about the others."""
         return judged(benchmark, self.human_on(benchmark))
 
 
 class Target:
     """A goal on one benchmark: on all its sentences, or on samples of them.
 
-    People's scores of systems are the published ones for all sentences, and computed from the sample's
-    own judgements for a sample.
+    Human system scores are the published ones for all sentences; for a sample, they are computed from its own
+    judgements.
     """
 
     def __init__(
@@ -114,15 +114,15 @@ class Target:
         seed: int = 0,
         cache_dir: str | None = None,
     ) -> None:
-        """Gather people's judgements.
+        """Collect the human judgements.
 
         Args:
             goal: what is maximised.
             benchmark: with S systems, all of them judged (`Goal.judged`), and N sentences.
-            samples: int (B, M), the sentence numbers of each sample, repeats allowed; all sentences
-                once if absent.
+            samples: int (B, M), the sentence numbers of each sample, repeats allowed; by default, all
+                sentences once.
             seed: of TrueSkill's runs and of permutations.
-            cache_dir: folder that keeps TrueSkill's runs of people's judgements.
+            cache_dir: folder in which TrueSkill's runs of human judgements are cached.
 
         Raises:
             InputError: the benchmark has no judgements of the kind that the goal needs.
@@ -160,11 +160,11 @@ class Target:
     def values(self, metric: Metric, statistics: Sequence[Statistics]) -> Floats:
         """Return the objective on each sample, float64 (B,).
 
-        NaN where it does not exist: the metric scores everything that is compared alike, or nobody
-        judged it. A constant metric has no sentence accuracy either: it prefers nothing.
+        NaN where it does not exist: the metric gives everything compared the same score, or there are no
+        judgements. A constant metric has no sentence accuracy either, since it prefers nothing.
 
         Args:
-            metric: whose statistics they are.
+            metric: the metric that computed the statistics.
             statistics: one per system, of all N sentences.
         """
         goal, undefined = self.goal, np.full(len(self.samples), np.nan)
@@ -211,10 +211,10 @@ class Target:
         return found
 
     def _people_p_values(self, benchmark: Benchmark, name: str, sample: Indices) -> Floats:
-        """Return people's p-values on a sample, in which a repeated sentence counts once here."""
+        """Return p-values of human judgements on a sample; a repeated sentence counts once here."""
         part = benchmark.select(sentences=np.unique(sample).tolist())
         drawn = np.ones((_PERMUTATIONS, len(part.sources)))
-        # Expected wins have the p-values of TrueSkill, and come sooner.
+        # Expected wins have the same p-values as TrueSkill, and are faster to compute.
         human = human_scores(part, "EW" if name == "TS" else name, drawn, seed=self.seed)
         if human.p_values is None:
             raise InputError(
@@ -227,8 +227,8 @@ class Target:
 def check_tuning_data(benchmark: Benchmark, goal: Goal) -> None:
     """Raise unless a metric may be tuned on the benchmark.
 
-    CoNLL-2014, the text of SEEDA and GJG15, is what metrics are tested on. The one exception is the
-    tenth of GJG15 that Yoshimura et al. (2020) set aside for sentence-level weights, `gjg15:dev10`.
+    Metrics are tested on CoNLL-2014, the text of SEEDA and GJG15, so none is tuned on it. The one exception
+    is the tenth of GJG15 that Yoshimura et al. (2020) set aside for sentence-level weights, `gjg15:dev10`.
 
     Raises:
         LeakageError: the benchmark has CoNLL-2014 text, and is not that tenth with a sentence objective.
@@ -253,5 +253,5 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> None:
 
 
 def _constant(values: Floats) -> bool:
-    """Return whether numbers are equal but for rounding."""
+    """Return whether numbers are equal up to rounding."""
     return bool(np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())))

@@ -28,10 +28,10 @@ class Fold:
     """One search on a part of the sentences.
 
     Attributes:
-        parameters: what it chose.
-        value: the objective on the part it saw.
+        parameters: the chosen parameters.
+        value: the objective on the sentences that the search used.
         held_out: the objective on the other sentences; NaN where it does not exist there.
-        given: the objective of the given metric on those.
+        given: the objective of the given metric on the other sentences.
     """
 
     parameters: Mapping[str, Any]
@@ -42,7 +42,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A metric on a benchmark that it was not tuned on, and how far the tuned one is ahead of it.
+    """A metric on a benchmark that it was not tuned on, and the gain of the tuned metric over it.
 
     Attributes:
         label: `tuned`, `given` or `uniform`.
@@ -70,15 +70,15 @@ class Tuning:
         trials: every finished trial by number.
         folds: the same search on parts of the data.
         benchmark: name of the tuning data.
-        notices: what a reader should know about them.
-        parts: names of what the metric's sentence scores are made of, such as `fluency`.
-        human: name of people's score there; of comparisons, `EW`.
+        notices: caveats about these data, one sentence each.
+        parts: names of the components of the metric's sentence scores, such as `fluency`.
+        human: name of the human score there; for comparisons, `EW`.
         goal: what was maximised.
         space: what was tuned.
-        plan: how.
-        tuned_on_test: whether the tuning data are what metrics are tested on.
+        plan: the settings of the search.
+        tuned_on_test: whether the tuning data are test data.
         signature: of the tuned metric on that data.
-        value_at: the objective on the tuning data at some parameters; draws maps.
+        value_at: a function from parameters to the objective on the tuning data, used to draw maps.
     """
 
     best: TriedMetric

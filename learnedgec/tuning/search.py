@@ -1,8 +1,8 @@
-"""Tune a metric: statistics once, then trials that cost milliseconds, then an honest account of the gain.
+"""Tune a metric: compute statistics once, run trials that take milliseconds, and estimate the gain.
 
-The value that tuning reaches on its own data flatters it. So the same search is run on parts of the
-sentences and its choice is valued on the others (`Fold`), and the tuned metric is compared with the
-given one on another benchmark where one is named (`compare`).
+The objective on the tuning data overestimates the gain. So the same search is run on parts of the sentences
+and its choice is evaluated on the others (`Fold`), and the tuned metric is compared with the given one on
+another benchmark if one is named (`compare`).
 """
 
 from __future__ import annotations
@@ -51,28 +51,28 @@ def tune(
     tuned_on_test: bool = False,
     runtime: Runtime = Runtime(),
 ) -> Tuning:
-    """Find the parameters with which a metric agrees best with people on a benchmark.
+    """Find the parameters with which a metric agrees best with human judgements on a benchmark.
 
     The first trials are the given parameters, then the corners and the centre of weights and the ends
-    and the middle of numbers. The statistics are computed once if they do not depend on the tuned
-    parameters (`Metric.aggregate_parameters`), and else once for each of their values. An ensemble
-    without scales gets those of its members on the benchmark.
+    and the middle of numbers. The statistics are computed once if they do not depend on the tuned parameters
+    (`Metric.aggregate_parameters`), otherwise once for each of their values. An ensemble without scales gets
+    those of its members on the benchmark.
 
     Args:
-        metric: what is tuned.
+        metric: the metric to tune.
         benchmark: with human judgements.
         goal: what is maximised.
-        plan: how.
+        plan: the settings of the search.
         space: parameter -> range, as `read_space` reads it; weights on the simplex if absent.
-        name: of the study in a storage; `tuned_name` if absent.
-        tuned_on_test: allow data that metrics are tested on, and mark the result.
+        name: of the study in a storage; by default, `tuned_name`.
+        tuned_on_test: allow tuning on test data, and mark the result.
         runtime: how to run.
 
     Raises:
         LeakageError: the benchmark is test data, and `tuned_on_test` does not say so.
         ConfigError: the space or the plan cannot be used, or the storage holds another study.
-        InputError: the benchmark lacks the judgements that the goal needs, or the metric scores
-            everything alike.
+        InputError: the benchmark lacks the judgements that the goal needs, or the metric gives everything the
+            same score.
 
     Example:
         >>> from learnedgec import load_metric
@@ -82,9 +82,9 @@ def tune(
         >>> found.best.value >= max(each.value for each in found.references.values())
         True
     """
-    # What it is made of may have been tuned on test data already.
+    # Its components may already have been tuned on test data.
     marked = metric.tuned_on_test
-    # Of a tuned metric the parameters count, no longer the name.
+    # The parameters of a tuned metric are kept, but not its name.
     metric = dataclasses.replace(metric)
     try:
         check_tuning_data(benchmark, goal)
@@ -154,10 +154,10 @@ def compare(
     seed: int = 0,
     runtime: Runtime = Runtime(),
 ) -> list[Comparison]:
-    """Value the tuned metric on another benchmark, beside the given one and equal weights.
+    """Evaluate the tuned metric on another benchmark, next to the given metric and equal weights.
 
     Args:
-        tuning: what was found.
+        tuning: the result of a search.
         benchmark: another one, such as `gjg15:test90` after `gjg15:dev10`.
         resamples: bootstrap resamples of the sentences; all metrics share them.
         level: of the intervals.
@@ -194,14 +194,14 @@ def compare(
 def tuned_name(
     metric: Metric, benchmark: str, name: str = "", *, tuned_on_test: bool = False
 ) -> str:
-    """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the one it was given.
+    """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the given name.
 
     A metric that was tuned on test data has a name that ends in `+test`, so that every table says so.
 
     Args:
-        metric: what is tuned.
-        benchmark: the tuning data's name, as it was asked for.
-        name: of the tuned metric, if it was given one.
+        metric: the metric to tune.
+        benchmark: the tuning data's name, as the user wrote it.
+        name: of the tuned metric, if one is given.
         tuned_on_test: whether the tuning data are test data.
 
     Example:
@@ -211,7 +211,7 @@ def tuned_name(
     """
     if not name:
         head = benchmark.partition(":")[0]
-        # A folder such as `.` has its name elsewhere; one without a usable letter has none.
+        # The name of a folder such as `.` is in its full path; a folder without a usable letter has none.
         places = [Path(head if head.lower() == "jfleg" else benchmark), Path(benchmark).absolute()]
         words = [re.sub("[^A-Za-z0-9_.+]+", "-", place.name).strip("-.") for place in places]
         name = f"{metric.name}@{next(filter(None, words), 'folder')}"

@@ -30,7 +30,7 @@ from learnedgec.metrics.registry import with_parameters
 
 __all__ = ["Choice", "Number", "Range", "Simplex", "Space", "read_space"]
 
-# Decimals of tuned weights and significant digits of tuned numbers: more than any benchmark can tell.
+# Decimals of tuned weights and significant digits of tuned numbers: more than any benchmark can distinguish.
 _DIGITS = 4
 
 
@@ -47,7 +47,7 @@ class Range(Protocol):
         """Return a point that has the value, or the nearest one."""
 
     def starts(self) -> list[Any]:
-        """Return values worth trying before anything is known."""
+        """Return the values to try first."""
 
     def levels(self, steps: int) -> list[Any]:
         """Return values that cover the range evenly."""
@@ -59,9 +59,9 @@ class Range(Protocol):
 class Simplex:
     """K weights that are not negative and sum to 1.
 
-    Coordinates break a stick: `wₖ = rₖ·(1 − (1 − uₖ)^(1/(K−k)))`, where rₖ is what the first k − 1
-    weights have left of 1 and u lies in [0, 1]^(K−1). Uniform u give uniform weights, and, unlike a
-    softmax, finite coordinates reach the corners.
+    Coordinates break a stick: `wₖ = rₖ·(1 − (1 − uₖ)^(1/(K−k)))`, where rₖ is what the first k − 1 weights
+    leave of 1 and u lies in [0, 1]^(K−1). Uniform u give uniform weights, and, unlike a softmax, finite
+    coordinates reach the corners.
 
     Example:
         >>> Simplex(3).decode("w", {"w.0": 0.0, "w.1": 1.0})
@@ -187,7 +187,7 @@ class Choice:
         return {repr(value): value for value in self.values}[point[name]]
 
     def encode(self, name: str, value: Any) -> dict[str, Any]:
-        """Return the value as Python writes it; the first where it is none of them."""
+        """Return the value as Python writes it, or the first value if it is not among them."""
         return {name: repr(value if value in self.values else self.values[0])}
 
     def starts(self) -> list[Any]:
@@ -257,10 +257,10 @@ class Space:
 
 
 def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> Space:
-    """Return the space that a configuration describes; weights on the simplex if it has none.
+    """Return the space that a configuration describes; by default, weights on the simplex.
 
     Args:
-        metric: what is tuned.
+        metric: the metric to tune.
         description: parameter -> `simplex`, `{low, high[, log]}`, or a list of values.
 
     Raises:
@@ -310,7 +310,7 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
 
 
 def _read_range(metric: Metric, content: Any, value: Any) -> Range:
-    """Return the range that one entry of a description stands for; `value` is the metric's own."""
+    """Return the range that one entry of a description denotes; `value` is the metric's own."""
     if content == "simplex":
         weights = getattr(metric, "members", ()) if value is None else value
         if not isinstance(weights, tuple) or len(weights) < 2:

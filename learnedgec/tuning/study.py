@@ -1,19 +1,19 @@
-"""Trials that several processes share: exactly as many as asked for, whoever is killed.
+"""Trials that several processes share: exactly the requested number, even if a process is killed.
 
-A study lives in memory, in an SQLite file or in a journal file; a process at work on it is a worker.
-Two locks, which the operating system releases however a process ends, keep it exact:
+A study lives in memory, in an SQLite file or in a journal file; a process that runs its trials is a worker.
+Two locks, which the operating system releases however a process ends, keep the number exact:
 
 - the study's lock: one worker at a time looks at all trials and takes the next one;
-- each worker's own lock: a trial whose worker holds its lock no longer was abandoned, and whoever notices
-  first runs it again, at the same point.
+- each worker's own lock: a trial whose worker no longer holds its lock was abandoned, and the first worker to
+  notice runs it again, at the same point.
 
-Optuna's own means were tried (5.0): its heartbeats watch SQL storages under `Study.optimize` alone, and its
-limit is looked at after each trial, so three workers that were asked for 40 trials in SQLite ended with 41
-when one of them was killed and with 42 when none was. A journal has no heartbeat, and a lock of its own that
-a killed worker held kept the others waiting for 30 seconds.
+Optuna's own means were tried (5.0): its heartbeats work only for SQL storages under `Study.optimize`, and its
+limit is checked after each trial, so three workers with a limit of 40 trials in SQLite ran 41 when one of
+them was killed and 42 when none was. A journal has no heartbeat, and its own lock, held by a killed worker,
+kept the others waiting for 30 seconds.
 
-Every trial draws from a random generator of its own, seeded by the study's seed and the trial's number,
-so workers never draw the same point and a resumed study goes on as if it had not stopped.
+Every trial draws from its own random generator, seeded by the study's seed and the trial's number, so workers
+never draw the same point and a resumed study continues as if it had not stopped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Tried:
         number: in the study.
         point: its coordinates.
         value: the objective; NaN where it does not exist or the trial was pruned.
-        worker: who ran it.
+        worker: the worker that ran it.
     """
 
     number: int
@@ -82,14 +82,14 @@ class SharedStudy:
 
         Args:
             name: of the study in its storage.
-            task: what its trials depend on; a study of the same name must have the same.
-            distributions: of the coordinates.
+            task: what its trials depend on; a study of the same name must have the same task.
+            distributions: the distributions of the coordinates.
             plan: the points of the first trials.
             storage: nothing for memory, a path that ends in `.db`, `.sqlite` or `.sqlite3` for SQLite,
                 any other path for a journal.
             sampler: what draws the points after the plan.
             seed: of the sampler.
-            pruner: decides about trials that report early values; none is pruned if absent.
+            pruner: decides about trials that report early values; by default, none is pruned.
 
         Raises:
             ConfigError: the storage holds a study of this name with another task.
@@ -119,7 +119,7 @@ class SharedStudy:
                 raise FormatError(
                     f"{storage}:1: not a storage of studies ({error}); give another path."
                 ) from None
-            # As it comes back from the storage.
+            # As the storage would return it.
             plain = json.loads(json.dumps(task))
             known = self._study.user_attrs.get("task")
             if known is None:
@@ -146,7 +146,7 @@ class SharedStudy:
     ) -> None:
         if self._workers is not None:
             self._alive.release()
-            # The last one out removes the folder, with what killed workers left in it.
+            # The last worker removes the folder, with any files of killed workers.
             for file in self._workers.iterdir():
                 self._works(file.name)
             with contextlib.suppress(OSError):
@@ -215,7 +215,7 @@ class SharedStudy:
         return optuna.storages.JournalStorage(backend)
 
     def _revive(self) -> None:
-        """Put the trials of workers that are gone back into the queue."""
+        """Put the trials of workers that have ended back into the queue."""
         trials = self._trials()
         again = {trial.user_attrs.get("again") for trial in trials}
         for trial in trials:
@@ -232,7 +232,7 @@ class SharedStudy:
             self._study.tell(trial.number, state=TrialState.FAIL)
 
     def _works(self, worker: str) -> bool:
-        """Return whether a worker still holds its lock, and clear away what a dead one left."""
+        """Return whether a worker still holds its lock, and remove the files of a dead one."""
         assert self._workers is not None
         file = self._workers / worker
         if not file.exists():
@@ -248,7 +248,7 @@ class SharedStudy:
 
 
 class _Reseeded(BaseSampler):
-    """A sampler made anew for each trial, from the trial's number."""
+    """A sampler that is created for each trial, from the trial's number."""
 
     def __init__(self, make: Callable[[int], BaseSampler]) -> None:
         self._make = make
@@ -309,7 +309,7 @@ def _sampler(kind: Sampler, seed: int, number: int) -> BaseSampler:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out optuna's announcements, its advice, and that parts of it are experimental."""
+    """Silence optuna's announcements, its advice, and its warnings about experimental features."""
     import warnings
 
     level = optuna.logging.get_verbosity()

@@ -1,4 +1,4 @@
-"""Trials of a search: a metric with other parameters on a benchmark, from statistics that are held."""
+"""Trials of a search: a metric with other parameters on a benchmark, from statistics in memory."""
 
 from __future__ import annotations
 
@@ -25,32 +25,33 @@ from learnedgec.tuning.study import Sampler, SharedStudy
 
 __all__ = ["SearchPlan", "TriedMetric"]
 
-# The share of the sentences on which a trial shows early whether it is hopeless, and the percentile of
-# early values, counted from the best, below which it is.
+# The share of the sentences on which hopeless trials are detected early, and the percentile of early values,
+# counted from the best, below which a trial is hopeless.
 _EARLY = 0.25
 
 _HOPELESS = 75.0
 
-# Metrics whose statistics are held in memory, where trials need statistics of their own.
+# Number of metrics whose statistics are kept in memory, if trials need their own statistics.
 _HELD = 32
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """How a search is done.
+    """The settings of a search.
 
     Attributes:
-        trials: how many parameters to try.
-        sampler: what proposes them: `tpe`, `cma-es`, `gp`, or `grid` for an even cover of the space.
+        trials: number of trials.
+        sampler: what proposes the parameters of a trial: `tpe`, `cma-es`, `gp`, or `grid` for an even cover
+            of the space.
         seed: of the sampler, the folds and every resample.
-        patience: stop when the best value has not moved for so many trials; 0: never.
+        patience: stop when the best value has not improved for this many trials; 0: never.
         prune: try each trial on a quarter of the sentences first and drop it where it is among the
-            worst quarter of trials there; worth it where trials take long.
-        validation: how the search is repeated on parts of the sentences and valued on the others: `k-fold`;
-            `bootstrap`: on resamples, valued on the sentences they left out; or `none`.
-        folds: how many folds, or bootstrap resamples.
+            worst quarter of trials there; useful if trials take long.
+        validation: how the search is repeated on parts of the sentences and evaluated on the others:
+            `k-fold`; `bootstrap`: on resamples, evaluated on the sentences they left out; or `none`.
+        folds: number of folds, or of bootstrap resamples.
         storage: keep the study in this file, to continue it or to share it with other processes: `.db`,
-            `.sqlite` or `.sqlite3` for SQLite, any other name for a journal; memory if absent.
+            `.sqlite` or `.sqlite3` for SQLite, any other name for a journal; by default, in memory.
     """
 
     trials: int = 200
@@ -108,7 +109,7 @@ class MetricTrials:
 
 
 class EarlyCheck:
-    """A part of the sentences on which a trial shows early whether it is hopeless."""
+    """A part of the sentences on which hopeless trials are detected early."""
 
     def __init__(self, trials_of: MetricTrials, goal: Goal, seed: int) -> None:
         size = len(trials_of.benchmark.sources)
@@ -169,7 +170,7 @@ def run_trials(
                     )
                     yield
                 elif shared.running:
-                    # Another worker is at a last trial, and may yet be killed.
+                    # Another worker is running the last trial, and may still be killed.
                     time.sleep(0.1)
                 else:
                     return
@@ -192,7 +193,7 @@ def best_trial(trials: Sequence[TriedMetric]) -> TriedMetric:
 
 
 def _has_settled(values: Sequence[float], patience: int) -> bool:
-    """Return whether the best of the values has not moved for `patience` trials."""
+    """Return whether the best of the values has not improved for `patience` trials."""
     known = [-math.inf if math.isnan(value) else value for value in values]
     return 0 < patience <= len(known) - 1 - known.index(max(known)) if known else False
 
@@ -215,8 +216,8 @@ class TriedMetric:
         metric: the metric.
         parameters: the tuned ones.
         value: the objective on the tuning data; NaN where it does not exist or the trial was pruned.
-        number: of the trial; -1 for a metric that was valued outside the study.
-        worker: who ran the trial.
+        number: of the trial; -1 for a metric that was evaluated outside the study.
+        worker: the worker that ran the trial.
     """
 
     metric: Metric
