@@ -1,8 +1,8 @@
-"""Attribution: which edit of a correction is worth what to a metric.
+"""Attribution: what each edit of a correction contributes to the score of a metric.
 
-A metric that reads whole sentences says nothing about edits. Its value of a set of edits, however, can be
-asked for: v(T) is the score of the source with the edits T applied. From v follow three answers for an edit
-e of the edits E of a hypothesis:
+A metric that reads whole sentences does not score edits. But a set of edits T has a value v(T): the score of
+the source with the edits T applied. From v follow three values of an edit e among the edits E of a
+hypothesis:
 
     add one          v({e}) − v(∅)             what the edit is worth alone
     leave one out    v(E) − v(E∖{e})           what is lost without it
@@ -13,8 +13,8 @@ hypothesis minus that of the source. The other two need not.
 
 Source: Goto, Vasselli and Watanabe, "Improving Explainability of Sentence-level Metrics via Edit-level
 Attribution for Grammatical Error Correction" (2024), who scale the first two to the sum of the third; here
-they are left as they are. Sampling: Castro, Gómez and Tejada, "Polynomial calculation of the Shapley value
-based on sampling" (2009), with each permutation followed by its reverse (Mitchell et al., JMLR 2022).
+they are not scaled. Sampling: Castro, Gómez and Tejada, "Polynomial calculation of the Shapley value based on
+sampling" (2009), with each permutation followed by its reverse (Mitchell et al., JMLR 2022).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["Attribution", "attribute_edits"]
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What each of the E edits of one hypothesis is worth, in units of the metric's sentence score.
+    """What each of the E edits of one hypothesis contributes to the metric's sentence score, in its units.
 
     Attributes:
         edits: from left to right.
@@ -77,29 +77,28 @@ def attribute_edits(
     seed: int = 0,
     runtime: Runtime = Runtime(),
 ) -> list[Attribution]:
-    """Return what each edit of each of N hypotheses is worth to a metric's sentence score.
+    """Return what each edit of each of N hypotheses contributes to a metric's sentence score.
 
     The metric is called once, with every distinct text that any set of edits makes. Sentences do not
     influence one another: neither the sample nor the result depends on what else is attributed.
 
     Args:
-        metric: any; one that needs references gets those of the sentence with each text.
+        metric: any metric; one that needs references gets those of the sentence with each text.
         sources: N sentences.
         hypotheses: N sentences.
         references: of the N sentences, if the metric needs them.
-        edits: what to attribute to: for each sentence the edits that make the hypothesis from the source;
-            by default those that ERRANT finds.
+        edits: for each sentence, the edits that turn the source into the hypothesis; by default, those that
+            ERRANT finds.
         annotator: the spaCy pipeline that finds edits, as for `errant`.
-        exact_up_to: up to so many edits every one of the 2^E sets is scored, above it Shapley values are
-            sampled.
-        permutations: how many orders of the edits a sample has, an even number of at least 4; each takes
+        exact_up_to: up to this many edits, each of the 2^E sets is scored; above, Shapley values are sampled.
+        permutations: number of orders of the edits in a sample, an even number of at least 4; each takes
             up to E−1 texts.
         seed: of the sample.
         runtime: how to run.
 
     Raises:
         LengthError: sources, hypotheses, references and edits differ in length.
-        InputError: edits do not make the hypothesis from the source, or a number is out of range.
+        InputError: edits do not turn the source into the hypothesis, or a number is out of range.
 
     Example:
         >>> from learnedgec import Edit, load_metric

@@ -25,7 +25,7 @@ __all__ = ["BaselineComparison", "compare_systems", "format_p_value"]
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """One system beside the baseline, by one metric.
+    """One system compared with the baseline, by one metric.
 
     Attributes:
         metric: the metric's label.
@@ -42,8 +42,8 @@ class BaselineComparison:
         wins: sentences on which the system scores above the baseline.
         ties: sentences on which both score the same (`learnedgec.stats.outcomes`).
         losses: sentences on which the system scores below the baseline.
-        comparisons: with how many systems the baseline is compared, for which `adjusted` is corrected.
-        resamples: how many.
+        comparisons: number of systems compared with the baseline, for which `adjusted` is corrected.
+        resamples: number of resamples.
         level: of the intervals.
         best: whether no system scores significantly higher: the one with the highest score, and those whose
             difference from it is not significant, after Holm's correction for the number of the others.
@@ -78,7 +78,7 @@ class BaselineComparison:
 
     @property
     def p(self) -> str:
-        """The corrected p-value in words; `≤` where no resample was as extreme, so that more may lower it."""
+        """The corrected p-value in words; `≤` if no resample was as extreme, so that more may lower it."""
         at_floor = self.p_value <= 1 / (self.resamples + 1) + 1e-12
         return format_p_value(self.adjusted, bound=at_floor)
 
@@ -91,7 +91,7 @@ class BaselineComparison:
         """Return the comparison in one sentence for a paper.
 
         Args:
-            metric: what the metric is called in it.
+            metric: the name of the metric in the sentence.
         """
         low, high = self.difference_bounds
         count = self.wins + self.ties + self.losses

@@ -138,7 +138,7 @@ def system_scores_of_resamples(
     scores = sentence_scores(metric, statistics)
     if by == "trueskill":
         return rate_resamples(scores, samples, model)
-    # How often each sentence was drawn, times whom it lets win: (B, N) · (N, S·S).
+    # How often each sentence was drawn, times which systems win on it: (B, N) · (N, S·S).
     wins = (outcomes(scores[:, None], scores[None]) > 0).transpose(2, 0, 1).astype(np.float64)
     drawn = multiplicities(samples, scores.shape[1])
     return expected_wins(np.tensordot(drawn, wins, axes=1))
@@ -163,8 +163,8 @@ def paired_permutation(
 ) -> float:
     """Return the two-sided p-value of the difference of two corpus scores by approximate randomisation.
 
-    Each permutation swaps the two systems' outputs on each sentence with probability 1/2 and computes
-    both corpus scores anew, so it holds for corpus scores that are no means.
+    Each permutation swaps the two systems' outputs on each sentence with probability 1/2 and computes both
+    corpus scores again, so the test is valid for corpus scores that are not means.
 
     Source: Noreen, "Computer-Intensive Methods for Testing Hypotheses" (1989); Riezler and Maxwell,
     "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (2005).
@@ -173,7 +173,7 @@ def paired_permutation(
         metric: the metric that computed the statistics.
         first: statistics of one system.
         second: statistics of the other, of the same N sentences.
-        count: how many permutations.
+        count: number of permutations.
         seed: of the random generator.
     """
     size = len(first)
@@ -249,7 +249,7 @@ def clusters(scores: Floats, better: npt.NDArray[np.bool_]) -> npt.NDArray[np.in
 
 @dataclass(frozen=True, slots=True)
 class SystemRanking:
-    """Systems with scores and what is known of their order; S systems in the order they were given.
+    """S systems, in the order given, with their scores and the evidence about their order.
 
     Attributes:
         metric: the metric's label.
@@ -315,7 +315,7 @@ class SystemRanking:
         return f"SystemRanking(metric={self.metric!r}, by={self.by!r}, order={names})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold; systems, and the rows and columns of matrices, run from best to worst.
+        """Return a dictionary for JSON; systems, and rows and columns of matrices, run from best to worst.
 
         It is what `learnedgec rank --format json` prints for each metric.
         """
@@ -415,8 +415,8 @@ def rank(
         runtime: how to run.
 
     Raises:
-        BadNameError: no metric has such a name, or not such parameters.
-        InputError: something cannot be scored (see `learnedgec.score`) or ranked (see `rank_systems`).
+        BadNameError: no metric has this name, or it lacks a parameter that the name gives.
+        InputError: the inputs cannot be scored (see `learnedgec.score`) or ranked (see `rank_systems`).
 
     Example:
         >>> systems = {"short": ["a", "b c"], "long": ["a b c", "d e f g"]}
@@ -462,10 +462,10 @@ def rank_systems(
         level: of intervals; differences are tested at 1 − `level`.
         seed: of the random generator.
         model: TrueSkill's parameters.
-        signature: of the metric; what the ranking adds is appended.
+        signature: the signature of the metric, to which the settings of the ranking are appended.
 
     Raises:
-        InputError: too few systems or resamples, something that is no statistics, an unknown test, or
+        InputError: too few systems or resamples, a value that is not `Statistics`, an unknown test, or
             permutation with another aggregation.
 
     Example:

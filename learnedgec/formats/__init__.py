@@ -1,1 +1,1 @@
-"""What enters and leaves: text, tables, M2 files and references."""
+"""Input and output formats: text, tables, M2 files and references."""

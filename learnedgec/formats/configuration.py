@@ -1,10 +1,10 @@
-"""YAML within limits: what a few lines can blow up without end is refused before it is loaded.
+"""YAML within limits: a text that would expand without bound is refused before it is loaded.
 
-Aliases let a text of a kilobyte stand for 10⁸ values, or for one that contains itself. A configuration has at
-most 1 MiB, 100,000 values once its aliases are written out, 100 levels and numbers of 30 digits; its texts
-hold no NUL character. Whatever else is wrong with it, its loader says.
+With aliases, a text of a kilobyte can expand to 10⁸ values, or to a value that contains itself. A
+configuration has at most 1 MiB, 100,000 values once its aliases are written out, 100 levels and numbers of 30
+digits; its texts hold no NUL character. Any other error is reported by its loader.
 
-The configurations that come along have names, `some-mini` for `configs/some-mini.yaml`, wherever learnedgec
+The included configurations have names, such as `some-mini` for `configs/some-mini.yaml`, wherever learnedgec
 is installed.
 """
 
@@ -30,7 +30,7 @@ _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 def check_yaml(text: str) -> None:
-    r"""Raise `ConfigError` where a YAML text is beyond a limit; what is no YAML passes.
+    r"""Raise `ConfigError` if a YAML text exceeds a limit; a text that is not YAML passes.
 
     Example:
         >>> check_yaml("a: &some [1, 2]\nb: *some")
@@ -99,7 +99,7 @@ def _check_scalar(event: yaml.ScalarEvent, line: int) -> None:
 
 
 def configurations() -> dict[str, Path]:
-    """Return the configurations that come along, by name: the same in a checkout and installed.
+    """Return the included configurations by name: the same in a checkout and installed.
 
     Example:
         >>> sorted(configurations())[:3]
@@ -117,12 +117,12 @@ def configurations() -> dict[str, Path]:
 
 
 def with_configurations(arguments: Sequence[str]) -> list[str]:
-    """Return a command's arguments with the file for the name of each configuration that comes along.
+    """Return a command's arguments with each name of an included configuration replaced by its file.
 
-    What `--config` gives is a file where there is one, and else a name if it looks like one, without suffix.
+    A value of `--config` is a file if the file exists; otherwise it is a name if it has no suffix.
 
     Raises:
-        UnknownNameError: nothing of that name comes along; the message suggests the nearest.
+        UnknownNameError: no included configuration has the name; the message suggests the nearest.
     """
     words = list(arguments)
     for place, word in enumerate(words):
@@ -134,9 +134,9 @@ def with_configurations(arguments: Sequence[str]) -> list[str]:
 
 
 def _configuration(given: str) -> str:
-    """Return the file that a value of `--config` stands for; the parser judges what is no name."""
+    """Return the file for a value of `--config`; the parser checks a value that is not a name."""
     path = local_path(given)
-    # YAML itself may stand there as well: it has a colon.
+    # The value may also be YAML itself, which has a colon.
     if (
         not given
         or Path(given).suffix

@@ -1,4 +1,4 @@
-"""Sentences as people write them, made of sentences whose tokens have spaces between (extra `published`)."""
+"""Sentences as they are normally written, from tokens separated by spaces (extra `published`)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from learnedgec.errors import MissingDependencyError
 
 __all__ = ["detokenise"]
 
-# Moses does not split them off, and so does not know them.
+# Moses does not split these off, so it does not join them either.
 _CONTRACTED = re.compile(r" (n't|N'T)(?= |$)")
 
 
 def detokenise(sentences: Sequence[str]) -> list[str]:
-    """Return English sentences without the spaces that tokenisation has put before signs and inside words.
+    """Return English sentences without the spaces that tokenisation puts before punctuation and inside words.
 
     The rules are those of Moses (`sacremoses`), and `n't` joins its verb.
 

@@ -5,9 +5,9 @@
     A 0 2|||R:OTHER|||This is||That is|||REQUIRED|||-NONE-|||1
 
 Spans count source tokens. A correction may list alternatives after `||`; `-NONE-` or nothing is a
-deletion. A `noop` line keeps its annotator with no edits, which says "this sentence is correct"; an
-annotator without any line has not annotated the sentence and is no reference for it. A block
-without any `A` line has one annotator, 0, with no edits (the official scorer's convention).
+deletion. A `noop` line gives its annotator no edits, which means "this sentence is correct"; an annotator
+without any line has not annotated the sentence and is not a reference for it. A block without any `A` line
+has one annotator, 0, with no edits (the official scorer's convention).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Edit:
         end: index after the last one; equal to `start` for an insertion.
         correction: the new tokens, joined by single spaces; `""` deletes.
         type: the error type, such as `R:VERB:SVA` (ERRANT) or `ArtOrDet` (CoNLL), `""` if unknown.
-        alternatives: further corrections that are as good as `correction` (gold edits only).
+        alternatives: further corrections, equally good as `correction` (gold edits only).
     """
 
     start: int
@@ -105,7 +105,8 @@ def apply_edits(source: str, edits: Iterable[Edit]) -> str:
 def without_overlaps(edits: Iterable[Edit]) -> list[Edit]:
     """Return the edits by position, leaving out those that overlap an earlier one.
 
-    Some gold edits of one annotator overlap (CoNLL-13 and -14 have such) and cannot be applied together.
+    Some gold edits of one annotator overlap (in CoNLL-13 and -14, for example) and cannot be applied
+    together.
     """
     kept: list[Edit] = []
     end = 0
@@ -117,13 +118,13 @@ def without_overlaps(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def is_m2(lines: Sequence[str]) -> bool:
-    """Return whether the lines of a file are those of an M2 file with some annotation.
+    """Return whether the lines of a file are those of an M2 file with at least one annotation.
 
     Example:
         >>> is_m2(["S He go .", "A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0"]), is_m2(["A dog ."])
         (True, False)
     """
-    # A file of sentences is told by its first line, as a rule.
+    # The first line usually shows that a file has plain sentences.
     return all(
         not line or line.startswith("S ") or _ANNOTATION.match(line) for line in lines
     ) and any(map(_ANNOTATION.match, lines))

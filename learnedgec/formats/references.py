@@ -36,7 +36,7 @@ class Reference:
     Attributes:
         text: the corrected sentence; `""` is a reference that deletes everything.
         edits: the annotator's gold edits in file order, or `None` where only the text is known.
-        annotator: who: the M2 annotator, or the number of the reference file.
+        annotator: the number of the M2 annotator, or of the reference file.
     """
 
     text: str
@@ -66,7 +66,7 @@ class References(Sequence[tuple[Reference, ...]]):
 
         Raises:
             LengthError: the sequences differ in length.
-            InputError: one is no sequence, or holds something else.
+            InputError: one is not a sequence, or an item is neither a text nor missing.
         """
         columns = [
             as_optional_sentences(texts, f"annotators[{number}]")
@@ -94,7 +94,7 @@ class References(Sequence[tuple[Reference, ...]]):
         """Build from the texts of each sentence, `[[references of a sentence], …]`; their number may vary.
 
         Raises:
-            InputError: a row is no sequence of texts; the message names it as an item of `references`.
+            InputError: a row is not a sequence of texts; the message names it as an item of `references`.
 
         Example:
             >>> [len(row) for row in References.from_rows([["A b .", "A c ."], ["C ."], []])]
@@ -134,7 +134,7 @@ class References(Sequence[tuple[Reference, ...]]):
     def from_annotated(cls, blocks: Iterable[AnnotatedSentence]) -> References:
         """Build from parsed M2 blocks; each text is the source with that annotator's edits applied.
 
-        Gold edits that overlap cannot be applied together; the first of them is.
+        Gold edits that overlap cannot be applied together; only the first of them is applied.
         """
         return cls(
             tuple(
@@ -190,7 +190,7 @@ class References(Sequence[tuple[Reference, ...]]):
         return References(tuple(self.rows[index] for index in indices))
 
     def without_edits(self) -> References:
-        """Return the texts alone, of which edits are found as they are for hypotheses."""
+        """Return the texts without gold edits, so that edits are extracted as for hypotheses."""
         return References(
             tuple(tuple(replace(each, edits=None) for each in row) for row in self.rows)
         )
@@ -205,15 +205,15 @@ ReferenceRows: TypeAlias = References | Items[Sentences]
 
 
 def as_references(given: ReferenceRows | None, sentences: int) -> References | None:
-    """Return the references of N sentences, whichever way they were given.
+    """Return the references of N sentences from any accepted form.
 
     Args:
         given: `References`, each sentence's texts (see `References.from_rows`), or `None`.
         sentences: how many there are, to tell rows of sentences from rows of annotators.
 
     Raises:
-        InputError: they are neither.
-        LengthError: there is a row for each annotator in place of one for each sentence.
+        InputError: they have neither form.
+        LengthError: there is a row for each annotator instead of one for each sentence.
     """
     if given is None or isinstance(given, References):
         return given

@@ -26,7 +26,7 @@ def columns_of(rows: Sequence[Row]) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can hold: NumPy's numbers and arrays become Python's, NaN becomes `None`."""
+    """Return a value for JSON: NumPy's numbers and arrays become Python's, NaN becomes `None`."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
 
 
 def cell(value: Any) -> str:
-    """Format one value for a reader: four decimals, nothing for absent."""
+    """Format one value for a reader: four decimals, empty for an absent value."""
     if value is None:
         return ""
     if hasattr(value, "item"):
@@ -63,7 +63,7 @@ def as_frame(rows: Sequence[Row]) -> pandas.DataFrame:
 
 
 def as_html(rows: Sequence[Row], caption: str = "", note: str = "") -> str:
-    """Return the rows as an HTML table, numbers to the right, with a small note below: for notebooks.
+    """Return the rows as an HTML table for notebooks, numbers right-aligned, with a small note below.
 
     Example:
         >>> as_html([{"F": 0.5}])

@@ -1,7 +1,7 @@
-"""Sentences out of what a caller keeps them in: a list, a tuple, an array, a column of a table.
+"""Sentences from any container: a list, a tuple, an array, a column of a table.
 
-Everything that scores passes its sentences through here once, at the public boundary; behind it they
-are lists of `str`, and no metric checks again.
+All sentences are converted here once, at the public boundary; inside the library they are lists of `str`, and
+no metric checks them again.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ def as_sentences(given: Sentences, argument: str) -> list[str]:
 
     Args:
         given: texts in order, one sentence each.
-        argument: what the caller calls them, for the message.
+        argument: the argument's name, for the message.
 
     Raises:
-        InputError: it is no sequence, or an item is no text or holds half a character (a lone surrogate),
-            which no file and no tokenizer can; the message names the argument and the index.
+        InputError: it is not a sequence, an item is not a text, or a text contains half a character (a lone
+            surrogate), which no file or tokenizer can represent; the message names the argument and the
+            index.
 
     Example:
         >>> import numpy as np
@@ -85,7 +86,7 @@ def as_systems(given: Systems, argument: str = "systems") -> dict[str, list[str]
     """Return every system's sentences by name; see `as_sentences`.
 
     Raises:
-        InputError: it is no mapping from names to sequences of texts, or it is empty.
+        InputError: it is not a mapping from names to sequences of texts, or it is empty.
     """
     if not isinstance(given, Mapping):
         raise InputError(
@@ -104,12 +105,12 @@ def as_items(given: Any, argument: str, expected: str) -> list[Any]:
     """Return the items of a sequence, whatever they are.
 
     Args:
-        given: a collection in which order means something.
-        argument: what the caller calls it.
+        given: an ordered collection.
+        argument: the argument's name.
         expected: what it should have been, in words.
 
     Raises:
-        InputError: it is no sequence, or one that can be read only once.
+        InputError: it is not a sequence, or it can be read only once.
     """
     if type(given) is list:
         return given
@@ -141,7 +142,7 @@ def _as_text(item: object, argument: str, index: int) -> str:
 
 
 def _is_whole(text: str) -> bool:
-    """Return whether a text is of whole characters."""
+    """Return whether a text has only whole characters."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -150,8 +151,8 @@ def _is_whole(text: str) -> bool:
 
 
 def _is_nan(item: object) -> bool:
-    """Return whether it is what tables hold in place of an absent text."""
-    # pandas need not be there to know its constant.
+    """Return whether an item marks a missing text in a table."""
+    # pandas need not be installed to recognise its constant.
     return (isinstance(item, float) and math.isnan(item)) or type(item).__name__ == "NAType"
 
 
@@ -168,9 +169,9 @@ def _kind(given: object) -> str:
 
 
 def changed_sentences(sources: Sentences, hypotheses: Sentences) -> list[bool]:
-    r"""Return of each of N sentences whether its tokens are others than its source's.
+    r"""Return for each of N sentences whether its tokens differ from those of its source.
 
-    Spaces around and between tokens, a carriage return among them, change nothing.
+    White space around and between tokens, such as a carriage return, makes no difference.
 
     Example:
         >>> changed_sentences(["He go .", "Fine ."], ["He goes .", "Fine . \r"])

@@ -1,4 +1,4 @@
-r"""Read and write lines and JSONL; the one place where text enters and leaves.
+r"""Read and write lines and JSONL; all input and output of text goes through here.
 
 A sentence is one line, kept as it is: nothing is stripped, skipped or dropped, an empty line is an
 empty sentence, and tokens are `str.split()` wherever a metric needs them. Lines end at LF (a CR
@@ -6,8 +6,8 @@ before it and a byte order mark at the start are removed), never at the other ch
 `str.splitlines` breaks on. Files are UTF-8; `.gz` is decompressed; `-` is standard input.
 
 A file is read whole, so there are limits: 2 GiB of text; from a `.gz` file at most 200 times its own size
-once that is more than 64 MiB; JSON nested at most 100 deep, with integers of at most 4,300 digits. In JSON
-an escape such as `\ud800` that stands for half a character is an error.
+once that is more than 64 MiB; JSON nested at most 100 deep, with integers of at most 4,300 digits. In JSON,
+an escape such as `\ud800`, which is half a character, is an error.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ __all__ = [
     "write_lines",
 ]
 
-# Bytes of text that are read at all; of those from a .gz file, how many always, and how many times its size.
+# The most bytes of text that are read; for a .gz file, the bytes that are always read, and beyond those the
+# factor of its size.
 _LARGEST = 2 << 30
 
 _SMALL = 64 << 20
 
 _LARGEST_RATIO = 200
 
-# Levels of lists and objects within each other in JSON.
+# The deepest nesting of lists and objects in JSON.
 _DEEPEST = 100
 
-# Characters that an excerpt shows, and how many of them at least before what matters.
+# The length of an excerpt, and the minimum length before the difference, in characters.
 _EXCERPT, _BEFORE = 60, 25
 
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -79,14 +80,14 @@ def _read_bytes(path: PathLike) -> bytes:
 
 
 def _within_limit(content: bytes, name: str) -> bytes:
-    """Return what was read, or raise `InputError` where it is more than is read at all."""
+    """Return what was read, or raise `InputError` if it exceeds the limit."""
     if len(content) > _LARGEST:
         raise InputError(f"{name} is larger than {_LARGEST >> 30} GiB; split it.")
     return content
 
 
 def _decompress(content: bytes, name: str) -> bytes:
-    """Return what a gzip file holds, unless it is damaged or swells without measure."""
+    """Return the content of a gzip file, unless it is damaged or expands beyond the limit."""
     limit = min(_LARGEST, max(_SMALL, _LARGEST_RATIO * len(content)))
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
@@ -123,7 +124,7 @@ def read_text(path: PathLike) -> str:
 def read_lines(path: PathLike, *, allow_empty: bool = False) -> list[str]:
     r"""Return the lines of `path`, each one sentence, exactly as written.
 
-    A final line feed ends the last sentence; a further one is a further, empty sentence.
+    A final line feed ends the last sentence; another one adds an empty sentence.
 
     Args:
         path: a file, a `.gz` file or `-` for standard input.
@@ -184,11 +185,11 @@ def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
     name = os.fspath(path)
     try:
         value = json.loads(text)
-        # Few texts can break a limit, and only those are looked through.
+        # Few texts can exceed the limit, and only those are checked.
         if text.count("[") + text.count("{") > _DEEPEST:
             _check_depth(value)
         if _ESCAPED_SURROGATE.search(text):
-            # As it would be written out; half a character cannot be.
+            # Encode it as if to write it: this fails for half a character.
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         line = first + error.lineno - 1
@@ -205,7 +206,7 @@ def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
 
 
 def _check_depth(value: Any) -> None:
-    """Raise `RecursionError` where lists and objects stand deeper within each other than is read."""
+    """Raise `RecursionError` if lists and objects are nested too deeply."""
     level = [value]
     for _ in range(_DEEPEST + 1):
         inner = [item for item in level if isinstance(item, list | dict)]
@@ -218,15 +219,15 @@ def _check_depth(value: Any) -> None:
 
 
 def check_sentence(text: Any, place: str, key: str = "sentence") -> str:
-    """Return what a record holds where a sentence belongs, or raise `FormatError` starting with `place`.
+    """Return a record's sentence, or raise `FormatError` starting with `place`.
 
     Args:
-        text: what was read, of any type.
+        text: the value in the record, of any type.
         place: `file:line`.
-        key: what the record calls it.
+        key: the record's key.
 
     Raises:
-        FormatError: no text, or one with a line feed, which is no single line.
+        FormatError: the value is not a text, or is more than one line.
 
     Example:
         >>> check_sentence("He goes .", "ratings.csv:2")
@@ -244,7 +245,7 @@ def check_sentence(text: Any, place: str, key: str = "sentence") -> str:
 def check_lengths(
     first: tuple[str, Sequence[object]], *others: tuple[str, Sequence[object]]
 ) -> None:
-    """Raise `LengthError` unless all named parallel inputs have as many sentences as the first.
+    """Raise `LengthError` unless all named parallel inputs have the same number of sentences.
 
     The message names both inputs, both counts and the first line that only one of them has.
     """
@@ -261,7 +262,7 @@ def check_lengths(
 
 
 def excerpts(first: str, second: str) -> tuple[str, str]:
-    """Return what two sentences that differ in tokens have around the first difference.
+    """Return excerpts of two sentences around the first difference between their tokens.
 
     Example:
         >>> before = "It is , as we all know from experience ,"
@@ -271,7 +272,7 @@ def excerpts(first: str, second: str) -> tuple[str, str]:
     texts = [" ".join(text.split()) for text in (first, second)]
     pairs = enumerate(zip(*texts, strict=False))
     same = next((place for place, (one, other) in pairs if one != other), min(map(len, texts)))
-    # From the start of a word some way before it; short sentences whole.
+    # From the start of a word some way before the difference; short sentences are shown whole.
     start = texts[0].rfind(" ", 0, same - _BEFORE) + 1 if same > _BEFORE else 0
     first, second = (
         ("…" if start else "")
@@ -283,11 +284,11 @@ def excerpts(first: str, second: str) -> tuple[str, str]:
 
 
 def write_text(path: PathLike, text: str) -> None:
-    """Write UTF-8 text at once or not at all; `-` is standard output, `.gz` is compressed.
+    """Write UTF-8 text atomically; `-` is standard output, `.gz` is compressed.
 
     Raises:
         InputError: a text with half a character (a lone surrogate), which UTF-8 cannot hold.
-        OutputError: the place cannot be written.
+        OutputError: the file cannot be written.
     """
     if os.fspath(path) == "-":
         try:

@@ -1,4 +1,4 @@
-"""What is unusual about texts that are scored together, and would be taken for the systems' fault."""
+"""Notices about unusual texts, whose effect on scores would otherwise be blamed on the systems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from learnedgec.formats.references import References
 
 __all__ = ["alignment_notices", "blank_notices", "token_notices"]
 
-# Lines that are named.
+# The most lines that a notice names.
 _SHOWN = 5
 
 # Shares of words in common with a sentence (Dice's coefficient): a correction has hardly any, few, or enough.
@@ -29,7 +29,7 @@ _AT_WORD, _APART = re.compile(r"\w[.?!]\s*$"), re.compile(r"\s[.?!]\s*$")
 
 
 def blank_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a sentence for each system some of whose hypotheses are blank where the source is not.
+    """Return a notice for each system that has blank hypotheses for sources that are not blank.
 
     Example:
         >>> blank_notices(["He go .", ""], {"ours": ["", ""]})
@@ -112,10 +112,10 @@ def token_notices(
     systems: Mapping[str, Sequence[str]],
     references: References | None = None,
 ) -> list[str]:
-    """Return a sentence for each text that is cut into tokens where others are not, or one if none is cut.
+    """Return a notice for each text that is tokenised unlike the others, or one if no text is tokenised.
 
-    What ends most of a text's sentences tells: `school .` in tokens, `school.` in a text as it comes. All are
-    compared with the sources, or, where no source ends in a full stop, with the first text that does.
+    The end of most sentences shows it: `school .` in a tokenised text, `school.` in a raw text. All texts are
+    compared with the sources or, if no source ends in a full stop, with the first text that does.
 
     Example:
         >>> token_notices(["He go home ."], {"ours": ["He goes home ."]})

@@ -12,7 +12,7 @@ from learnedgec.formats.text import check_lengths
 __all__ = ["Candidates", "candidates_of_systems", "check_candidates"]
 
 Candidates: TypeAlias = Sequence[Sequence[str]]
-"""For each of N sources, one or more corrections; how many may vary."""
+"""For each of N sources, one or more corrections; their number may vary."""
 
 
 def candidates_of_systems(systems: Mapping[str, Sequence[str]]) -> list[list[str]]:

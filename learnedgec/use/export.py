@@ -7,9 +7,9 @@
     OUT/HEAD/modeling_head.py        where transformers has no such class
 
 transformers' own classifiers put a layer with a non-linearity between the states and the label, or read the
-first token; ours read the mean of all states, and nothing is between. So most heads need a class of their
-own, `modeling_head.py`, which transformers loads with `trust_remote_code=True`. A head that reads its
-encoder's pooler (`pooling: pooler`, BERT's say) needs none.
+first token; ours read the mean of all states directly. So most heads need their own class, in
+`modeling_head.py`, which transformers loads with `trust_remote_code=True`. A head that reads its encoder's
+pooler (`pooling: pooler`, such as BERT's) needs none.
 """
 
 from __future__ import annotations
@@ -46,20 +46,22 @@ def export_evaluator(
 ) -> dict[str, Path]:
     """Write heads of an evaluator as sequence classifiers of one label each.
 
-    The label's logit is the head's value, offset and scale included, to 1e-5. Weights are float16 where that
-    loses nothing, and are computed with in float32.
+    The label's logit is the head's value, offset and scale included, to 1e-5. Weights are stored as float16
+    where that loses nothing; computation is in float32.
 
     Args:
-        name: of the evaluator, its directory, or a hub id.
-        output: the folder in which each head gets one of its name; what is there is replaced.
-        heads: which; all of them if absent. Sums of heads are none: their parts may read different inputs.
+        name: name, directory or hub id of the evaluator.
+        output: the folder to write to; each head gets a subfolder of its name, which replaces an existing
+            one.
+        heads: the heads to export; by default, all. Sums of heads cannot be exported, as their parts may read
+            different inputs.
 
     Returns:
         Head -> its folder.
 
     Raises:
         UnknownNameError: there is no such evaluator or head.
-        ConfigError: a head's name cannot be that of a folder.
+        ConfigError: a head's name is not a valid name of a folder.
         OutputError: the folder cannot be written.
     """
     evaluator = Evaluator.load(name, runtime=Runtime(device="cpu"))
@@ -88,7 +90,7 @@ def _export(evaluator: Evaluator, name: str, head: str, target: Path) -> Path:
     if plain is None:
         weights = {f"encoder.{key}": value for key, value in _encoder_weights(model, about).items()}
         if about.reads == "tokens":
-            # Here the label is of a sum over tokens: what is to be scaled is the sum.
+            # Here the label is of a sum over tokens, so the sum must be scaled.
             classifier = {"classifier.weight": linear.weight, "classifier.bias": linear.bias}
         weights |= classifier
         config = _configuration(model, head, about)
@@ -121,7 +123,7 @@ def _encoder_weights(model: EvaluatorModel, about: HeadConfig) -> dict[str, torc
 def _plain(
     model: EvaluatorModel, head: str, about: HeadConfig, classifier: Mapping[str, torch.Tensor]
 ) -> Any | None:
-    """Return the head as a sequence classifier of transformers' own, if one computes just this."""
+    """Return the head as one of transformers' own sequence classifiers, if one computes the same."""
     if about.reads != "pooled" or model.config.pooling != "pooler":
         return None
     labels = {"id2label": {0: head}, "label2id": {head: 0}, "problem_type": "regression"}
@@ -138,7 +140,7 @@ def _plain(
         return None
     plain.load_state_dict(weights)
     plain.eval()
-    # Of the same weights another class may still make something else: tried is proved.
+    # Another class may compute something else from the same weights, so its output is compared.
     numbers = torch.Generator().manual_seed(0)
     ids = torch.randint(0, config.vocab_size, (4, 12), generator=numbers)
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
@@ -152,7 +154,7 @@ def _plain(
 
 
 def _configuration(model: EvaluatorModel, head: str, about: HeadConfig) -> dict[str, Any]:
-    """Return the configuration of a head with a class of its own."""
+    """Return the configuration of a head with its own class."""
     module = _MODULE.stem
     tokens = about.reads == "tokens"
     return {

@@ -1,4 +1,4 @@
-"""What Prometheus reads of the service: requests, sentences, steps, times and the process."""
+"""Prometheus metrics of the service: requests, sentences, steps, times and the process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ASGI: TypeAlias = Callable[
 
 
 class Meters:
-    """What Prometheus is told: of one application, in a registry of its own."""
+    """The Prometheus metrics of one application, in their own registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -94,7 +94,7 @@ class Measured:
         try:
             await self.app(scope, receive, watch)
         finally:
-            # Only paths that exist: others are whatever a client makes up.
+            # Only paths that exist: a client could invent any number of others.
             path = getattr(scope.get("route"), "path", "other")
             self.meters.requests.labels(path, str(status)).inc()
             self.meters.seconds.labels(path).observe(time.perf_counter() - begin)

@@ -1,8 +1,8 @@
 """Many small requests, scored together: what arrives within a few milliseconds shares a step.
 
-An encoder scores a hundred sentences in one call far faster than in a hundred calls. The batcher gathers what
-is waiting into steps, scores one step at a time in one thread, and hands each request its own scores, which
-are those that it would have got alone. It knows nothing of HTTP.
+An encoder scores a hundred sentences in one call far faster than in a hundred calls. The batcher gathers
+waiting requests into steps, scores one step at a time in one thread, and returns to each request its own
+scores, which are the same as without the other requests. It knows nothing of HTTP.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGEST_RETRY = 60
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a service takes, and how it groups what it has taken.
+    """Limits of a service, and how it groups requests.
 
     A token here is four characters of a source, a hypothesis or a reference.
 
@@ -43,9 +43,9 @@ class Limits:
         request_kib: the largest request, in KiB.
         request_sentences: the most sentences in a request.
         text_characters: the longest text.
-        step_tokens: how many tokens are scored in one step; a larger request has a step to itself.
-        delay_ms: how long a request waits, at most, for others to share an idle service's next step.
-        waiting_tokens: how many tokens may wait; what comes on top is refused until there is room.
+        step_tokens: the most tokens that are scored in one step; a larger request has its own step.
+        delay_ms: the longest that a request waits for others to share the next step of an idle service.
+        waiting_tokens: the most tokens that may wait; further requests are refused until there is room.
     """
 
     request_kib: int = 1024
@@ -73,7 +73,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request: N sentences, and by which metrics they are scored.
+    """One request: N sentences, and the metrics to score them with.
 
     Attributes:
         metrics: all of them have accepted the sentences (`Metric.as_inputs`).
@@ -101,12 +101,12 @@ Found: TypeAlias = "dict[Metric, Score] | Exception"
 
 @dataclass(frozen=True, slots=True)
 class SharedStep:
-    """What one step was.
+    """A completed step.
 
     Attributes:
-        requests: how many shared it.
-        sentences: of all of them.
-        seconds: that it took.
+        requests: number of requests that shared it.
+        sentences: number of sentences in these requests.
+        seconds: its duration.
     """
 
     requests: int
@@ -115,7 +115,7 @@ class SharedStep:
 
 
 class OverloadedError(LearnedgecError):
-    """So much is waiting that a request is refused.
+    """Too much is waiting, so a request is refused.
 
     Attributes:
         retry_after: seconds until what is waiting now is likely to be done, 1 or more.
@@ -162,7 +162,7 @@ class MicroBatcher:
         self.limits = limits
         self.runtime = runtime
         self.steps: deque[SharedStep] = deque(maxlen=1000)
-        """The latest steps, for whoever counts them and takes them away."""
+        """The latest steps; whoever counts them removes them."""
         self.waiting_tokens = 0
         self._waiting: deque[_Waiting] = deque()
         self._changed = asyncio.Event()
@@ -176,7 +176,7 @@ class MicroBatcher:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Score what is waiting, take nothing more, and end."""
+        """Take no further requests, score those that wait, and end."""
         self._stopping = True
         self._changed.set()
         if self._work is not None:
@@ -194,7 +194,7 @@ class MicroBatcher:
         return self.is_working and not self._stopping
 
     async def scores(self, asked: Asked) -> dict[Metric, Score]:
-        """Return the scores by each of a request's metrics, as soon as they are there.
+        """Return the scores by each of a request's metrics, as soon as they are computed.
 
         Raises:
             OverloadedError: too much is waiting. A request that finds nothing waiting is always taken.
@@ -263,13 +263,13 @@ class MicroBatcher:
             await self._next_change(left)
 
     def _take(self) -> list[_Waiting]:
-        """Take the requests that fit into a step; at least one, unless nobody waits for any."""
+        """Take the requests that fit into a step; at least one, unless none is waiting."""
         entries: list[_Waiting] = []
         room = self.limits.step_tokens
         while self._waiting and (not entries or self._waiting[0].tokens <= room):
             entry = self._waiting.popleft()
             self.waiting_tokens -= entry.tokens
-            # Who was cancelled does not wait any more.
+            # A cancelled request no longer waits.
             if not entry.found.done():
                 entries.append(entry)
                 room -= entry.tokens
@@ -285,7 +285,7 @@ def score_together(requests: Sequence[Asked], runtime: Runtime = Runtime()) -> l
     """Return each request's scores, or the error that scoring it raises.
 
     Metrics with equal statistics share them, and requests share a call. Where a call fails, each of its
-    requests is scored by itself, so that one request's error is that one's alone.
+    requests is scored by itself, so that an error affects only its own request.
     """
     statistics: list[dict[Metric, Statistics] | Exception] = [{} for _ in requests]
     for metric in dict.fromkeys(

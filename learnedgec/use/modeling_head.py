@@ -19,8 +19,8 @@ class ExportedHeadConfig(PretrainedConfig):  # type: ignore[misc]
         encoder: the encoder's configuration.
         pooling: the label is linear in the `mean` of the states, in that of `cls`, or in the `pooler`'s
             output; or it is the logarithm of the probability that none of the `tokens` is wrong.
-        scale: of the label.
-        offset: added to it then.
+        scale: the factor of the label.
+        offset: added to the scaled label.
     """
 
     model_type = "learnedgec-head"

@@ -76,18 +76,18 @@ Selector: TypeAlias = Metric | MinimumBayesRisk
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """What keeps a chosen candidate from being worse than doing nothing.
+    """Safeguards that keep a chosen candidate from being worse than the fallback.
 
     Candidates are tried from the best score down; one that a guard rejects gives way to the next.
 
     Attributes:
-        fallback: what stays where no candidate passes: the `source`, or the `first` candidate. `none`
-            switches the minimum gain off, and lets the best candidate stay where none passes.
+        fallback: what is chosen if no candidate passes: the `source`, or the `first` candidate. `none`
+            switches the minimum gain off, and chooses the best candidate if none passes.
         minimum_gain: the best candidate must score at least this much above the fallback. With the source
             as the fallback and a gain of 0, a candidate that scores below its source is never chosen.
         longest_edit: the most tokens that one edit of a candidate may delete or insert.
-        gate: a metric whose sentence score a candidate must reach, such as `some`'s meaning.
-        gate_minimum: the score that it must reach.
+        gate: a metric by which a candidate must score at least `gate_minimum`, such as `some`'s meaning.
+        gate_minimum: the minimum sentence score by the gate.
     """
 
     fallback: Literal["none", "source", "first"] = "none"
@@ -118,8 +118,8 @@ class Reranking:
 
     Attributes:
         texts: the chosen corrections.
-        chosen: which candidate it was, int (N,); -1 where the source stayed.
-        scores: each candidate's score, float64 of as many as the source has candidates.
+        chosen: the index of the chosen candidate, int (N,); -1 where the source was kept.
+        scores: each candidate's score, one float64 array per source.
         margins: by how much the chosen text scores above the best other text, float64 (N,); below 0 where a
             guard rejected a better one, NaN where there is no other text.
     """
@@ -131,10 +131,10 @@ class Reranking:
 
 
 def load_selector(name: str) -> Selector:
-    """Return the metric, or the minimum Bayes risk by a metric, that a name says.
+    """Return the metric, or the minimum Bayes risk by a metric, that a name denotes.
 
     Raises:
-        UnknownNameError, ParameterError, BadNameError: the name is no metric's.
+        UnknownNameError, ParameterError, BadNameError: no metric has this name.
         ConfigError: `mbr(…)` names a metric that needs no references.
 
     Example:
@@ -154,7 +154,7 @@ def candidate_scores(
     weights: Sequence[Sequence[float]] | None = None,
     runtime: Runtime = Runtime(),
 ) -> tuple[Floats, ...]:
-    """Return the score of every candidate, float64 of as many as each source has.
+    """Return the score of every candidate, one float64 array per source.
 
     All candidates are scored in one call, each distinct (source, candidate) once.
 
@@ -162,9 +162,9 @@ def candidate_scores(
         sources: N sources.
         candidates: one or more for each source.
         by: a metric, or minimum Bayes risk.
-        references: gold references for a metric that needs them: what is chosen is then an oracle.
-        weights: of the candidates in a minimum Bayes risk, such as a decoder's probabilities; 1 each if
-            absent.
+        references: gold references for a metric that needs them: the choice is then an oracle.
+        weights: of the candidates in a minimum Bayes risk, such as a decoder's probabilities; by default, 1
+            each.
         runtime: how to run.
 
     Raises:
@@ -208,7 +208,7 @@ def rerank(
         candidates: one or more for each source; the first of equally good ones is chosen.
         by: a metric or its name, `mbr(METRIC)`, or a `MinimumBayesRisk`.
         guards: what a chosen candidate must pass.
-        references: gold references for a metric that needs them: what is chosen is then an oracle.
+        references: gold references for a metric that needs them: the choice is then an oracle.
         weights: of the candidates in a minimum Bayes risk.
         runtime: how to run.
 
@@ -291,12 +291,12 @@ def _floors(
     weights: Sequence[Sequence[float]] | None,
     runtime: Runtime,
 ) -> Floats:
-    """Return the score of what stays where no candidate gains enough, float64 (N,)."""
+    """Return the score of the fallback if no candidate gains enough, float64 (N,)."""
     if guards.fallback == "none":
         return np.full(len(sources), -np.inf)
     if guards.fallback == "first":
         return np.array([values[0] for values in scores])
-    # The source is scored like a candidate, but in a minimum Bayes risk it is nobody's reference.
+    # The source is scored like a candidate, but in a minimum Bayes risk it is not a reference.
     rows = [[*row, source] for row, source in zip(candidates, sources, strict=True)]
     if weights is None:
         weights = [[1.0] * len(row) for row in candidates]

@@ -1,9 +1,9 @@
-"""A metric as the reward of reinforcement learning, with what keeps a policy from gaming it.
+"""A metric as the reward of reinforcement learning, with safeguards against gaming.
 
-A policy that is trained on a learned metric finds what the metric overrates: texts that read well and say
-something else, or texts that are cut short. So a reward has a floor for outputs that cannot be
-corrections of their source, may charge for edits and length, and can watch a second metric that the
-policy is not trained on: where the reward rises and the watched metric falls, the policy is gaming.
+A policy that is trained on a learned metric finds what the metric overrates: texts that read well but mean
+something else, or truncated texts. So a reward has a floor for outputs that cannot be corrections of their
+source, may charge for edits and length, and can watch a second metric that the policy is not trained on:
+where the reward rises and the watched metric falls, the policy is gaming.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def extract_correction(completion: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The means of one step: what the policy is trained on, and what it is not.
+    """The means of one step, of the metric that the policy is trained on and of the watched one.
 
     Attributes:
         reward: the mean reward.
-        score: the mean score of the metric behind it.
+        score: the mean score of the rewarded metric.
         watched: the mean score of the watched metric; NaN without one.
         floored: the share of completions that got the floor.
     """
@@ -85,15 +85,16 @@ class Reward:
     """A callable with the signature of TRL's reward functions; see `reward`.
 
     Attributes:
-        metric: what is rewarded; it needs no references, or finds them in a column.
+        metric: the rewarded metric; it needs no references, or reads them from a column.
         source: the column that holds the sources.
         references: the column that holds each source's references (a text or a list of texts), for a metric
             that needs them.
         extract: how the correction is found in a completion.
         centre: whether the score of the unchanged source is subtracted, so that doing nothing earns 0.
         clip: the least and the largest reward before penalties.
-        edit_penalty: what is charged per edited token and token of the source.
-        length_penalty: what is charged per token by which the length differs, and token of the source.
+        edit_penalty: the penalty per edited token, divided by the number of tokens of the source.
+        length_penalty: the penalty per token of difference in length, divided by the number of tokens of the
+            source.
         floor: the reward of a completion that cannot be a correction: an empty one, or one with more
             than `longest` times as many tokens as its source.
         longest: see `floor`.
@@ -145,9 +146,9 @@ class Reward:
         Args:
             prompts: unused; trainers give them.
             completions: N texts or chats, of which the last message counts.
-            columns: the data set's columns, each of length N, and what else a trainer gives. A function
-                `log_metric` is told the means of this step by name: `impara/score`, `impara/floored`, and of
-                the watched metric `gleu/watched`.
+            columns: the data set's columns, each of length N, and any other arguments of the trainer. A
+                function `log_metric` receives the means of this step by name: `impara/score`,
+                `impara/floored`, and of the watched metric `gleu/watched`.
 
         Raises:
             InputError: the column of the sources is not there, or not parallel to the completions.
@@ -203,7 +204,7 @@ class Reward:
         texts: Sequence[str],
         references: Sequence[Sequence[str]] | None,
     ) -> tuple[Floats, Floats, Floats | None, Any]:
-        """Return rewards, scores, watched scores, and who got the floor; (N,) each."""
+        """Return rewards, scores, watched scores, and which completions got the floor; (N,) each."""
         systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
         scores = _sentence_scores(self.metric, sources, systems, references, self.runtime)
         rewards = scores["completions"].copy()

@@ -1,4 +1,4 @@
-"""Metrics as a service: a FastAPI application over micro-batches, without any state of its own.
+"""Metrics as a service: a stateless FastAPI application over micro-batches.
 
     POST /score      sentences in, scores out
     GET  /scorers    the metrics that are served
@@ -7,8 +7,8 @@
     GET  /metrics    counters and times, for Prometheus
     GET  /docs       this, as OpenAPI (/openapi.json)
 
-Scores are the library's, whatever shares a step with them. Errors are `{"detail": "one sentence"}`. The
-service has no users and no secrets: it listens on loopback unless told otherwise, and what it may do is
+Scores equal those of the library, whichever requests share a step. Errors are `{"detail": "one sentence"}`.
+The service has no users and no secrets: it listens on loopback unless told otherwise, and its abilities are
 fixed when it starts.
 """
 
@@ -90,7 +90,7 @@ def application(
 
     Args:
         metrics: one or more; requests name them by their labels.
-        limits: what is taken, and how it is grouped.
+        limits: which requests are taken, and how they are grouped.
         runtime: how scoring runs; progress is not shown.
 
     Raises:
@@ -171,7 +171,7 @@ def application(
 
 
 def prepare(metrics: Sequence[Metric], runtime: Runtime = Runtime()) -> None:
-    """Load what the metrics need, by scoring one sentence, so that no request waits for it.
+    """Load the models of the metrics by scoring one sentence, so that no request waits for them.
 
     Raises:
         LearnedgecError: a metric cannot be used: a model is missing, an endpoint does not answer, ….
@@ -183,10 +183,10 @@ def prepare(metrics: Sequence[Metric], runtime: Runtime = Runtime()) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens there; port 0 takes a free one.
+    """Return a socket that listens on an address; port 0 takes a free port.
 
     Raises:
-        ConfigError: the address is in use, or not this machine's.
+        ConfigError: the address is in use, or is not an address of this machine.
     """
     if not 0 <= port < 65536:
         raise ConfigError(f"the port is {port}; give one from 0 to 65535.")
@@ -201,17 +201,18 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run(app: FastAPI, listening: socket.socket, *, grace: int = 30) -> None:
-    """Serve until SIGINT or SIGTERM, then finish what has been taken, and return.
+    """Serve until SIGINT or SIGTERM, then finish the requests taken so far, and return.
 
     Args:
         app: see `application`.
         listening: see `listen`.
-        grace: seconds for what has been taken; what is not done by then is cut off.
+        grace: seconds to finish these requests; those not done by then are cut off.
     """
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace)
     )
-    # The server raises the signal that ended it once more, when all is done: then it has done its work.
+    # When all is done, the server raises the signal that ended it again: by then, the signal has had its
+    # effect.
     former = {each: signal.signal(each, _ignore) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.run(sockets=[listening])
@@ -258,7 +259,7 @@ def _asked(request: ScoreRequest, served: dict[str, Metric], limits: Limits) -> 
 
 
 def _explain_errors(app: FastAPI) -> None:
-    """Let every error be one sentence."""
+    """Answer every error with one sentence."""
 
     def problem(status: int, detail: str, **headers: str) -> JSONResponse:
         return JSONResponse({"detail": detail}, status, headers)
@@ -295,7 +296,7 @@ class _SizeLimit:
     def __init__(self, app: ASGI, limit_kib: int) -> None:
         self.app, self.limit = app, 1024 * limit_kib
         self.detail = f"the request is larger than {limit_kib} KiB; send several smaller ones."
-        # What is left of the body is not read.
+        # The rest of the body is not read.
         self.headers = {"Connection": "close"}
 
     async def __call__(self, scope: Message, receive: Any, send: Any) -> None:

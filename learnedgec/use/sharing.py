@@ -1,6 +1,6 @@
 """Evaluators on a hub: push a package there, and pull one.
 
-Whoever writes to a repository has logged in (`hf auth login`) or set `HF_TOKEN`; learnedgec keeps no token.
+To write to a repository, log in (`hf auth login`) or set `HF_TOKEN`; learnedgec stores no token.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ def push_evaluator(
 ) -> str:
     """Upload an evaluator to a hub, and return the name by which exactly this one is loaded from there.
 
-    The package is checked first. It goes there as it is, save that a card without the metadata that a hub
-    reads (licence, datasets, metrics, language) gets them. What else the repository holds is deleted, though
-    not from its history; the repository is made where there is none.
+    The package is checked first. It is uploaded unchanged, except that a card without the metadata that a hub
+    reads (licence, datasets, metrics, language) gets them. All other files in the repository are deleted,
+    though not from its history; the repository is created if it does not exist.
 
     Args:
-        name: of the evaluator, or its directory.
+        name: name or directory of the evaluator.
         repository: `org/name`, or `org/name@branch` for a branch that exists.
         private: make a new repository private.
-        message: of the commit.
+        message: the commit message.
 
     Returns:
         `org/name@commit`.
 
     Raises:
         UnknownNameError: there is no such evaluator.
-        PackageError: it is damaged.
-        BadNameError: the repository's name is none.
-        ModelError: the hub refuses it or cannot be reached.
+        PackageError: the package is damaged.
+        BadNameError: the repository's name is invalid.
+        ModelError: the hub refuses the upload or cannot be reached.
     """
     if not is_hub_name(repository):
         raise BadNameError(
@@ -84,20 +84,20 @@ def push_evaluator(
 
 
 def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
-    """Fetch an evaluator from a hub, as it is there now, check it, and return where it is.
+    """Download the present version of an evaluator from a hub, check it, and return its path.
 
-    It stays in the local cache of the hub's library, from which `org/name` and `org/name@revision` are loaded
-    without the network from then on.
+    The evaluator stays in the local cache of the hub's library, from which `org/name` and `org/name@revision`
+    are loaded without the network from then on.
 
     Args:
         name: `org/name` or `org/name@revision`.
-        output: also write the package to a folder of its name in here, such as `checkpoints`, so that it is
-            found by that name alone; what was there is replaced.
+        output: also write the package to a subfolder of its name in this folder, such as `checkpoints`, so
+            that it is found by that name alone; an existing one is replaced.
 
     Raises:
-        BadNameError: the repository's name is none.
+        BadNameError: the repository's name is invalid.
         ModelError: the hub cannot be reached, or holds no evaluator of this name.
-        PackageError: what came is no package, or altered.
+        PackageError: the download is not a package, or is altered.
         OutputError: the folder cannot be written.
     """
     if not is_hub_name(name):

@@ -1,4 +1,4 @@
-"""Combine the edits of several candidates: an edit is kept where enough of them made it."""
+"""Combine the edits of several candidates: an edit is kept if enough of them made it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ThresholdSearch", "Votes", "count_votes", "tune_threshold", "vote"]
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Who made which edit.
+    """The edits of all candidates, with their votes.
 
     Attributes:
         sources: the N sources.
@@ -44,7 +44,7 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSearch:
-    """What each threshold is worth on development data.
+    """The score of each threshold on development data.
 
     Attributes:
         best: the threshold with the largest score, the largest of equals.
@@ -63,13 +63,13 @@ def count_votes(
     weights: Sequence[Sequence[float]] | None = None,
     runtime: Runtime = Runtime(),
 ) -> Votes:
-    """Extract the edits of all candidates with ERRANT and count who made each.
+    """Extract the edits of all candidates with ERRANT and count the votes for each.
 
     Args:
         sources: N sources.
         candidates: one or more for each source; `candidates_of_systems` makes them of systems.
         annotator: the name of the spaCy pipeline that finds the edits.
-        weights: of the candidates, such as their systems' scores on development data; 1 each if absent.
+        weights: of the candidates, such as their systems' scores on development data; by default, 1 each.
         runtime: `jobs` and `progress`.
 
     Raises:
@@ -103,15 +103,15 @@ def vote(
     """Return each source with the edits applied that more than a share of its candidates made.
 
     Source: Tarnavskyi, Chernodub and Omelianchuk, "Ensembling and Knowledge Distilling of Large Sequence
-    Taggers for Grammatical Error Correction" (ACL 2022), who keep the edits of a number of systems; here
-    candidates may have weights.
+    Taggers for Grammatical Error Correction" (ACL 2022), who keep the edits that a minimum number of systems
+    made; here candidates may have weights.
 
     Args:
         sources: N sources.
         candidates: one or more for each source.
         annotator: the name of the spaCy pipeline that finds the edits.
         threshold: the share of votes that an edit must exceed, from 0 up to, but not including, 1.
-        weights: of the candidates; 1 each if absent.
+        weights: of the candidates; by default, 1 each.
         runtime: `jobs` and `progress`.
 
     Raises:
@@ -142,8 +142,8 @@ def tune_threshold(
     Args:
         votes: on development data, never on the data that is reported.
         references: of the same N sentences.
-        metric: what is maximised.
-        thresholds: to try; every share at which a further edit falls out, if absent.
+        metric: the metric to maximise.
+        thresholds: the thresholds to try; by default, every share at which another edit is dropped.
         runtime: how to run.
 
     Raises:

@@ -1,7 +1,7 @@
 """Ranked pairs: two corrections of one source, of which one is known to be better.
 
-Whatever makes ranked pairs is a `PairSource`; a configuration names its class and its parameters. A class
-of one's own is named by its import path, or like those here if an installed package adds it (`registry`):
+A `PairSource` makes ranked pairs; a configuration names its class and its parameters. A custom class is named
+by its import path, or by its name if an installed package adds it (`registry`):
 
     data:
       pairs:

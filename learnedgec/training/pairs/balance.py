@@ -12,7 +12,7 @@ from learnedgec.training.pairs.base import RankedPair
 __all__ = ["BALANCE", "Nearness", "edit_balance", "nearness"]
 
 Nearness: TypeAlias = Literal["nearer", "equal", "farther"]
-"""Where the better side of a pair is, seen from its source and compared with the worse one."""
+"""Whether the better side of a pair is nearer to its source than the worse side."""
 BALANCE: tuple[Nearness, ...] = get_args(Nearness)
 
 
@@ -37,13 +37,13 @@ def nearness(pair: RankedPair) -> Nearness:
 
 
 def edit_balance(pairs: Sequence[RankedPair]) -> dict[str, Any]:
-    """Return how far both sides are from the source, and how often which one is farther.
+    """Return how far both sides are from the source, and how often each is farther.
 
     The distance is the fewest words that are substituted, inserted and deleted.
 
     Returns:
         `better_farther`, `equally_far`, `better_nearer`: shares of the pairs, which sum to 1;
-        `better_distance`, `worse_distance`: mean distances in words. All 0 where there is no pair.
+        `better_distance`, `worse_distance`: mean distances in words. All are 0 if there are no pairs.
 
     Example:
         >>> edit_balance([RankedPair("She go .", "She goes .", "She go .")])["better_farther"]

@@ -32,8 +32,8 @@ class RankedPair:
         worse: the worse one.
         margin: by how much, in the units of whatever made the pair.
         group: pairs of one group belong on one side of any split.
-        origin: the dataset or file that the pair was made of.
-        correct: what both should have become, for heads that detect wrong words; empty where unknown.
+        origin: the dataset or file that the pair was made from.
+        correct: the correct sentence, for heads that detect wrong words; empty if unknown.
     """
 
     source: str
@@ -46,14 +46,14 @@ class RankedPair:
 
 
 class PairSource(ABC):
-    """Something that makes ranked pairs, the same ones each time."""
+    """A source of ranked pairs: it makes the same ones each time."""
 
     @abstractmethod
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs.
 
         Args:
-            folder: for what is worth keeping if the work is interrupted; used by nothing else.
+            folder: for intermediate results that survive an interruption; nothing else uses it.
             runtime: device, processes and progress.
         """
 
@@ -63,13 +63,13 @@ class PairSource(ABC):
 
     @abstractmethod
     def datasets(self) -> list[str]:
-        """Return the names of the datasets and files that the pairs are made of."""
+        """Return the names of the datasets and files that the pairs are made from."""
 
     def digests(self) -> dict[str, str]:
-        """Return what the names among the parameters stand for now: name -> digest or description.
+        """Return the present content of everything that the parameters name: name -> digest or description.
 
-        Pairs are made again when it changes: files are edited, and models trained again, under their names.
-        A source that uses a model or an annotator adds it.
+        Pairs are made again when it changes, because files can be edited, and models trained again, under the
+        same name. A source that uses a model or an annotator adds its digest.
         """
         return {name: _content_digest(name) for name in self.datasets()}
 
@@ -77,15 +77,15 @@ class PairSource(ABC):
         """Raise unless a file of one's own can be used, before its texts are looked at."""
 
     def material(self) -> Iterator[str]:
-        """Yield every text that the pairs are learnt from beyond their own, to be checked for leakage."""
+        """Yield every text besides the pairs from which they are made, to be checked for leakage."""
         yield from ()
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return what is worth saying about pairs that were made, for the manifest."""
+        """Return a summary of the pairs, for the manifest."""
         return {"pairs": len(pairs)}
 
     def place(self, folder: Path) -> Path:
-        """Return the subfolder that belongs to this very source, with its `digests` as they are now."""
+        """Return the subfolder of exactly this source with its present `digests`."""
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
         about = [kind, self.describe(), self.digests(), __version__]
         text = json.dumps(about, sort_keys=True)
@@ -109,10 +109,10 @@ class PairSource(ABC):
 
 
 def _content_digest(name: str) -> str:
-    """Return a digest of whatever a dataset's name may stand for: a file, a folder, a part of the catalog.
+    """Return a digest of the content of a dataset's name: a file, a folder, a part of the catalog.
 
     Raises:
-        ConfigError: it stands for standard input, which cannot be read again to see whether it is the same.
+        ConfigError: the name is that of standard input, which cannot be read again for comparison.
     """
     head, _, rest = name.partition(":")
     if name == "-":

@@ -1,4 +1,4 @@
-"""Ranked pairs as a metric orders them: what a large evaluator knows, for a small one to learn."""
+"""Ranked pairs in the order of a metric: a small evaluator learns them from a large one."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class DistilledPairs(PairSource):
     """The pairs of other sources, in the order and with the margin that a metric gives them.
 
     Knowledge distillation (Hinton, Vinyals and Dean 2015): the margin is the teacher's score of the better
-    text minus that of the worse, whatever the source thought of them. A teacher that needs references
-    teaches what it knows from them to an evaluator that will have none; pairs without a reference are left
-    out. Pairs that the teacher scores alike are left out too. For `model.heads` with the objective
-    `difference`, which learns margins; objectives that rank learn the order.
+    text minus that of the worse, whatever the order in the other source. A teacher that needs references
+    passes on what they tell it to an evaluator that needs none; pairs without a reference are left out. Pairs
+    to which the teacher gives equal scores are left out too. For `model.heads` with the objective
+    `difference`, which learns margins; ranking objectives learn only the order.
 
     Args:
         pairs: what makes the pairs.
         teacher: a metric's name, such as `impara(quality='large')` or an `ensemble`.
-        number: how many of the pairs, the first ones of all sources in turn; all by default.
+        number: number of pairs, the first ones of all sources in turn; by default, all.
         references: for a teacher that needs them, datasets with references for the pairs' sources.
     """
 
@@ -74,7 +74,7 @@ class DistilledPairs(PairSource):
         }
 
     def datasets(self) -> list[str]:
-        """Return the datasets of the pairs, and those that the teacher has learned from."""
+        """Return the datasets of the pairs, and those that the teacher was trained on."""
         own = (name for source in self.pairs for name in source.datasets())
         taught = (name for each in self.metric.evaluators() for name in learned_from(each))
         return list(dict.fromkeys([*own, *taught, *self.references]))
@@ -88,10 +88,10 @@ class DistilledPairs(PairSource):
         }
 
     def material(self) -> Iterator[str]:
-        """Yield what the sources learn from.
+        """Yield the material of the sources of the pairs.
 
         Raises:
-            LeakageError: the teacher learned from text that nobody has checked.
+            LeakageError: the teacher was trained on text that was not checked for leakage.
         """
         for name in self.metric.evaluators():
             if not was_checked(check_package(find_evaluator(name))):
@@ -107,7 +107,7 @@ class DistilledPairs(PairSource):
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs; blocks of scores of an interrupted run are read back from the folder."""
-        # Beside this source's own folder, where others that ask for the same pairs find them.
+        # In the parent folder, where other sources that use the same pairs find them.
         found = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
         references = pooled_references(self.references)
         if self.references:

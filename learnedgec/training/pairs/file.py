@@ -18,7 +18,7 @@ class PairFile(PairSource):
 
     Args:
         path: the file.
-        number: how many of them, drawn at random; all by default.
+        number: number of pairs, drawn at random; by default, all.
         seed: of the draw.
     """
 

@@ -27,7 +27,7 @@ __all__ = ["ImpactCandidate", "ImpactPairs", "Procedure", "impacts", "sample_sub
 
 Procedure = Literal["maeda2022", "goto2022"]
 Subset = frozenset[int]
-# Candidates ranked together: what an interruption can cost, and enough to share encoder batches.
+# Candidates ranked together: at most this many are lost by an interruption, and they share encoder batches.
 _BLOCK = 4096
 
 
@@ -40,9 +40,9 @@ def sample_subsets(
     Pairs of equal subsets are left out.
 
     Args:
-        count: n, how many edits the correction has.
-        procedure: `maeda2022` as the authors' code has it: sizes 0 to n and min(10, n(n−1)/2) tries, so
-            no pair from a correction with one edit; `goto2022` as in the common re-implementation: sizes 1
+        count: n, the number of edits of the correction.
+        procedure: `maeda2022`, as in the authors' code: sizes 0 to n and min(10, n(n−1)/2) tries, so
+            no pair from a correction with one edit; `goto2022`, as in the common re-implementation: sizes 1
             to n, 30 tries, and a pair only once.
         generator: of random numbers.
 
@@ -73,7 +73,7 @@ def impacts(
     encoder: str,
     runtime: Runtime = Runtime(),
 ) -> list[float]:
-    """Return the impact of single edits: how much the sentence's vector turns if the edit is missing.
+    """Return the impact of single edits: how much the sentence's vector rotates if the edit is missing.
 
     `1 − min(1, cos(v(T), v(T without e)))`, where T is the source with all edits of the correction
     applied and v the mean over all tokens of the encoder's last states, [CLS] and [SEP] included. Each
@@ -83,7 +83,7 @@ def impacts(
     (COLING 2022), equation 1.
 
     Args:
-        requests: source, edits of the correction, and which of them is meant.
+        requests: source, edits of the correction, and the index of the edit to measure.
         encoder: name of a pretrained encoder; see `learnedgec.models.loading`.
         runtime: device, precision, batches, progress.
     """
@@ -120,8 +120,8 @@ class ImpactPairs(PairSource):
     Args:
         corrections: datasets or files with corrections; see `load_corrections`.
         procedure: how subsets are drawn; see `sample_subsets`.
-        number: how many pairs, drawn from all candidates; all by default. The paper has 4,096.
-        encoder: whose states measure impact, not fine-tuned.
+        number: number of pairs, drawn from all candidates; by default, all. The paper uses 4,096.
+        encoder: the encoder whose states measure impact, not fine-tuned.
         edits: `errant` extracts them with the annotator; `m2` takes the dataset's gold edits.
         annotator: spaCy pipeline for `errant`; by default as for the metric `errant`.
         duplicates: keep a pair of texts as often as it is drawn; by default as the procedure does:

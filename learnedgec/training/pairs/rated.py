@@ -1,4 +1,4 @@
-"""Ranked pairs from ratings: of two outputs for one source, the one that people rated higher is better."""
+"""Ranked pairs from ratings: of two outputs for one source, the one rated higher is better."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = ["RatedPairs"]
 
 
 class RatedPairs(PairSource):
-    """Pairs of rated outputs for one source, which differ in their rating by enough.
+    """Pairs of rated outputs for one source whose ratings differ by at least `difference`.
 
     An output that several systems made counts once, with its mean rating. A source that was rated is one of
     its own outputs. Sentences without a source (GUG) make no pair. The margin is the difference of
-    the ratings, on the dataset's scale; datasets of different scales belong in sources of their own.
+    the ratings, on the dataset's scale; datasets of different scales need separate sources.
 
     Args:
         ratings: rated datasets, files or folders (`load_ratings`: `tmu-gfm`, `sample`, …), or
             rated benchmarks (`load_benchmark`: `gmeg:fce`, `gmeg:wiki`, `gmeg:dev`).
         difference: smallest difference of two ratings that makes a pair.
         dimension: what was rated, or dimension -> weight for the weighted sum of several, of which a
-            rating must have all. May be absent if there is only one.
-        number: how many pairs, drawn at random; all by default.
+            rating must have all. It can be omitted if there is only one dimension.
+        number: number of pairs, drawn at random; by default, all.
         seed: of the draw.
 
     Example:
@@ -82,7 +82,7 @@ class RatedPairs(PairSource):
         """Return the pairs in the order of the data, or those drawn.
 
         Raises:
-            ConfigError: no rating has the dimension, or it is not said which of several is meant.
+            ConfigError: no rating has the dimension, or there are several and none is named.
         """
         pairs = [pair for name in self.ratings for pair in self._pairs(name)]
         if self.number is None or self.number >= len(pairs):

@@ -1,4 +1,4 @@
-"""Ranked pairs of real outputs, in the order that metrics with references give them."""
+"""Ranked pairs of real outputs, in the order of metrics with references."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ __all__ = ["ReferencedPairs", "pooled_references"]
 class ReferencedPairs(PairSource):
     """Pairs of outputs for one source on whose order metrics with references agree.
 
-    Outputs of strong systems differ where corrupted text does not: in which of several good corrections they
-    choose. References tell which is better, the more the surer, and metrics that look at different things
-    make fewer mistakes together: a pair is kept where every metric prefers the same side by its margin.
+    Unlike corrupted text, outputs of strong systems differ in which of several good corrections they choose.
+    References tell which is better, the more reliably the more there are, and metrics of different kinds make
+    fewer mistakes together. So a pair is kept if every metric prefers the same side by at least its margin.
 
     All references that the datasets have for a source are pooled. An output that several systems made counts
     once. The margin of a pair is the mean of the metrics' differences, for `objective: difference`.
@@ -40,10 +40,10 @@ class ReferencedPairs(PairSource):
         metrics: names of metrics that need references and must agree.
         margin: by how much each must prefer the better side: one number for all, or one for each.
         balance: the shares of pairs whose better side is `nearer` to the source than the worse one, `equal`
-            or `farther`, by edited words; the scarcest kind decides how many there are. As they come if
-            absent.
+            or `farther`, by edited words; the scarcest kind limits the number of pairs. By default, pairs are
+            not balanced.
         with_source: whether the unchanged source is one of the outputs.
-        number: how many pairs, drawn at random; all by default.
+        number: number of pairs, drawn at random; by default, all.
         seed: of the draw.
     """
 
@@ -171,7 +171,7 @@ class ReferencedPairs(PairSource):
                     )
 
     def _drawn(self, pairs: list[RankedPair]) -> list[RankedPair]:
-        """Return as many pairs as are asked for, of each kind its share."""
+        """Return the requested number of pairs, with the share of each kind."""
         generator = random.Random(self.seed)
         if self.balance is None:
             if self.number is None or self.number >= len(pairs):

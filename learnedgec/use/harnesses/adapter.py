@@ -19,7 +19,7 @@ __all__ = ["MetricAdapter", "Submission", "adapter"]
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A source, what a system made of it, and references if the metric needs them."""
+    """A source, a system's output for it, and references if the metric needs them."""
 
     source: str
     text: str
@@ -28,10 +28,10 @@ class Submission:
 
 @dataclass(frozen=True)
 class MetricAdapter:
-    """A metric, and where documents keep what it needs; see `adapter`.
+    """A metric, and the keys of a document that hold its inputs; see `adapter`.
 
     Attributes:
-        metric: what scores.
+        metric: the metric that scores.
         source: the key of a document's source.
         references: the key of its references, a text or a list of texts.
         extract: how the correction is found in a completion.
@@ -65,7 +65,7 @@ class MetricAdapter:
         """Return the score of N corrections together, and of each by itself.
 
         Raises:
-            InputError: there is none, or one lacks the references that the metric needs.
+            InputError: there are no corrections, or one lacks the references that the metric needs.
         """
         references = None
         if self.metric.needs_references:

@@ -1,10 +1,10 @@
-"""Any metric as a scorer of inspect-ai: of each sample by itself, and as `corpus` of all of them together.
+"""Any metric as a scorer of inspect-ai: for each sample by itself and, as `corpus`, for all of them together.
 
     from learnedgec.use.harnesses.inspect_scorer import correction
 
     Task(dataset=…, solver=generate(), scorer=[correction("impara"), correction("gleu")])
 
-Where samples have several epochs, inspect-ai keeps the correction of one, and `corpus` is about that one.
+Where samples have several epochs, inspect-ai keeps the correction of one epoch, which `corpus` scores.
 """
 
 from __future__ import annotations

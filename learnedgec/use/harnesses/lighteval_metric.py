@@ -27,7 +27,7 @@ __all__ = ["corpus_metric"]
 
 
 class _Read(SampleLevelComputation):  # type: ignore[misc]
-    """Keeps what the corpus is scored from."""
+    """Collects the corrections that the corpus score is computed from."""
 
     def __init__(self, found: MetricAdapter) -> None:
         self.adapter = found

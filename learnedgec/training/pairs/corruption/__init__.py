@@ -1,4 +1,4 @@
-"""Ranked pairs by plausible corruption: mistakes learnt from real edits, made where a text is right."""
+"""Ranked pairs by plausible corruption: mistakes learnt from real edits, inserted into correct text."""
 
 from learnedgec.training.pairs.corruption.pairs import CorruptedPairs
 

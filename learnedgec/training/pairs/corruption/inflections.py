@@ -1,4 +1,4 @@
-"""Wrong inflections: the forms that parsed text has of a lemma."""
+"""Wrong inflections: the other forms of a lemma in parsed text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
     "Inflections",
 ]
 
-# Of contractions.
+# Parts of contractions.
 _PARTS = frozenset(("ai", "ca", "wo", "sha", "na"))
 
 # -- forms -------------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ class Inflections:
             ):
                 if word.isalpha() and word not in _PARTS:
                     counts[lemma.lower(), tag[:2]][tag, word] += 1
-        # What occurs once may be a mistake of the parser's.
+        # A form that occurs once may be a mistake of the parser.
         self._forms = {
             key: [form for form, count in forms.items() if count > 1]
             for key, forms in counts.items()
@@ -59,10 +59,10 @@ class Inflections:
             yield Replacement(start, start + 1, text, weight, "inflected")
 
     def of(self, word: Parsed) -> list[tuple[str, str]]:
-        """Return tag and form of the other forms of a word that were seen in its stead."""
+        """Return tag and form of the other forms of a word that were seen in its place."""
         (token,), (tag,), (lemma,) = word.words, word.tags, word.lemmas
         forms = self._forms.get((lemma.lower(), tag[:2]), ())
-        # "had" is a participle too, but nobody can tell.
+        # "had" is also a participle, but the form does not show it.
         other_tense = {form for other, form in forms if tense_differs(tag, other)}
         return [
             (other, form)

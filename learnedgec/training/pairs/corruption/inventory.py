@@ -1,11 +1,11 @@
-"""What mistakes look like: learnt from real edits, and made again where a text is right.
+"""An inventory of mistakes: learnt from real edits, and repeated in correct text.
 
-An edit that was seen is a rule: words with their tags become other words, between two tags. Rules are used
-as they are (a correction where there is nothing to correct) or turned round (a learner's error in a text that
-is right). Words are inflected wrongly by the forms that parsed text has of their lemma.
+An edit that was seen is a rule: words with their tags become other words, between two tags. Rules are used as
+they are (a correction where there is nothing to correct) or reversed (a learner's error in correct text).
+Wrong inflections are the other forms of a lemma in parsed text.
 
-Whether a change makes a text worse is judged by n-grams of correct text (`Naturalness`): many a change
-of the same words is as good as what was there ("a" for "the").
+Whether a change makes a text worse is judged by n-grams of correct text (`Naturalness`): many changes of the
+same words are as good as the original ("a" for "the").
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ __all__ = [
     "Inventory",
 ]
 
-# Longer edits are rewritings, which belong to their sentence.
+# Longer edits are rewrites, which fit only their own sentence.
 _LONGEST = 3
 
-# What a rule counts that was seen in half of a context.
+# The weight of a rule that was seen in half of a context.
 _PARTLY = 0.2
 
 _NONE: Counter[int] = Counter()
 
-# As far as letters tell that a word begins with a vowel.
+# Words that begin with a vowel, as far as their letters tell.
 _VOWEL = re.compile(r"(?!uni|us[aeu]|eu|one|once)[aeiou]|hour|honest|hono", re.IGNORECASE)
 
 # -- rules -----------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ class Inventory:
 
     Args:
         observations: edits that were seen; of several equal ones each counts.
-        origin: what the changes are called that come of it.
+        origin: the origin that the resulting changes name.
         least: how often an edit must have been seen, unless it changes a word's form alone.
     """
 
@@ -89,10 +89,10 @@ class Inventory:
     def at(
         self, sentence: Parsed, start: int, end: int, anywhere: bool = False
     ) -> Iterator[Replacement]:
-        """Yield what may become of a span in the context in which it was seen, or `anywhere`.
+        """Yield the replacements of a span in the contexts in which they were seen, or `anywhere`.
 
-        What is inserted or deleted, is so in the same context in any case, and an insertion must have been
-        seen there more than once.
+        Insertions and deletions always need the same context, and an insertion must have been seen there more
+        than once.
         """
         key = sentence.words[start:end], sentence.tags[start:end]
         if key not in self._anywhere:
@@ -114,7 +114,7 @@ class Inventory:
                 yield Replacement(start, end, result, weight, self.origin)
 
     def candidates(self, sentence: Parsed, free: Sequence[bool]) -> Iterator[Replacement]:
-        """Yield what may be changed in a sentence where each token of it, and each neighbour, is free.
+        """Yield the possible changes of a sentence whose tokens, and their neighbours, are free.
 
         A first word stays where it is: its neighbour would need its capital.
         """
@@ -131,7 +131,7 @@ class Inventory:
 
 
 def _uncapitalised(seen: Observation) -> Parsed:
-    """Return the correction without a capital that it has for its place: the beginning."""
+    """Return the correction without the capital that it has only at the beginning of a sentence."""
     text = seen.correction
     if seen.around[0] or not text or text.tags[0].startswith("NNP"):
         return text
@@ -142,13 +142,13 @@ def _uncapitalised(seen: Observation) -> Parsed:
 
 
 class Replacement(NamedTuple):
-    """A change that may be tried at a place; cheap, as most are not.
+    """A change that may be tried at a place; it must be cheap, as most are never tried.
 
     Attributes:
         start: of the span.
         end: of the span.
         text: what is put there, before it is made to fit.
-        weight: how usual it is.
+        weight: how frequent the change is.
         origin: where it comes from.
     """
 
@@ -159,7 +159,7 @@ class Replacement(NamedTuple):
     origin: str
 
     def fitted(self, sentence: Parsed) -> Change | None:
-        """Return the change with a capital and an article as the place wants, if it fits there at all.
+        """Return the change with the capital and article that fit its place, or `None` if none do.
 
         It does not if it repeats a neighbour or follows the wrong article.
         """

@@ -34,7 +34,7 @@ class CorruptionPlan:
 
     Attributes:
         missing: how many gold edits it lacks.
-        replaced: to how many of these words it does something wrong instead.
+        replaced: how many of these it replaces by a wrong correction of the same words.
         added: how many wrong edits it has elsewhere.
         shared: how many wrong edits both sides have.
     """

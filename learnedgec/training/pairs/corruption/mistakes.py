@@ -1,4 +1,4 @@
-"""Plausible mistakes in a sentence: wrong edits where nobody corrects, or in place of a correction."""
+"""Plausible mistakes in a sentence: wrong edits where no reference has any, or in place of a correction."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LEAST, _MOST = 1.5, 8.0
 # The share of changes that are taken falls by this in each nat above the least.
 _DECAY = 0.3
 
-# An error in a clean sentence may be any: a misspelt word is very unnatural.
+# Errors in a clean sentence have no upper limit: a misspelt word is very unnatural.
 _ERROR = 0.7
 
 _MISSPELT = 0.5
@@ -176,7 +176,7 @@ class Mistakes:
     ) -> Change | None:
         """Return a wrong correction of the words that a gold edit corrects."""
         source, edit = material.source, gold.edit
-        # What another reference makes of one of these words may be right here as well.
+        # Another reference's correction of one of these words may be right here as well.
         others = {key[2] for key in material.keys if key[0] <= edit.end and edit.start <= key[1]}
         found = [
             candidate
@@ -262,9 +262,9 @@ class Mistakes:
                 yield candidate._replace(start=start, end=end)
 
     def _wrong(self, source: Parsed, change: Change, old: Parsed, generator: random.Random) -> bool:
-        """Return whether a change makes worse what would be there, and not beyond belief.
+        """Return whether a change makes the text worse, but not implausible.
 
-        The more it does, the rarer it is.
+        The worse the text, the less often the change is accepted.
         """
         if not plain(old, change.text):
             return False
@@ -292,7 +292,7 @@ def edit_key(edit: Edit) -> tuple[int, int, str]:
 
 
 def _order(weights: Mapping[str, float], generator: random.Random) -> list[str]:
-    """Return the keys in random order, heavy ones rather first."""
+    """Return the keys in random order; keys of larger weight tend to come first."""
     return sorted(weights, key=lambda key: generator.random() ** (1 / weights[key]), reverse=True)
 
 

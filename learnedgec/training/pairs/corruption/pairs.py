@@ -104,12 +104,12 @@ class CorruptedPairs(PairSource):
     Args:
         corrections: datasets or files with corrections, from which mistakes are learnt and pairs made; see
             `load_corrections`.
-        number: how many pairs.
-        sentences: sentences that are taken to be correct (`load_sentences`), into which errors are
-            put, as many and of the kinds that the corrections have.
-        sentence_share: which share of the pairs is made of such sentences; by default half, if there are
+        number: number of pairs.
+        sentences: sentences that are taken to be correct (`load_sentences`), into which errors are put, with
+            the number and the kinds of those in the corrections.
+        sentence_share: the share of the pairs that is made from such sentences; by default half, if there are
             any.
-        outputs: outputs of systems on sentences with references (`gmeg:fce`, `gmeg:wiki`): what no
+        outputs: outputs of systems on sentences with references (`gmeg:fce`, `gmeg:wiki`): an edit that no
             reference has is a real mistake.
         kinds: kind -> share of the pairs; by default such that the number of edits does not tell which
             side is better. The shares are divided by their sum.
@@ -279,7 +279,7 @@ class CorruptedPairs(PairSource):
         """Read and parse everything once."""
         annotator = self.annotator
         rows = [(name, row) for name in self.corrections for row in load_corrections(name)]
-        # Of several variants of a sentence the first one teaches: the others would repeat it.
+        # Only the first of several variants of a sentence is used: the others would repeat it.
         variants: dict[str, dict[str, None]] = {}
         for _, row in rows:
             variants.setdefault(row.group, {})[row.source] = None
@@ -310,7 +310,7 @@ class CorruptedPairs(PairSource):
                         known[source].mistakes[mistake] = None
 
         groups: dict[str, dict[tuple[str, str], Material]] = {}
-        # What several references say counts once.
+        # An edit that several references share counts once.
         taught: dict[tuple[str, int, int, str], Observation] = {}
         correct: dict[str, dict[Parsed, None]] = {}
         rates: list[float] = []
@@ -366,7 +366,7 @@ class CorruptedPairs(PairSource):
 
 @dataclass(slots=True)
 class _Known:
-    """What all references, and systems, say about one source."""
+    """The edits of all references, and of systems, for one source."""
 
     keys: dict[tuple[int, int, str], None] = field(default_factory=dict)
     accepted: set[str] = field(default_factory=set)
@@ -375,7 +375,7 @@ class _Known:
     def material(
         self, source: Parsed, edits: Sequence[Observation], group: str, origin: str
     ) -> Material:
-        """Return one correction with this."""
+        """Return one correction, with these edits."""
         return Material(
             source,
             tuple(edits),
