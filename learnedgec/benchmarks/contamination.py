@@ -27,7 +27,7 @@ def contamination(metric: Metric, tested: str) -> tuple[str, ...]:
         met = [each for each in learned_from(name) if share_text(_data(each), _data(tested))]
         if met:
             found.append(
-                f"{name} has learned from {', '.join(met)}; what it reaches here says nothing."
+                f"{name} was trained on {', '.join(met)}; its results here are meaningless."
             )
     return tuple(found)
 

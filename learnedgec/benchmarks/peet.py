@@ -76,8 +76,9 @@ def peet(part: Literal["all", "gecpd", "gector"] = "all") -> Benchmark:
             }
         },
         notices=(
-            "each pair of texts stands here twice, with either of them as the source, since what learners "
-            "wrote is not published; whoever likes all changes is right in half of the comparisons.",
+            "each pair of texts occurs twice, with either text as the source, because the learners' "
+            "sentences are not published; a metric that prefers every change is right in half of the "
+            "comparisons.",
         ),
         anonymous=True,
     )

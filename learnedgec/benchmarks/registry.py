@@ -97,7 +97,7 @@ REGISTRY: Registry[BenchmarkEntry] = Registry(
     "learnedgec.benchmarks",
     BENCHMARKS,
     _plugged,
-    hint="The path of a benchmark folder is taken as well.",
+    hint="The path of a benchmark folder is also accepted.",
 )
 
 
@@ -141,8 +141,8 @@ def load_benchmark(name: str) -> Benchmark:
         return read_benchmark(name)
     if head.lower() == "seeda" and head not in REGISTRY:
         raise InputError(
-            "seeda stands for two benchmarks, and one is wanted here; write seeda-s (ranked by sentences) or "
-            "seeda-e (ranked by edits)."
+            "seeda is the name of two benchmarks; choose one: seeda-s (ranked by sentences) or seeda-e "
+            "(ranked by edits)."
         )
     entry = REGISTRY.find(head)
     chosen: dict[str, str] = {}

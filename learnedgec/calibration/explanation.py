@@ -68,8 +68,8 @@ def explain_score(
     if count:
         share = float(np.nanmean(preferred))
         opinion = (
-            f"it changes {count:,} of {len(different):,} sentences, and of such changes there people put "
-            f"{share:.0%} above the source ({reference.pairs:,} rated outputs)"
+            f"it changes {count:,} of {len(different):,} sentences, and human raters there put {share:.0%} "
+            f"of such changes above the source ({reference.pairs:,} rated outputs)"
         )
     else:
         opinion = "it changes no sentence"

@@ -58,7 +58,7 @@ def make_reference(
     groups = np.broadcast_to(np.arange(values.shape[1]), values.shape)[told]
     if len(gains) < 100:
         raise InputError(
-            f"{benchmark} has {len(gains)} outputs that people rated above or below their source; at least "
+            f"{benchmark} has {len(gains)} outputs that are rated above or below their source; at least "
             "100 are needed to calibrate a score."
         )
     points, probabilities = fit_preference(gains, preferred)

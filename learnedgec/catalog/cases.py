@@ -72,7 +72,7 @@ CASES: Kind[list[Case]] = Kind(
     "set of cases",
     join=concatenated,
     read=read_cases,
-    hint="A file is taken as well.",
+    hint="A file is also accepted.",
 )
 
 

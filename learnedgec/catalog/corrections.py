@@ -62,7 +62,7 @@ CORRECTIONS: Kind[list[Correction]] = Kind(
     "dataset with corrections",
     join=concatenated,
     read=read_corrections,
-    hint="A path to an .m2, .jsonl or .tsv file is taken as well.",
+    hint="A path to an .m2, .jsonl or .tsv file is also accepted.",
 )
 
 

@@ -140,14 +140,14 @@ def check_reserved(names: Iterable[str]) -> None:
     for name in names:
         if name.partition(":")[0] == "peet":
             raise LeakageError(
-                f"{name} has sentences that are for reports alone, those of the benchmark peet; learn from "
+                f"{name} has sentences that are for reports only, those of the benchmark peet; train on "
                 "other corrections."
             )
         if name in ("pillars", "jelv") or any(
             dataset == _BEA19 and _within(part, "test") for dataset, part in _texts(name)
         ):
             raise LeakageError(
-                f"{name} has sentences that are for reports alone, the part 'test' of BEA-19 dev; learn from "
+                f"{name} has sentences that are for reports only, the part 'test' of BEA-19 dev; train on "
                 "its parts 'train' and 'dev'."
             )
 

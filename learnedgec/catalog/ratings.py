@@ -86,7 +86,7 @@ RATINGS: Kind[list[Rating]] = Kind(
     "rated dataset",
     join=concatenated,
     read=read_ratings,
-    hint="A path to a ratings file or folder is taken as well.",
+    hint="A path to a ratings file or folder is also accepted.",
 )
 
 

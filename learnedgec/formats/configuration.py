@@ -37,7 +37,7 @@ def check_yaml(text: str) -> None:
         >>> check_yaml("a: &some [*some]")
         Traceback (most recent call last):
             ...
-        learnedgec.errors.ConfigError: configuration line 1: *some stands within itself; write it out.
+        learnedgec.errors.ConfigError: configuration line 1: *some contains itself; write it out.
     """
     import yaml
 
@@ -63,8 +63,7 @@ def check_yaml(text: str) -> None:
             if isinstance(event, yaml.AliasEvent):
                 if any(anchor == event.anchor for anchor, _ in within):
                     raise ConfigError(
-                        f"configuration line {line}: *{event.anchor} stands within itself; write "
-                        "it out."
+                        f"configuration line {line}: *{event.anchor} contains itself; write it out."
                     )
                 size = sizes.get(str(event.anchor), 1)
             elif isinstance(event, yaml.ScalarEvent):
@@ -148,7 +147,7 @@ def _configuration(given: str) -> str:
     known = configurations()
     if given not in known:
         raise UnknownNameError(
-            "configuration", given, known, hint="The path of a YAML file is taken, too."
+            "configuration", given, known, hint="The path of a YAML file is also accepted."
         )
     return str(known[given])
 

@@ -187,7 +187,7 @@ def parse_m2(lines: Sequence[str], name: str = "M2") -> list[AnnotatedSentence]:
             source, annotations = line[2:], {}
         elif line.startswith("A "):
             if source is None:
-                raise FormatError(f"{place}: an 'A' line stands before any 'S' line.")
+                raise FormatError(f"{place}: an 'A' line precedes the first 'S' line.")
             annotator, edit = _parse_annotation(line, place, len(source.split()))
             annotations.setdefault(annotator, [])
             if edit is not None:

@@ -137,7 +137,9 @@ def _as_text(item: object, argument: str, index: int) -> str:
     if isinstance(item, str) and _is_whole(item):
         return str(item)
     if isinstance(item, str):
-        raise InputError(f"{argument}[{index}] is {_shown(item)}, which holds half a character.")
+        raise InputError(
+            f"{argument}[{index}] is {_shown(item)}, which contains half a character (a lone surrogate)."
+        )
     raise InputError(f"{argument}[{index}] is {_shown(item)}; a text was expected.")
 
 

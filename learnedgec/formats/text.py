@@ -197,7 +197,9 @@ def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
     except RecursionError:
         raise FormatError(f"{name}:{first}: JSON nested more than {_DEEPEST} deep.") from None
     except UnicodeEncodeError:
-        raise FormatError(f"{name}:{first}: a \\u escape stands for half a character.") from None
+        raise FormatError(
+            f"{name}:{first}: a \\u escape is half a character (a lone surrogate)."
+        ) from None
     except ValueError:
         raise FormatError(
             f"{name}:{first}: JSON with an integer of more than {sys.get_int_max_str_digits()} digits."
@@ -311,7 +313,8 @@ def write_text(path: PathLike, text: str) -> None:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{text[error.start : error.end]!r} is half a character and cannot be written to {path}."
+            f"{text[error.start : error.end]!r} is half a character (a lone surrogate) and cannot be "
+            f"written to {path}."
         ) from None
     with atomic_path(path) as temporary:
         if Path(path).suffix == ".gz":

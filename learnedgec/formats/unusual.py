@@ -132,13 +132,13 @@ def token_notices(
         return []
     if min(shares.values()) > 0.5:
         return [
-            'no text is cut into tokens (sentences end like "school."), so metrics that compare tokens take '
-            "a word and its full stop for one: cut all, as for English, with tokenise='spacy'."
+            'no text is tokenised (sentences end like "school."), so metrics that compare tokens treat a '
+            "word and its full stop as one token: tokenise all texts, if English with tokenise='spacy'."
         ]
     first, *others = shares
     return [
         f'{name}: {shares[name]:.0%} of sentences end like "school.", in {first} {shares[first]:.0%}; '
-        "metrics compare tokens, and take every such full stop for an edit: cut all alike with "
+        "metrics compare tokens, and count every such full stop as an edit: tokenise all texts alike with "
         "tokenise='spacy'.".replace("%", " %")
         for name in others
         if (shares[name] > 0.5) != (shares[first] > 0.5)

@@ -346,7 +346,7 @@ class Metric(ABC):
             scores: Floats = np.asarray(found, dtype=np.float64)
         except (TypeError, ValueError):
             raise PluginError(
-                f"{self.label}: sentence_scores returned what is no array of numbers."
+                f"{self.label}: sentence_scores did not return an array of numbers."
             ) from None
         if scores.shape != (size,):
             raise PluginError(

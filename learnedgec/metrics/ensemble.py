@@ -59,7 +59,7 @@ class Ensemble(Metric):
         object.__setattr__(self, "members", tuple(map(str, self.metrics)))
         size = len(self.members)
         if not size or len(set(self.members)) < size:
-            raise ParameterError("an ensemble needs members, each of them once.")
+            raise ParameterError("an ensemble needs one or more members, each of them different.")
         for what, values in (("weights", self.weights), ("scales", self.scales)):
             if values is not None and len(values) != size:
                 raise ParameterError(f"ensemble: {len(values)} {what} for {size} members.")
@@ -94,7 +94,9 @@ class Ensemble(Metric):
         weighted = {**(members if isinstance(members, Mapping) else {}), **short}
         if weighted:
             if "weights" in given or (members is not None and not isinstance(members, Mapping)):
-                raise ParameterError("ensemble: give each member's weight once, in one way.")
+                raise ParameterError(
+                    "ensemble: give the members and their weights in only one of the ways."
+                )
             given |= {"members": tuple(weighted), "weights": tuple(weighted.values())}
         return given
 
@@ -139,8 +141,8 @@ class Ensemble(Metric):
         for metric, own in zip(self.metrics, scores, strict=True):
             if np.ptp(own) == 0:
                 raise InputError(
-                    f"{metric.label} scores every sentence alike here, so it cannot be weighed against "
-                    "the other members; leave it out."
+                    f"{metric.label} gives every sentence the same score here, so it cannot be scaled "
+                    "like the other members; leave it out."
                 )
         scales = [(float(own.mean()), float(own.std())) for own in scores]
         return dataclasses.replace(self, scales=tuple(scales))

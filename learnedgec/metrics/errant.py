@@ -114,7 +114,7 @@ class Errant(EditOverlap):
         )
         edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
         if self.types:
-            check_types(edits, references, "find them anew with reannotate=True")
+            check_types(edits, references, "extract them again with reannotate=True")
         return self.compare(sources, edits, annotated)
 
     def compare(
@@ -190,14 +190,14 @@ class Errant(EditOverlap):
         if types == {"UNK"} and self.mode in ("span-correction", "type-correction"):
             return [
                 f"{self.name}: every gold edit has the type UNK, which counts in detection only, so no "
-                "correction can be right; find the references' edits anew with reannotate=True."
+                "correction can be right; extract the references' edits again with reannotate=True."
             ]
         # With `types`, foreign ones are an error.
         if foreign and types != {"UNK"} and not self.types:
             return [
-                f"{self.name}: the gold edits are not ERRANT's ({foreign[0]!r} is none of "
-                "its types), and scores differ from published ones, for which the references' edits are "
-                "found anew: reannotate=True does that."
+                f"{self.name}: the gold edits are not ERRANT's ({foreign[0]!r} is not one of "
+                "its types), so scores differ from published ones, for which the references' edits are "
+                "extracted again: use reannotate=True."
             ]
         return []
 

@@ -169,8 +169,8 @@ class Difficulties:
         """Return the weights of a sentence's chunks, or raise `InputError` naming the place."""
         if annotated not in self.weights:
             raise InputError(
-                f"{place}: the weights know no such source with such gold edits; learn them from the same "
-                "sources and references."
+                f"{place}: the weights do not cover this source with these gold edits; learn them from the "
+                "same sources and references."
             )
         return self.weights[annotated]
 

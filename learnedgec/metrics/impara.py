@@ -142,6 +142,7 @@ class Impara(Metric):
         packaged = is_evaluator(self.quality)
         if self.similarity == _EMBEDDINGS and not packaged:
             raise ParameterError(
-                f"{self}: {self.quality} is no evaluator package, so it lends no embeddings; name an encoder."
+                f"{self}: {self.quality} is not an evaluator package, so it has no embeddings; "
+                "name an encoder."
             )
         return self.similarity or (_EMBEDDINGS if packaged else "bert-base-cased")

@@ -84,7 +84,7 @@ METRICS: dict[str, MetricEntry] = {
     ),
     "cleme2": MetricEntry(
         "learnedgec.metrics.cleme:Cleme2",
-        "chunks that were hit, wrongly corrected, left or needlessly changed (CLEME2.0)",
+        "rates of chunks hit, wrongly corrected, missed or needlessly changed (CLEME2.0)",
     ),
     "sentcleme2": MetricEntry(
         "learnedgec.metrics.cleme:Cleme2",
@@ -113,7 +113,7 @@ METRICS: dict[str, MetricEntry] = {
     ),
     "head": MetricEntry(
         "learnedgec.metrics.head:Head",
-        "an evaluator's own dimension: head(model='mine', name='adequacy')",
+        "an output of an evaluator: head(model='mine', name='adequacy')",
     ),
     "classifier": MetricEntry(
         "learnedgec.metrics.classifier:Classifier",
@@ -133,11 +133,11 @@ METRICS: dict[str, MetricEntry] = {
     ),
     "pt-m2": MetricEntry(
         "learnedgec.metrics.pretrained_overlap:PtM2",
-        "M2 in which an edit weighs what it changes in similarity to the reference",
+        "M2 with edits weighted by their change of the similarity to the reference",
     ),
     "pt-errant": MetricEntry(
         "learnedgec.metrics.pretrained_overlap:PtErrant",
-        "ERRANT in which an edit weighs what it changes in similarity to the reference",
+        "ERRANT with edits weighted by their change of the similarity to the reference",
     ),
     "uot-errant": MetricEntry(
         "learnedgec.metrics.uot_errant:UotErrant",
@@ -145,7 +145,7 @@ METRICS: dict[str, MetricEntry] = {
     ),
     "hter": MetricEntry(
         "learnedgec.metrics.hter:Hter",
-        "1 minus the edits that a person's correction of the output still made, per token (HTER)",
+        "1 minus the edits per token from the output to its human post-edit (HTER)",
     ),
     "edit-count": MetricEntry(
         "learnedgec.metrics.sentinels:EditCount",
@@ -173,11 +173,11 @@ METRICS: dict[str, MetricEntry] = {
     ),
     "gotoscorer": MetricEntry(
         "learnedgec.metrics.gotoscorer:GotoScorer",
-        "F over edits that weigh as much as systems find them hard",
+        "F over edits weighted by the share of systems that fail on them",
     ),
     "scribendi": MetricEntry(
         "learnedgec.metrics.scribendi:Scribendi",
-        "is the correction more probable than the source, and close to it",
+        "whether the correction is more probable than the source, and close to it",
     ),
     "likelihood": MetricEntry(
         "learnedgec.metrics.likelihood:Likelihood",
@@ -185,7 +185,7 @@ METRICS: dict[str, MetricEntry] = {
     ),
     "asano": MetricEntry(
         "learnedgec.metrics.asano:Asano",
-        "grammaticality, fluency and meaning by counts and a language model",
+        "grammaticality, fluency and meaning from counts and a language model",
     ),
 }
 
@@ -272,7 +272,7 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
             original = load_metric(read_tuned(base).metric)
             return with_parameters(original, original.expand(parameters)).named(base, original)
         except RecursionError:
-            raise BadNameError(f"{base} is made of itself; tune it anew.") from None
+            raise BadNameError(f"{base} contains itself; tune it again.") from None
     kind = metric_class(base)
     if ":" in base:
         return _build(base, kind, kind.expand(parameters))
@@ -322,7 +322,7 @@ def _check_value(name: str, key: str, value: Any) -> None:
         raise ParameterError(f"{name}({key}=…): a number of at most 64 bits was expected.")
     elif isinstance(value, str) and _UNPRINTABLE.search(value):
         raise ParameterError(
-            f"{name}({key}={shown(value)!r}): a text without NUL and without halves of characters was "
+            f"{name}({key}={shown(value)!r}): a text without NUL and without lone surrogates was "
             "expected."
         )
 

@@ -103,7 +103,7 @@ def read_tuned(name: str) -> TunedMetric:
         )
     if found.tuned_on_test:
         warnings.warn(
-            f"{name} was tuned on test data ({found.study.get('benchmark')}); results there say nothing.",
+            f"{name} was tuned on test data ({found.study.get('benchmark')}); results there are meaningless.",
             stacklevel=2,
         )
     return found
@@ -121,7 +121,7 @@ def read_tuned_file(path: Path) -> TunedMetric:
         tuned_on_test = bool(content["tuned_on_test"])
     except (KeyError, TypeError) as error:
         raise FormatError(
-            f"{path}:1: not a tuned metric ({error}); write it anew with `learnedgec tune`."
+            f"{path}:1: not a tuned metric ({error}); write it again with `learnedgec tune`."
         ) from None
     if not isinstance(metric, str) or "@" in metric.partition("(")[0]:
         raise FormatError(

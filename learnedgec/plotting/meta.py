@@ -109,7 +109,7 @@ def _scatter(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
         r, rho = (entry.estimates[name].value for name in ("pearson", "spearman"))
         axis.set_title(f"{shorten(entry.metric, 34)}   r {two_digits(r)}   ρ {two_digits(rho)}")
         axis.margins(0.12)
-        axis.set_xlabel(f"people ({evaluation.human})")
+        axis.set_xlabel(f"human score ({evaluation.human})")
         axis.set_ylabel("metric")
     for axis in axes.flat[len(entries) :]:
         axis.set_visible(False)
@@ -190,7 +190,7 @@ def _windows(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
             )
         axis.set_title(_NAMES[kind])
         axis.set_xticks(places, [f"{place}–{place + width - 1}" for place in places])
-        axis.set_xlabel(f"ranks of the {width} systems, by people ({evaluation.human})")
+        axis.set_xlabel(f"ranks of the {width} systems, by human score ({evaluation.human})")
         axis.set_ylim(-1.05, 1.05)
     axes[0].set_ylabel("correlation")
     handles, labels = axes[0].get_legend_handles_labels()

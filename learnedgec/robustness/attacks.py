@@ -116,7 +116,7 @@ def evaluate_attacks(
         raise InputError(f"an attack and an honest system are both named {both[0]!r}; rename one.")
     if ALL in honest:
         raise InputError(
-            f"an honest system is named {ALL!r}, as all of them together are; rename it."
+            f"an honest system is named {ALL!r}, the name for all of them together; rename it."
         )
     scores = score_metrics(metrics, sources, {**attacks, **honest}, references, runtime=runtime)
     bootstrap = Bootstrap(len(sources), resamples, level, seed)

@@ -128,7 +128,9 @@ def evaluate_preferences(
     for name, cases in parts.items():
         kept[name] = [case for case in cases if all(p.source != p.target for p in case.pairs)]
         if cases and not kept[name]:
-            raise InputError(f"every case of {name} has a target that is its source; none is left.")
+            raise InputError(
+                f"in every case of {name}, a target equals its source; there is nothing to prefer."
+            )
     left_out = [len(cases) - len(kept[name]) for name, cases in parts.items()]
     sets = arrange_cases(kept, frequencies)
     pairs = [pair for cases in kept.values() for case in cases for pair in case.pairs]

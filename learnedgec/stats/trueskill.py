@@ -227,7 +227,7 @@ def rate_judgements(
     # One column per run: sums and maxima over systems then run along contiguous rows.
     mu = np.zeros((size, runs))
     variance = np.full((size, runs), sigma**2)
-    for _ in track(range(games), "people's TrueSkill", show=progress):
+    for _ in track(range(games), "TrueSkill of human judgements", show=progress):
         a = size - 1 - variance[::-1].argmax(axis=0)
         mu_a = mu[a, run]
         bounds = np.cumsum(np.exp(-np.abs(mu - mu_a)) * played[run, a].T, axis=0)

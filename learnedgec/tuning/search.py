@@ -222,7 +222,7 @@ def check_name(name: str) -> None:
     """Raise `ConfigError` unless a tuned metric can have this name."""
     if not re.fullmatch(r"[A-Za-z][\w.+-]*@[\w.+-]+", name):
         raise ConfigError(
-            f"name: {name!r} is no name of a tuned metric; write METRIC@WORD with letters, digits and "
+            f"name: {name!r} is not a name for a tuned metric; write METRIC@WORD with letters, digits and "
             "._+- such as some@mine."
         )
 

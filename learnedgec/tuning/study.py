@@ -304,7 +304,7 @@ def _sampler(kind: Sampler, seed: int, number: int) -> BaseSampler:
     if kind == "grid":
         # Every point is planned; this one serves no trial.
         return optuna.samplers.RandomSampler(seed=seed)
-    raise ConfigError(f"sampler: {kind!r} is none of tpe, cma-es, gp and grid.")
+    raise ConfigError(f"sampler: {kind!r} must be one of tpe, cma-es, gp and grid.")
 
 
 @contextlib.contextmanager

@@ -203,8 +203,8 @@ def _check_values(values: Sequence[float], trials_of: MetricTrials, target: Targ
     if all(math.isnan(value) for value in values):
         raise InputError(
             f"{trials_of.metric.name} has no {target.goal.objective} on {trials_of.benchmark.name} with "
-            "any of the parameters tried: it scores everything that people compared alike, or they "
-            "judged everything alike. Choose another metric or benchmark."
+            "any of the parameters tried: it gives everything compared the same score, or all human "
+            "judgements are equal. Choose another metric or benchmark."
         )
 
 

@@ -200,8 +200,8 @@ def _card(
     trust = ", trust_remote_code=True" if own_class else ""
     licence = manifest.get("license") or weights_licence(manifest_datasets(manifest))
     why = (
-        "\n`trust_remote_code=True` lets transformers run `modeling_head.py`, which lies beside this file: "
-        "it has no class\nof its own for what this head does. Read it first.\n"
+        "\n`trust_remote_code=True` lets transformers run `modeling_head.py`, which is next to this file, "
+        "because it has\nno class of its own for this head. Read that file first.\n"
         if own_class
         else ""
     )
@@ -221,6 +221,6 @@ model = AutoModelForSequenceClassification.from_pretrained(folder{trust}).eval()
 rating = model(**tokenizer({inputs}, truncation=True, return_tensors="pt")).logits.item()
 ```
 {why}
-What the evaluator has learned from, how well it does, and its licence, `{licence}`, which is that of
-this model too, are explained on the card of the evaluator.
+The card of the evaluator describes its training data, its results and its licence, `{licence}`, which
+also applies to this model.
 """

@@ -50,12 +50,12 @@ class ScoreRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
 
     sources: list[str] = Field(description="N source sentences")
-    hypotheses: list[str] = Field(description="N corrections, one of each source")
+    hypotheses: list[str] = Field(description="N corrections, one for each source")
     references: list[list[str]] | None = Field(
         None, description="each sentence's references, for metrics that need them"
     )
     metrics: list[str] | None = Field(
-        None, description="some of the served metrics, as /scorers names them; all if absent"
+        None, description="some of the served metrics, by their names in /scorers; by default, all"
     )
 
 
@@ -63,7 +63,7 @@ class MetricScore(BaseModel):
     """One metric's scores; a number that is not defined is null."""
 
     metric: str = Field(description="the metric with all its parameters")
-    score: float | None = Field(description="of all the request's sentences together")
+    score: float | None = Field(description="the corpus score of all the request's sentences")
     details: dict[str, Any] = Field(description="further numbers of all sentences")
     signature: str = Field(description="everything that the score depends on, with versions")
     sentences: list[dict[str, Any]] = Field(
@@ -237,8 +237,8 @@ def _asked(request: ScoreRequest, served: dict[str, Metric], limits: Limits) -> 
         raise InputError(f"metrics is empty; ask for one or more of {', '.join(served)}.")
     if len(request.sources) > limits.request_sentences:
         raise InputError(
-            f"the request has {len(request.sources)} sentences and {limits.request_sentences} are the most; "
-            "send several requests."
+            f"the request has {len(request.sources)} sentences; at most {limits.request_sentences} are "
+            "accepted: send several requests."
         )
     lists = {"sources": [request.sources], "hypotheses": [request.hypotheses]}
     lists["references"] = request.references or []
@@ -246,8 +246,8 @@ def _asked(request: ScoreRequest, served: dict[str, Metric], limits: Limits) -> 
         longest = max((len(text) for row in rows for text in row), default=0)
         if longest > limits.text_characters:
             raise InputError(
-                f"{argument} has a text of {longest} characters and {limits.text_characters} are the most; "
-                "send one sentence each."
+                f"{argument} has a text of {longest} characters; at most {limits.text_characters} are "
+                "accepted: send one sentence per text."
             )
     metrics = tuple(served[name] for name in names)
     sources, hypotheses = request.sources, request.hypotheses
@@ -271,7 +271,7 @@ def _explain_errors(app: FastAPI) -> None:
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"][1:]
         ).lstrip(".")
         if first["type"] == "json_invalid":
-            return problem(422, "the body is no JSON; send an object such as that of /docs.")
+            return problem(422, "the body is not JSON; send an object such as the one in /docs.")
         if first["type"] == "extra_forbidden":
             known = ", ".join(ScoreRequest.model_fields)
             return problem(422, f"the body has the unknown key {place!r}; known: {known}.")

@@ -55,8 +55,8 @@ def push_evaluator(
     """
     if not is_hub_name(repository):
         raise BadNameError(
-            f"{repository[:200]!r} is no repository on a hub; a name such as org/{Path(name).name} was "
-            "expected."
+            f"{repository[:200]!r} is not the name of a repository on a hub; a name such as "
+            f"org/{Path(name).name} was expected."
         )
     package = find_evaluator(name)
     manifest = check_package(package)
@@ -102,8 +102,8 @@ def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
     """
     if not is_hub_name(name):
         raise BadNameError(
-            f"{name[:200]!r} is no repository on a hub; a name such as org/name or org/name@revision was "
-            "expected."
+            f"{name[:200]!r} is not the name of a repository on a hub; a name such as "
+            "org/name or org/name@revision was expected."
         )
     package = fetch_package(name, fresh=True)
     manifest = check_package(package)

@@ -47,7 +47,7 @@ def test_a_benchmark_that_was_learned_from_is_named(package: Path, tested: str, 
         f"ensemble(members={{\"preference(model='{package}')\": 1.0, 'length': 1.0}})",
     ):
         found = contamination(load_metric(metric), tested)
-        said = f"{package} has learned from {met}; what it reaches here says nothing."
+        said = f"{package} was trained on {met}; its results here are meaningless."
         assert found == ((said,) if met else ())
 
 
@@ -57,7 +57,7 @@ def test_metrics_that_learned_nothing_are_fine_everywhere() -> None:
 
 
 def test_commands_say_it(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = f"sample: {package} has learned from sample; what it reaches here says nothing.\n"
+    said = f"sample: {package} was trained on sample; its results here are meaningless.\n"
     metric = f"preference(model='{package}')"
     assert main(["meta", "--benchmark", "sample", "--metric", metric, "--resamples", "10"]) == 0
     assert said in capsys.readouterr().err

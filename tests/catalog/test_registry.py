@@ -161,7 +161,7 @@ def test_a_path_that_does_not_exist_is_no_unknown_name(name: str) -> None:
         (load_parallel, "jfleg:tets", "no parallel dataset is named 'jfleg:tets'; did you mean"),
         (load_parallel, "jfleg:tets", "did you mean 'jfleg:test'?"),
         (load_outputs, "seda", "no set of outputs is named 'seda'; did you mean 'seeda'?"),
-        (load_cases, "robustgec:tem", "did you mean 'robustgec:tem8'? A file is taken as well."),
+        (load_cases, "robustgec:tem", "did you mean 'robustgec:tem8'? A file is also accepted."),
         (load_cases, "robustgec:bea19/tests", "did you mean 'robustgec:bea19/test'?"),
         (load_sentences, "ud-ewt:dv", "did you mean 'ud-ewt:dev'?"),
         (load_corrections, "jfleg:dve", "did you mean 'jfleg:dev'?"),

@@ -362,8 +362,8 @@ def test_explain_says_what_a_score_means(
     assert "good" in out
     assert err.splitlines() == [
         "good: length 3.0000 is above 1 of the 2 systems of gmeg:fce (the best of these is short); it "
-        "changes 1 of 2 sentences, and of such changes there people put 50% above the source (900 rated "
-        "outputs).",
+        "changes 1 of 2 sentences, and human raters there put 50% of such changes above the source (900 "
+        "rated outputs).",
         f"gmeg:fce: {dataset('gmeg').about}.",
         "gleu: no reference is released for this metric with these parameters.",
     ]
@@ -379,8 +379,8 @@ def test_text_as_it_comes_is_noticed_and_tokenised(
     out, err = capsys.readouterr()
     assert float(out.splitlines()[1].split(",")[2]) < 1
     assert err == (
-        'llm: 100 % of sentences end like "school.", in the sources 0 %; metrics compare tokens, and take '
-        "every such full stop for an edit: cut all alike with --tokenise spacy.\n"
+        'llm: 100 % of sentences end like "school.", in the sources 0 %; metrics compare tokens, and count '
+        "every such full stop as an edit: tokenise all texts alike with --tokenise spacy.\n"
     )
     assert main([*words, "--tokenise", "spacy"]) == 0
     out, err = capsys.readouterr()
@@ -435,7 +435,7 @@ def test_gold_edits_that_are_not_errants_are_noticed_and_found_anew(
     assert out.splitlines()[1].startswith(f"good,{metric},0.0,")
     assert err == (
         "learnedgec: errant: every gold edit has the type UNK, which counts in detection only, so no "
-        "correction can be right; find the references' edits anew with --reannotate.\n"
+        "correction can be right; extract the references' edits again with --reannotate.\n"
     )
     assert main([*words, "--reannotate"]) == 0
     out, err = capsys.readouterr()

@@ -119,7 +119,7 @@ def test_figures(tmp_path: Path) -> None:
         (("--metric", "gleu", "length"), "one metric is tuned at a time"),
         (("--metric", "gleu"), "space: gleu has no weights"),
         (("--metric", MIX, "--objective", "kendal"), "no objective 'kendal'"),
-        (("--metric", MIX, "--name", "plain"), "'plain' is no name of a tuned metric"),
+        (("--metric", MIX, "--name", "plain"), "'plain' is not a name for a tuned metric"),
         (("--metric", MIX, "--benchmark", "smaple"), "did you mean 'sample'?"),
         (("--metric", MIX, "--output", "c.txt/out"), "cannot be written"),
         (("--metric", "ensemble(constant=0.5, length=0.5)"), "constant scores every sentence"),

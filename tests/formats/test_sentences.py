@@ -38,7 +38,10 @@ def test_a_list_of_texts_is_returned_as_it_is(texts: list[str]) -> None:
     ("given_", "message"),
     [
         (None, "x is None; a sequence of texts was expected."),
-        (["a", "b \ud800"], r"x[1] is 'b \ud800', which holds half a character."),
+        (
+            ["a", "b \ud800"],
+            r"x[1] is 'b \ud800', which contains half a character (a lone surrogate).",
+        ),
         (3.5, "x is 3.5; a sequence of texts was expected."),
         (float("nan"), "x is NaN; a sequence of texts was expected."),
         (

@@ -29,8 +29,8 @@ def test_a_text_that_is_cut_otherwise_is_named() -> None:
     systems = {"cut": cut, "whole": whole, "mixed": mixed, "none": ["a", "b", "c"]}
     (found,) = token_notices(cut, systems, References.from_texts(cut))
     assert found == (
-        'whole: 100 % of sentences end like "school.", in the sources 0 %; metrics compare tokens, and take '
-        "every such full stop for an edit: cut all alike with tokenise='spacy'."
+        'whole: 100 % of sentences end like "school.", in the sources 0 %; metrics compare tokens, and count '
+        "every such full stop as an edit: tokenise all texts alike with tokenise='spacy'."
     )
     named = [
         each.partition(":")[0] for each in token_notices(whole, systems, References.from_texts(cut))
@@ -39,8 +39,8 @@ def test_a_text_that_is_cut_otherwise_is_named() -> None:
     assert token_notices(cut, {"cut": cut, "none": ["a", "b", "c"]}) == []
     (found,) = token_notices(whole, {"whole": whole}, References.from_texts(whole))
     assert found == (
-        'no text is cut into tokens (sentences end like "school."), so metrics that compare tokens take a '
-        "word and its full stop for one: cut all, as for English, with tokenise='spacy'."
+        'no text is tokenised (sentences end like "school."), so metrics that compare tokens treat a '
+        "word and its full stop as one token: tokenise all texts, if English with tokenise='spacy'."
     )
 
 

@@ -100,13 +100,13 @@ def test_needs_references_where_a_member_does() -> None:
     ("name", "error", "message"),
     [
         ("ensemble", ParameterError, "needs the parameter 'members'"),
-        ("ensemble(members=())", ParameterError, "needs members"),
-        ("ensemble(members=('gleu', 'gleu(n=4)'))", ParameterError, "each of them once"),
+        ("ensemble(members=())", ParameterError, "needs one or more members"),
+        ("ensemble(members=('gleu', 'gleu(n=4)'))", ParameterError, "each of them different"),
         ("ensemble(length=-1.0, gleu=2.0)", ParameterError, "must not be negative"),
         ("ensemble(length=0.0)", ParameterError, "nor all zero"),
         ("ensemble(length=1e999)", ParameterError, "a finite number was expected"),
-        ("ensemble(length=1.0, weights=(1.0,))", ParameterError, "once, in one way"),
-        ("ensemble(members=('gleu',), length=1.0)", ParameterError, "once, in one way"),
+        ("ensemble(length=1.0, weights=(1.0,))", ParameterError, "in only one of the ways"),
+        ("ensemble(members=('gleu',), length=1.0)", ParameterError, "in only one of the ways"),
         ("ensemble(members=('gleu',), weights=(1.0, 2.0))", ParameterError, "2 weights for 1"),
         ("ensemble(length=1.0, scales=((0.0, 0.0),))", ParameterError, "positive deviation"),
         ("ensemble(members={'glue': 1.0})", UnknownNameError, "did you mean 'gleu'?"),
@@ -119,7 +119,7 @@ def test_needs_references_where_a_member_does() -> None:
         ("ensemble(glue(n=2)=1.0)", ParameterError, "named 'glue'; did you mean 'gleu'?"),
         ("ensemble(gleu=0.5, wieghts=(1,))", ParameterError, "did you mean 'weights'?"),
         ("ensemble(gleu(m=2)=1.0)", ParameterError, "no parameter of gleu is named 'm'"),
-        ("ensemble(gleu=1, GLEU=1)", ParameterError, "each of them once"),
+        ("ensemble(gleu=1, GLEU=1)", ParameterError, "each of them different"),
         ("ensemble(gleu=1, gleu=1)", BadNameError, "gives the parameter 'gleu' twice"),
         ("ensemble(gleu)", BadNameError, "cannot be read"),
         ("ensemble(gleu=)", BadNameError, "cannot be read"),
@@ -149,7 +149,7 @@ def test_scales_are_the_mean_and_deviation_of_all_sentences() -> None:
 def test_a_member_that_is_constant_has_no_scale() -> None:
     ensemble = load_metric("ensemble(length=0.5, constant=0.5)")
     assert isinstance(ensemble, Ensemble)
-    with pytest.raises(InputError, match="constant scores every sentence alike"):
+    with pytest.raises(InputError, match="constant gives every sentence the same score"):
         ensemble.scaled_by([ensemble.statistics(["a b", "c"], ["a b", "c"])])
 
 

@@ -319,7 +319,7 @@ PLAIN = "errant(annotator='plain')"
         (
             "SVA",
             "span-correction",
-            r"not ERRANT's \('SVA' is none of its types\), and scores differ",
+            r"not ERRANT's \('SVA' is not one of its types\), so scores differ",
         ),
         ("SVA", "token-detection", "not ERRANT's"),
     ],
@@ -333,9 +333,7 @@ def test_gold_edits_of_others_are_noticed(kind: str, mode: str, message: str) ->
 def test_counts_by_type_do_not_mix_two_sets_of_types() -> None:
     metric = load_metric(PLAIN).typed()
     made = ["He go home ."], ["He goes home ."]
-    message = (
-        r"types \(ArtOrDet\) are not ERRANT's, so counts by type would mix two sets; find them anew"
-    )
+    message = r"types \(ArtOrDet\) are not ERRANT's, so counts by type would mix two sets; extract them again"
     with pytest.raises(InputError, match=message):
         metric.score(*made, gold_of("ArtOrDet"))
     anew = metric.reannotated()

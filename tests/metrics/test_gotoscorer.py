@@ -176,7 +176,7 @@ def test_what_the_weights_do_not_know_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "weights.json"
     GotoScorer().learn(["he go"], {"a": ["he goes"]}, References.from_texts(["he goes"])).save(file)
     metric = GotoScorer(weights=str(file))
-    with pytest.raises(InputError, match="sentence 1: the weights know no such source"):
+    with pytest.raises(InputError, match="sentence 1: the weights do not cover this source"):
         metric.score(["he go"], ["he went"], References.from_texts(["he went"]))
 
 

@@ -191,7 +191,7 @@ def test_a_package_brings_quality_and_its_embeddings_or_reads_another_encoder(
 
 def test_a_bare_classifier_lends_no_embeddings(tiny_regressor: Path) -> None:
     metric = Impara(quality=str(tiny_regressor), similarity="embeddings")
-    with pytest.raises(ParameterError, match="lends no embeddings; name an encoder"):
+    with pytest.raises(ParameterError, match="has no embeddings; name an encoder"):
         metric.score(["he go ."], ["he goes ."])
 
 

@@ -104,7 +104,7 @@ class Slip(Metric):
         ("list", PluginError, "compute returned 'r' as a list; a NumPy array was expected."),
         ("few", PluginError, "compute returned 1 rows for 2 sentences; one row for each was "),
         ("square", PluginError, "sentence_scores returned an array of the shape (2, 2) for 2 sen"),
-        ("text", PluginError, "sentence_scores returned what is no array of numbers."),
+        ("text", PluginError, "sentence_scores did not return an array of numbers."),
         ("uneven", InputError, "statistics have one row per sentence; r has 2, s has 3."),
     ],
 )

@@ -260,7 +260,9 @@ def test_what_is_no_repository_is_refused(
 ) -> None:
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tiny_evaluator.parent))
     verb, *names = command.split()
-    with pytest.raises(BadNameError, match="no repository on a hub; a name such as org/"):
+    with pytest.raises(
+        BadNameError, match="not the name of a repository on a hub; a name such as org/"
+    ):
         push_evaluator(*names) if verb == "push" else pull_evaluator(*names)
 
 

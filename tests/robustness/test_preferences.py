@@ -100,7 +100,7 @@ def test_sample_with_and_without_references() -> None:
 
 
 def test_nothing_to_prefer() -> None:
-    with pytest.raises(InputError, match="every case of mine has a target that is its source"):
+    with pytest.raises(InputError, match="in every case of mine, a target equals its source"):
         evaluate([case(("a", "a"), ("b", "c"))])
     with pytest.raises(InputError, match="mine has no case"):
         evaluate([])

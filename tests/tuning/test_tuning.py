@@ -227,7 +227,7 @@ def test_a_metric_that_is_constant_says_so(planted: Benchmark) -> None:
             FAST,
             space={"seed": [1, 2]},
         )
-    with pytest.raises(InputError, match="constant scores every sentence alike"):
+    with pytest.raises(InputError, match="constant gives every sentence the same score"):
         tune(load_metric("ensemble(constant=0.5, random=0.5)"), planted, Goal("pearson"), FAST)
 
 

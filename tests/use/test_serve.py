@@ -162,15 +162,15 @@ def test_a_request_may_ask_for_some_metrics() -> None:
         (body(metrics=["length"]), "there is no sentence to score; give at least one source."),
         (
             body("a", "b", "c", metrics=["length"]),
-            "the request has 3 sentences and 2 are the most; send several requests.",
+            "the request has 3 sentences; at most 2 are accepted: send several requests.",
         ),
         (
             body("a" * 11, metrics=["length"]),
-            "sources has a text of 11 characters and 10 are the most; send one sentence each.",
+            "sources has a text of 11 characters; at most 10 are accepted: send one sentence per text.",
         ),
         (
             body("a", references=[["a" * 12]]),
-            "references has a text of 12 characters and 10 are the most; send one sentence each.",
+            "references has a text of 12 characters; at most 10 are accepted: send one sentence per text.",
         ),
         ({"sources": ["a"], "hypotheses": [5]}, "hypotheses[0]: Input should be a valid string."),
         ({"sources": ["a"]}, "hypotheses: Field required."),
@@ -201,8 +201,8 @@ def test_lengths_that_differ() -> None:
 @pytest.mark.parametrize(
     ("content", "status", "start"),
     [
-        (b'{"sources": ["a"', 422, "the body is no JSON; "),
-        (b"\xff\xfe", 422, "the body is no JSON; "),
+        (b'{"sources": ["a"', 422, "the body is not JSON; "),
+        (b"\xff\xfe", 422, "the body is not JSON; "),
         # Half a character, which JSON can say and no text can hold.
         (rb'{"sources": ["\ud800"], "hypotheses": ["a"]}', 422, ""),
         (b"[" * 100_000, 400, "There was an error parsing the body"),

@@ -44,7 +44,7 @@ REGISTRY: Registry[type[PairSource]] = Registry(
     "learnedgec.pairs",
     PAIR_SOURCES,
     _plugged,
-    hint="The import path of a class is taken as well.",
+    hint="The import path of a class is also accepted.",
 )
 
 
