@@ -264,6 +264,11 @@ class SystemRanking:
         resamples: how many, behind the intervals and the p-values.
         level: of the intervals; differences are tested at 1 − `level`.
         signature: everything the ranking depends on, on one line.
+
+    Example:
+        >>> ranking = rank("length", ["a", "b"], {"short": ["a", "b c"], "long": ["a b c", "d e f g"]})
+        >>> ranking.scores.tolist(), ranking.order, ranking.wins.tolist()
+        ([1.5, 3.5], [1, 0], [[0.0, 0.0], [1.0, 0.0]])
     """
 
     metric: str

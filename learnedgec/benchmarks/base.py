@@ -67,6 +67,16 @@ class Benchmark:
         notices: caveats for a reader of results, one sentence each.
         anonymous: whether it is unknown which system wrote which output. `systems` are then the first outputs
             of all sentences, the second outputs and so on, and are not compared as systems.
+
+    Raises:
+        InputError: there is no system, or a ranking is of a sentence that does not exist.
+        LengthError: outputs, references or ratings differ in number from the sources.
+
+    Example:
+        >>> from learnedgec import load_benchmark
+        >>> benchmark = load_benchmark("sample")
+        >>> len(benchmark.sources), sorted(benchmark.systems)
+        (72, ['careful', 'eager', 'source', 'strong', 'weak'])
     """
 
     name: str

@@ -36,6 +36,11 @@ class Rating:
         system: the system that wrote the hypothesis, several joined by commas; may be `""`.
         group: ratings of one group share a source and belong on one side of any split.
         raters: dimension -> each rater's rating, where known.
+
+    Example:
+        >>> rating = load_ratings("sample")[0]
+        >>> rating.system, rating.values["meaning"]
+        ('source', 4.0)
     """
 
     source: str

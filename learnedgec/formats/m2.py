@@ -48,7 +48,11 @@ class Edit:
         end: index after the last one; equal to `start` for an insertion.
         correction: the new tokens, joined by single spaces; `""` deletes.
         type: the error type, such as `R:VERB:SVA` (ERRANT) or `ArtOrDet` (CoNLL), `""` if unknown.
-        alternatives: further corrections, equally good as `correction` (gold edits only).
+        alternatives: further corrections, as good as `correction` (gold edits only).
+
+    Example:
+        >>> Edit(1, 2, "goes", alternatives=("went",)).corrections
+        ('goes', 'went')
     """
 
     start: int
@@ -65,7 +69,18 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedSentence:
-    """A block of an M2 file: the source and the gold edits of each annotator, in file order."""
+    """A block of an M2 file: a source sentence and the gold edits of each annotator.
+
+    Attributes:
+        source: the sentence, tokens separated by spaces.
+        annotations: annotator -> gold edits in file order, `()` for a sentence without errors; an
+            annotator who did not annotate the sentence is absent.
+
+    Example:
+        >>> block = AnnotatedSentence("He go .", {0: (Edit(1, 2, "goes", "R:VERB:SVA"),)})
+        >>> apply_edits(block.source, block.annotations[0])
+        'He goes .'
+    """
 
     source: str
     annotations: Mapping[int, tuple[Edit, ...]] = field(default_factory=dict)
@@ -203,7 +218,25 @@ def parse_m2(lines: Sequence[str], name: str = "M2") -> list[AnnotatedSentence]:
 
 
 def read_m2(path: PathLike) -> list[AnnotatedSentence]:
-    """Read an M2 file (UTF-8, `.gz` and `-` accepted)."""
+    """Read an M2 file.
+
+    Args:
+        path: a UTF-8 file, a `.gz` file or `-` for standard input.
+
+    Returns:
+        One block per sentence, in file order.
+
+    Raises:
+        InputError: the file is missing, a directory, unreadable or empty.
+        FormatError: the file is not UTF-8 or a line cannot be used; the message names the line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "gold.m2"
+        >>> write_m2(path, [AnnotatedSentence("He go .", {0: (Edit(1, 2, "goes", "R:VERB:SVA"),)})])
+        >>> read_m2(path)[0].annotations[0][0].correction
+        'goes'
+    """
     return parse_m2(read_lines(path), os.fspath(path))
 
 
@@ -228,5 +261,13 @@ def format_m2(blocks: Iterable[AnnotatedSentence]) -> list[str]:
 
 
 def write_m2(path: PathLike, blocks: Iterable[AnnotatedSentence]) -> None:
-    """Write an M2 file."""
+    """Write an M2 file, atomically; see `read_m2` for an example.
+
+    Args:
+        path: a file, a `.gz` file or `-` for standard output.
+        blocks: one per sentence; an edit without a type is written with the type `NA`.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
     write_lines(path, format_m2(blocks))

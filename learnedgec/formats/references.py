@@ -37,6 +37,10 @@ class Reference:
         text: the corrected sentence; `""` is a reference that deletes everything.
         edits: the annotator's gold edits in file order, or `None` where only the text is known.
         annotator: the number of the M2 annotator, or of the reference file.
+
+    Example:
+        >>> References.from_texts(["He goes ."])[0][0].text
+        'He goes .'
     """
 
     text: str

@@ -22,8 +22,15 @@ def read_table(
 
     A cell has at most 131,072 characters.
 
+    Args:
+        path: a file, a `.gz` file or `-` for standard input.
+        delimiter: what separates cells: a comma, or a tab in TSV.
+        required: columns that the header must have.
+
     Raises:
-        FormatError: a required column is not in the header, or a row has more or fewer cells.
+        InputError: the file is missing, a directory or unreadable.
+        FormatError: the file is not UTF-8, a required column is not in the header, or a row has more or
+            fewer cells than the header.
     """
     name = os.fspath(path)
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)

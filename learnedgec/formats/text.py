@@ -160,7 +160,15 @@ def read_jsonl(path: PathLike, required: Sequence[str] = ()) -> list[dict[str, A
         required: keys that every object must have.
 
     Raises:
-        FormatError: a line is not a JSON object or lacks a required key.
+        InputError: missing, a directory, unreadable or empty.
+        FormatError: a line is not a JSON object or lacks a required key; the message names the line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.jsonl"
+        >>> write_jsonl(path, [{"source": "He go .", "hypothesis": "He goes ."}])
+        >>> read_jsonl(path, required=["source"])[0]["hypothesis"]
+        'He goes .'
     """
     records = []
     for number, line in enumerate(read_lines(path), 1):
@@ -324,7 +332,23 @@ def write_text(path: PathLike, text: str) -> None:
 
 
 def write_lines(path: PathLike, lines: Iterable[str]) -> None:
-    """Write one sentence per line; a sentence with a line feed is an `InputError`."""
+    """Write one sentence per line, atomically.
+
+    Args:
+        path: a file, a `.gz` file or `-` for standard output.
+        lines: the sentences; `read_lines` returns the same ones.
+
+    Raises:
+        InputError: a sentence contains a line feed, or half a character (a lone surrogate).
+        OutputError: the file cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "hypotheses.txt"
+        >>> write_lines(path, ["A b .", ""])
+        >>> read_lines(path)
+        ['A b .', '']
+    """
     buffer = io.StringIO()
     for number, line in enumerate(lines, 1):
         if "\n" in line:
@@ -334,7 +358,16 @@ def write_lines(path: PathLike, lines: Iterable[str]) -> None:
 
 
 def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON object per line."""
+    """Write one JSON object per line, atomically; see `read_jsonl` for an example.
+
+    Args:
+        path: a file, a `.gz` file or `-` for standard output.
+        records: mappings with values that JSON can represent.
+
+    Raises:
+        InputError: a text contains half a character (a lone surrogate).
+        OutputError: the file cannot be written.
+    """
     write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records))
 
 

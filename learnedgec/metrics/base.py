@@ -67,6 +67,12 @@ class Metric(ABC):
     `str(metric)` is its whole configuration and `load_metric(str(metric)) == metric`;
     `metric.label` is the shorter name for tables, without parameters that have their default.
     Higher is better for every metric.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> metric = load_metric("m2(beta=1.0)")
+        >>> metric.label, metric.needs_references, load_metric(str(metric)) == metric
+        ('m2(beta=1.0)', True, True)
     """
 
     name: ClassVar[str]
@@ -481,6 +487,19 @@ def score_metrics(
     """Score several systems with several metrics; metrics with equal statistics share them.
 
     For example, `m2` and `sentm2` differ only in `aggregate`, so the edits are extracted once.
+
+    Args:
+        metrics: the metrics.
+        sources: N texts.
+        systems: N texts each, by the system's name.
+        references: see `Metric.statistics_of_systems`.
+        runtime: how to run.
+
+    Returns:
+        For each metric, the scores by system.
+
+    Raises:
+        LengthError, InputError: as for `Metric.statistics_of_systems`.
     """
     check_metrics(metrics, runtime)
     kept: dict[Metric, dict[str, Statistics]] = {}

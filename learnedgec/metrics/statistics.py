@@ -22,7 +22,19 @@ class Statistics:
         arrays: named arrays whose first axis is the sentence. Where the reference is chosen later,
             the second axis is the reference, padded to the largest number of references, and the
             array `references`, int (N,), says how many are real.
-        records: N JSON-able explanations (such as matched edits), or `()` where there are none.
+        records: N explanations that JSON can represent (such as matched edits), or `()` if there are none.
+
+    Raises:
+        InputError: the arrays or the records differ in length.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> length = load_metric("length")
+        >>> statistics = length.statistics(["He go .", "Yes ."], ["He goes home .", "Yes ."])
+        >>> len(statistics), statistics["score"].tolist()
+        (2, [4.0, 2.0])
+        >>> length.aggregate(statistics.take([0, 0, 1]))
+        3.33
     """
 
     arrays: Mapping[str, Array]

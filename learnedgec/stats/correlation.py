@@ -91,6 +91,11 @@ _CORRELATIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
 def correlate(kind: Correlation, human: Floats, metric: Floats) -> Floats:
     """Return the named correlation, over the last axis.
 
+    Args:
+        kind: the name of the correlation.
+        human: (…, S), the human scores.
+        metric: (…, S), the metric's scores of the same systems.
+
     Raises:
         InputError: there is no such correlation, or the numbers of systems differ.
     """
@@ -112,6 +117,12 @@ def partial(kind: Correlation, human: Floats, metric: Floats, control: Floats) -
 
     (r_hm − r_hc·r_mc) / sqrt((1 − r_hc²)(1 − r_mc²)): the agreement that is left when what the control
     explains is removed from both sides. NaN where the control explains a side completely.
+
+    Args:
+        kind: the name of the correlation.
+        human: (…, S), the human scores.
+        metric: (…, S), the metric's scores of the same systems.
+        control: (…, S), the scores of the control.
 
     Example:
         >>> human = np.array([1.0, 2.0, 3.0, 4.0])
@@ -199,7 +210,13 @@ def windows(
 
 
 def leave_one_out(kind: Correlation, human: Floats, metric: Floats) -> Floats:
-    """Return the correlation without each system in turn, float64 (S,); NaN for fewer than three."""
+    """Return the correlation without each system in turn, float64 (S,); NaN for fewer than three.
+
+    Args:
+        kind: the name of the correlation.
+        human: (S,), the human scores.
+        metric: (S,), the metric's scores.
+    """
     size = len(human)
     if size < 2:
         return np.full(size, np.nan)

@@ -30,8 +30,13 @@ def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
 def resample(size: int, count: int, seed: int = 0) -> Indices:
     """Return int (count, size): each row draws `size` numbers below `size` with replacement.
 
+    Args:
+        size: number of sentences.
+        count: number of resamples.
+        seed: of the random generator.
+
     Raises:
-        ConfigError: they do not fit into memory.
+        ConfigError: the resamples do not fit into memory.
     """
     try:
         return np.random.default_rng(seed).integers(0, size, (count, size), dtype=np.intp)

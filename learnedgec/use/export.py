@@ -63,6 +63,8 @@ def export_evaluator(
         UnknownNameError: there is no such evaluator or head.
         ConfigError: a head's name is not a valid name of a folder.
         OutputError: the folder cannot be written.
+
+    Example: `export_evaluator("joint-mpnet", "exported", heads=["fluency"])` writes `exported/fluency/`.
     """
     evaluator = Evaluator.load(name, runtime=Runtime(device="cpu"))
     own = evaluator.model.config.heads

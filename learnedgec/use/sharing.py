@@ -52,6 +52,8 @@ def push_evaluator(
         PackageError: the package is damaged.
         BadNameError: the repository's name is invalid.
         ModelError: the hub refuses the upload or cannot be reached.
+
+    Example: `push_evaluator("checkpoints/mine", "org/mine")` returns `org/mine@` and the commit.
     """
     if not is_hub_name(repository):
         raise BadNameError(
