@@ -4,7 +4,7 @@ A metric that reads whole sentences does not score edits. But a set of edits T h
 the source with the edits T applied. From v follow three values of an edit e among the edits E of a
 hypothesis:
 
-    add one          v({e}) − v(∅)             what the edit is worth alone
+    add one          v({e}) − v(∅)             the value of the edit alone
     leave one out    v(E) − v(E∖{e})           what is lost without it
     Shapley value    Σ_T |T|! (|E|−|T|−1)! / |E|! · (v(T∪{e}) − v(T)),   T ⊆ E∖{e}
 

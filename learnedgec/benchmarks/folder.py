@@ -129,7 +129,7 @@ def _read_references(root: Path, sources: list[str]) -> References | None:
 
 
 def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
-    """Read dimension -> system -> ratings, NaN where there is none; the mean where there are several."""
+    """Read dimension -> system -> ratings, NaN where missing; the mean if there are several."""
     if not file.is_file():
         return {}
     found: dict[str, dict[str, list[list[float]]]] = {}

@@ -42,7 +42,7 @@ def describe_dataset(
         licence: as its authors state it; by default, the manifest's.
         repository: `owner/name` on GitHub; by default, the manifest's.
         commit: the revision; by default, the manifest's.
-        files: patterns of paths in the repository, in which `*` stands for anything.
+        files: patterns of paths in the repository, in which `*` matches anything.
 
     Raises:
         InputError: the manifest does not list the dataset and an argument is missing, or no file matches.

@@ -46,7 +46,8 @@ def read_cases(path: PathLike) -> list[Case]:
     r"""Read cases in RobustGEC's format, or from JSON Lines.
 
     RobustGEC's are blocks of `O-S`, `O-T`, `A1-S`, `A1-T`, …, `A5-T` lines, each a label, a space and a
-    sentence. A block ends at a blank line or the next `O-S`, and has as many variants as the first one.
+    sentence. A block ends at a blank line or the next `O-S`, and has the same number of variants as the first
+    one.
 
     A file named `.jsonl` (or `.jsonl.gz`) has one object per line, with one or more variants:
 

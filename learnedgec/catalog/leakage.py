@@ -81,7 +81,7 @@ def check_leakage(rows: Sequence[str] | Sequence[Sequence[str]], name: str) -> N
         LeakageError: with the first such sentence and how many there are.
 
     Example:
-        >>> check_leakage(["A sentence that nobody evaluates on ."], "my data")
+        >>> check_leakage(["A sentence of no benchmark at all ."], "my data")
     """
     texts = [[row] if isinstance(row, str) else list(row) for row in rows]
     found = [[row[place] for place in overlapping(row)] for row in texts]

@@ -227,7 +227,7 @@ _GUG_SPLITS = ("train", "dev", "test")
 
 @RATINGS.reader("gug", ("", *_GUG_SPLITS))
 def _gug(part: str) -> list[Rating]:
-    """Read GUG; each sentence stands alone."""
+    """Read GUG; each sentence is its own group."""
     return [
         Rating(
             "",

@@ -261,7 +261,7 @@ class Kind(Generic[T]):
         if len(names) == 1:
             return self._load_one(names[0])
         if self._join is None:
-            raise InputError(f"{name} stands for {', '.join(names)}; name one of them.")
+            raise InputError(f"{name} includes {', '.join(names)}; choose one of them.")
         return self._join([self._load_one(each) for each in names])
 
     def expand(self, name: str) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ class Evaluation:
             values are known.
         order: int (S,), the systems from best to worst, by human score.
         human_wins: float64 (S, S), share of human comparisons that the row's system won against the
-            column's, ties counting as comparisons; NaN where there is none.
+            column's, ties counting as comparisons; NaN where there are no comparisons.
         metrics: one entry per metric, sentinels last.
         tests: between pairs of metrics, if requested.
         protocol: the settings of the evaluation.

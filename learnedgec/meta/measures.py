@@ -56,8 +56,8 @@ class Measurement:
         value: the estimate; NaN where it does not exist.
         count: the sample size.
         unit: what is counted: systems, comparisons, outputs or sources.
-        over_sentences: interval by bootstrap over sentences, NaN where there is none.
-        over_systems: interval by bootstrap over systems, NaN where there is none.
+        over_sentences: interval by bootstrap over sentences, NaN if undefined.
+        over_systems: interval by bootstrap over systems, NaN if undefined.
     """
 
     value: float

@@ -32,7 +32,7 @@ def segment_correlation(
     Args:
         kind: Pearson's r, Spearman's ρ or Kendall's τ-b.
         scores: (S, N), the metric's score of each sentence of each system.
-        ratings: (S, N), the human rating, NaN where there is none.
+        ratings: (S, N), the human ratings, NaN where missing.
         grouping: `pooled` over all rated outputs, or `grouped`: the mean over sources of the
             correlation among that source's outputs, leaving out sources where it does not exist
             (fewer than two rated outputs, or all rated or scored alike).
@@ -94,7 +94,7 @@ def _pooled(kind: Segments, scores: Floats, ratings: Floats) -> float:
 
 
 def _of_each_source(kind: Segments, scores: Floats, ratings: Floats) -> Floats:
-    """Return (N,) the correlation among each source's outputs, NaN where there is none."""
+    """Return (N,) the correlation among each source's outputs, NaN where undefined."""
     found = np.full(scores.shape[1], np.nan)
     rated = ~np.isnan(ratings)
     # Sources with the same number of rated outputs are computed together.

@@ -82,7 +82,7 @@ _SHOWN = {
     "fn": "missed",
     "tn": "unchanged",
 }
-# The longest length that is told apart; weights reach their bounds long before.
+# The longest length that is distinguished; weights are at their bounds long before.
 _LONGEST = 63
 
 
@@ -324,7 +324,7 @@ class ChunkOverlap(Metric):
     def _length_table(self, mean_lengths: Floats) -> Floats:
         """Return the weight of each class and length for each of B mean lengths, float (B, 4, 64).
 
-        Where no reference changes anything there is no mean length, and all chunks weigh 1.
+        If no reference changes anything, there is no mean length, and all chunks have weight 1.
         """
         level = "corpus" if self.weights == "released" else self.level
         tp, fp, fn = _LENGTH_WEIGHTS[level, self.assumption]
@@ -614,7 +614,7 @@ def _record(
 
 
 def _edit_alone(chunk: Mapping[str, Any], column: int) -> Edit | None:
-    """Return the edit whose similarity weighs a chunk of a record with a reference; `None` for tn."""
+    """Return the edit whose change of similarity is the weight of a chunk; `None` for tn."""
     kind = chunk["counts"][column]
     if kind == "tn":
         return None
@@ -642,7 +642,7 @@ class Cleme(ChunkOverlap):
       `weights='released'`. By default `level='sentence'` has the sentence weights of the paper (AMU's F on
       CoNLL-14 is .3624, not .3464); ties between references follow version 1.1.0 (the larger accuracy).
     - Sentence scores follow `beta`; the official ones are always F0.5.
-    - Where no reference changes anything every chunk weighs 1; the official weights are NaN there.
+    - If no reference changes anything, every chunk has weight 1; the official weights are NaN there.
     - A weight of similarity that is 0 counts 0; the official F would count it as 1.
     - Chunks of more than 63 tokens get the weight of 63 tokens: the same to the last digit if L is below 25.
     - An annotator without a line in a block is not a reference; of overlapping edits of one annotator

@@ -50,7 +50,7 @@ class Impara(Metric):
         similarity: the encoder for the similarity, not fine-tuned, or `embeddings`: the package's own input
             embeddings, which need neither another model nor a forward pass. The default is `embeddings` for a
             package and `bert-base-cased`, as in the paper, for a sequence classifier.
-        threshold: θ, the paper's 0.9; −1 lets everything pass.
+        threshold: θ, the paper's 0.9; −1 accepts everything.
         activation: `sigmoid`, so that scores lie between 0 and 1, or `none`.
 
     Example:

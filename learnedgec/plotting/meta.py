@@ -223,7 +223,7 @@ def _forest(entries: Sequence[MetricEvaluation]) -> Any:
 
 
 def _reach(values: Floats, bounds: Floats) -> Floats:
-    """Return the distances to both ends of each interval, (2, S); 0 where there is none."""
+    """Return the distances to both ends of each interval, (2, S); 0 where an end is missing."""
     distances = np.stack([values - bounds[:, 0], bounds[:, 1] - values])
     reach: Floats = np.maximum(np.nan_to_num(distances), 0.0)
     return reach

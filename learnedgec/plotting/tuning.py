@@ -67,7 +67,7 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
 def importances(tuning: Tuning) -> dict[str, float]:
     """Return which share of the objective's variance over the trials each parameter explains (fANOVA).
 
-    Each weight counts as a parameter of its own. Empty where fewer than two trials differ in value.
+    Each weight counts as a separate parameter. Empty where fewer than two trials differ in value.
     """
     known = [trial for trial in tuning.trials if not math.isnan(trial.value)]
     if len(known) < 2 or len({trial.value for trial in known}) < 2:
@@ -119,7 +119,7 @@ def _columns(tuning: Tuning, parameters: Any) -> dict[str, Any]:
 
 
 def _weight_labels(tuning: Tuning, name: str) -> list[str]:
-    """Return what each weight weighs: the parts of the metric's sentence scores, or else numbers."""
+    """Return a label for each weight: the part of the sentence scores that it belongs to, or a number."""
     size = len(tuning.best.parameters[name])
     labels = [shorten(part, 24) for part in tuning.parts]
     if len(labels) == size == len(set(labels)):

@@ -63,7 +63,7 @@ def honest_outputs() -> dict[str, tuple[str, ...]]:
     """Return the outputs of SEEDA's 12 systems for CoNLL-2014, without its input and references.
 
     Raises:
-        DataError: the dataset cannot be had.
+        DataError: the dataset is not available.
     """
     outputs = load_outputs("seeda")
     return {name: texts for name, texts in outputs.items() if name not in _NO_SYSTEMS}

@@ -203,7 +203,7 @@ def _card(
     licence = manifest.get("license") or weights_licence(manifest_datasets(manifest))
     why = (
         "\n`trust_remote_code=True` lets transformers run `modeling_head.py`, which is next to this file, "
-        "because it has\nno class of its own for this head. Read that file first.\n"
+        "because\ntransformers has no class of its own for this head. Read that file first.\n"
         if own_class
         else ""
     )

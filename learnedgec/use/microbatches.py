@@ -162,7 +162,7 @@ class MicroBatcher:
         self.limits = limits
         self.runtime = runtime
         self.steps: deque[SharedStep] = deque(maxlen=1000)
-        """The latest steps; whoever counts them removes them."""
+        """The latest steps; the code that counts them removes them."""
         self.waiting_tokens = 0
         self._waiting: deque[_Waiting] = deque()
         self._changed = asyncio.Event()

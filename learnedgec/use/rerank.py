@@ -314,7 +314,7 @@ def _floors(
 def _passed(
     sources: Sequence[str], candidates: Candidates, guards: Guards, runtime: Runtime
 ) -> list[list[bool]]:
-    """Return which candidates the gate and the bound on edits let through."""
+    """Return which candidates pass the gate and the bound on edits."""
     passed = [[True] * len(row) for row in candidates]
     if guards.gate is not None:
         gates = candidate_scores(sources, candidates, guards.gate, runtime=runtime)

@@ -62,5 +62,5 @@ def test_real_rankings() -> None:
     counts = {name: len(load_rankings(name)) for name in ("seeda:sentence", "seeda:edit", "gjg15")}
     assert counts == {"seeda:sentence": 600, "seeda:edit": 600, "gjg15": 2319}
     assert {ranking.sentence for ranking in load_rankings("gjg15")} <= set(range(1312))
-    with pytest.raises(InputError, match="name one of them"):
+    with pytest.raises(InputError, match="choose one of them"):
         load_rankings("seeda")

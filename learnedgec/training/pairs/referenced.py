@@ -67,7 +67,7 @@ class ReferencedPairs(PairSource):
         for metric in self.metrics:
             if not metric.needs_references:
                 raise ConfigError(
-                    f"data.pairs: {metric.label} needs no references; let it teach by DistilledPairs."
+                    f"data.pairs: {metric.label} needs no references; make it the teacher of DistilledPairs."
                 )
         margins = margin if isinstance(margin, list) else [margin] * len(self.metrics)
         if len(margins) != len(self.metrics) or not all(each > 0 for each in margins):

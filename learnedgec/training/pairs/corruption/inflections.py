@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-# The parse itself, which edits alone do not show.
 from learnedgec.training.pairs.corruption.inventory import Replacement
 from learnedgec.training.pairs.corruption.observations import Observation, Parsed, tense_differs
 

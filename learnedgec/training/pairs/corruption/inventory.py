@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-# The parse itself, which edits alone do not show.
 from learnedgec.formats.m2 import Edit
 from learnedgec.training.pairs.corruption.observations import (
     Change,

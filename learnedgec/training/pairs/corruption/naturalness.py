@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-# The parse itself, which edits alone do not show.
 from learnedgec.training.pairs.corruption.observations import Parsed, join_pieces
 
 __all__ = [

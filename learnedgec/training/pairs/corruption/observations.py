@@ -1,4 +1,4 @@
-"""Parsed text, and the edits that were seen in it."""
+"""Parsed text, and the edits observed in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 from rapidfuzz.distance import Indel
 
-# The parse itself, which edits alone do not show.
 from learnedgec.edits.parsing import Sentence, find_annotator, load_pipeline, parse_sentences
 from learnedgec.execution.pool import parallel_map
 from learnedgec.execution.runtime import Runtime
@@ -30,7 +29,7 @@ __all__ = [
 
 BLOCK = 256
 
-# Short forms and what they stand for; which one is written is a matter of style.
+# Short forms and their full forms; the choice between them is a matter of style.
 _SHORT = {
     "n't": ("not",),
     "'s": ("is", "has"),
@@ -101,7 +100,7 @@ class Parsed:
         )
 
     def around(self, start: int, end: int) -> tuple[str, str]:
-        """Return what stands before and after a span: function words, tags of others, `""` at the ends."""
+        """Return the context around a span: function words, tags of other words, `""` at the ends."""
         return (
             self._shape(start - 1) if start else "",
             self._shape(end) if end < len(self.tags) else "",
@@ -142,8 +141,8 @@ class Observation:
     Attributes:
         edit: of the source's tokens.
         original, correction: both sides, parsed in their sentences.
-        around: what stands before and after the original; see `Parsed.around`.
-        target_around: the same of the correction.
+        around: the context before and after the original; see `Parsed.around`.
+        target_around: the context before and after the correction.
     """
 
     edit: Edit
@@ -229,7 +228,7 @@ def _plain_parse(sentence: Sentence) -> Parsed:
 
 
 def plain(original: Parsed, correction: Parsed) -> bool:
-    """Return whether an edit is of words, and more than a matter of case, spacing, style or sense.
+    """Return whether an edit changes words, and more than case, spacing, style or sense.
 
     The sense alone, as far as a sentence tells, changes with tense and between modal verbs or conjunctions.
     """
@@ -240,7 +239,7 @@ def plain(original: Parsed, correction: Parsed) -> bool:
         ):
             return False
     words = original.words + correction.words
-    # A system's mark for a word that it does not know is no word.
+    # A system's mark for an unknown word is not a word.
     if not all("<" not in word and any(letter.isalpha() for letter in word) for word in words):
         return False
     bare = [

@@ -1,14 +1,14 @@
 """Ranked pairs whose worse side lacks corrections, has plausible wrong ones, or both.
 
 The worse side is made of the better one: some gold edits are taken away, or replaced by wrong corrections
-of the same words, and wrong edits are added where nobody has corrected anything. So it is worse whatever
-the taste, and the mixture of kinds decides whether more edits are a good sign: by default they are not.
+of the same words, and wrong edits are added where no reference has an edit. So it is clearly worse. The
+mixture of kinds decides whether more edits are a good sign: by default, they are not.
 
     kind           the worse side                                             its number of edits
     missing        lacks gold edits                                           smaller
     added          has wrong edits besides                                    larger
     miscorrected   has other corrections of the same words                    the same
-    displaced      lacks gold edits and has as many wrong ones elsewhere      the same
+    displaced      lacks gold edits, has equally many wrong ones elsewhere    the same
     mixed          lacks gold edits and has more or fewer wrong ones          either
 
 Wrong edits come from
@@ -92,12 +92,11 @@ SHARES = {"missing": 0.25, "added": 0.25, "miscorrected": 0.2, "displaced": 0.2,
 class CorruptedPairs(PairSource):
     """Pairs of a partly corrected sentence and one that is worse in a plausible way.
 
-    A wrong edit touches no gold edit of any reference of its source, except one that stands in a gold
-    edit's place; the worse text is no reference; and n-grams of correct text find it worse. The margin is
-    the number of edits that one side alone has. Kinds get their shares, and sides differ by one edit
-    rather than by several, whatever the corrections are like. Groups are drawn equally often; of the
-    variants of a RobustGEC case, two are used. In one pair out of five, both sides share a wrong edit
-    elsewhere.
+    A wrong edit touches no gold edit of any reference of its source, except one that replaces a gold edit;
+    the worse text is not a reference; and n-grams of correct text judge it worse. The margin is the number of
+    edits that one side alone has. Kinds get their shares, and sides differ by one edit rather than by
+    several, whatever the corrections are like. Groups are drawn equally often; of the variants of a RobustGEC
+    case, two are used. In one pair out of five, both sides share a wrong edit elsewhere.
 
     The wrong edits are plausible, not certain: some are as good as what was there.
 
@@ -398,7 +397,7 @@ class _Stock:
     mistakes: Mistakes
 
     def draw(self, from_clean: bool, least: int, generator: random.Random) -> Material | None:
-        """Return a material, or nothing if there is none, or the one drawn has too few gold edits."""
+        """Return a material, or `None` if there is none or the one drawn has too few gold edits."""
         if not from_clean:
             return generator.choice(generator.choice(self.groups)) if self.groups else None
         if not self.clean:
