@@ -60,10 +60,10 @@ def autojqe(part: Literal["all", "flutec", "tecjl"] = "all") -> Benchmark:
             }
         },
         notices=(
-            "which system wrote which output is not published, so nothing is measured between systems.",
-            f"three raters agree on {agreement.count:,} outputs with r {agreement.pearson:.2f} and weighted "
-            f"kappa {agreement.kappa:.2f} a pair, one with the mean of the others with r "
-            f"{agreement.leave_one_out:.2f}; noise ceiling of their mean {agreement.ceiling(3):.2f}.",
+            "which system wrote which output is not published, so systems are not compared.",
+            f"agreement of three raters on {agreement.count:,} outputs: r {agreement.pearson:.2f} and "
+            f"weighted kappa {agreement.kappa:.2f} per pair, r {agreement.leave_one_out:.2f} of one with the "
+            f"mean of the others; noise ceiling of their mean {agreement.ceiling(3):.2f}.",
         ),
         anonymous=True,
     )

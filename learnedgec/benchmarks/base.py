@@ -177,7 +177,7 @@ class Benchmark:
                 notices.append(f"{what}, which is left out when {name} is scored.")
             else:
                 notices.append(
-                    f"{what} and there is no other: its reference-based score is perfect."
+                    f"{what} and there is no other reference: its reference-based score is perfect."
                 )
         return dataclasses.replace(self, excluded=excluded, notices=tuple(notices))
 

@@ -62,7 +62,7 @@ def _agreement(dimension: str, raters: list[tuple[float, ...]]) -> str:
     both = np.array([each for each in raters if len(each) > 1]).reshape(-1, 2)
     found = rater_agreement(np.where(both > 0, both, np.nan))
     return (
-        f"{dimension}: two annotators rated {found.count} outputs alike in {100 * found.equal:.0f} %, "
+        f"{dimension}: two annotators gave {found.count} outputs equal ratings in {100 * found.equal:.0f} %, "
         f"r {found.pearson:.2f}, weighted kappa {found.kappa:.2f}; noise ceiling of one annotator "
         f"{found.ceiling(1):.2f}."
     )

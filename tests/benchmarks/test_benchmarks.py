@@ -372,7 +372,7 @@ def test_swedish_has_a_reference_of_the_corpus(put_dataset: PutDataset) -> None:
     assert benchmark.ratings["grammaticality"]["x"] == pytest.approx([1.0, 1.0])
     assert benchmark.ratings["meaning"]["y"] == pytest.approx([math.nan, 3.0], nan_ok=True)
     assert load_ratings("swedish")[0].raters["grammaticality"] == (1.0, 2.0)
-    assert "two annotators rated 1 outputs alike in 0 %" in benchmark.notices[0]
+    assert "two annotators gave 1 outputs equal ratings in 0 %" in benchmark.notices[0]
 
 
 def test_swedish_post_edits_are_each_systems_own(put_dataset: PutDataset) -> None:
