@@ -122,7 +122,10 @@ def test_figures(tmp_path: Path) -> None:
         (("--metric", MIX, "--name", "plain"), "'plain' is not a name for a tuned metric"),
         (("--metric", MIX, "--benchmark", "smaple"), "did you mean 'sample'?"),
         (("--metric", MIX, "--output", "c.txt/out"), "cannot be written"),
-        (("--metric", "ensemble(constant=0.5, length=0.5)"), "constant scores every sentence"),
+        (
+            ("--metric", "ensemble(constant=0.5, length=0.5)"),
+            "constant gives every sentence the same score",
+        ),
         (("--metric", MIX, "--sampler", "annealing"), "annealing"),
     ],
 )
