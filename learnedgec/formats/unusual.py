@@ -50,12 +50,12 @@ def blank_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) 
 
 
 def alignment_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a sentence for each system whose lines are not in step with the sources.
+    """Return a notice for each system whose lines are not aligned with the sources.
 
     A hypothesis that shares few words with its source (Dice's coefficient below .5) is compared with the
-    sources one and two lines before and after it. Where three or more correct one of those (.6 or more), the
-    output has lost or gained a line. Where more than 30 % correct neither and share hardly a word with their
-    source (below .3), they may belong to another file or be in another order. A sentence that is rewritten
+    sources one and two lines before and after it. If three or more correct one of those (.6 or more), the
+    output has lost or gained a line. If more than 30 % correct none of them and share hardly any words with
+    their source (below .3), they may belong to another file or be in another order. A sentence that is rewritten
     shares few words with any source.
 
     Example:

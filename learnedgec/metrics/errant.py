@@ -182,7 +182,7 @@ class Errant(EditOverlap):
         return {**describe_annotator(self.annotator)}
 
     def caveats(self, references: References) -> list[str]:
-        """Return a sentence on gold edits that ERRANT did not extract: their boundaries follow other rules."""
+        """Return a caveat on gold edits that ERRANT did not extract: their boundaries follow other rules."""
         if self.reannotate:
             return []
         types = {edit.type for row in references for each in row for edit in each.edits or ()}

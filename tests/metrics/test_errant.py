@@ -368,5 +368,5 @@ def test_foreign_gold_edits_are_told_also_of_cached_statistics(tmp_path: Path) -
     metric = load_metric("errant(annotator='en-ewt-sm')")
     runtime = Runtime(cache_dir=str(tmp_path))
     for _ in range(2):
-        with pytest.warns(UserWarning, match="'SVA' is none of its types"):
+        with pytest.warns(UserWarning, match="'SVA' is not one of its types"):
             metric.score(["He go home ."], ["He goes home ."], gold, runtime=runtime)

@@ -100,7 +100,7 @@ def test_error_types_are_errants_own(case: Any) -> None:
 def test_error_types_are_of_one_set() -> None:
     source, output = ["He go home ."], {"a": ["He goes home ."]}
     gold = References(((Reference("He goes home .", (Edit(1, 2, "goes", "SVA"),), 0),),))
-    with pytest.warns(UserWarning, match="none of its types"):
+    with pytest.warns(UserWarning, match="not one of its types"):
         report = build_report(source, output, [ERRANT], gold, settings=SETTINGS)
     assert report["errors"]["tiers"]["type"] == {"R:VERB:SVA": [[1, 0, 0]]}
     assert "reannotate=True" in report["errors"]["metric"]
@@ -354,7 +354,7 @@ def test_notices_do_not_depend_on_the_cache(tmp_path: Path) -> None:
     runtime = Runtime(cache_dir=str(tmp_path))
     notices = []
     for _ in range(2):
-        with pytest.warns(UserWarning, match="none of its types"):
+        with pytest.warns(UserWarning, match="not one of its types"):
             report = build_report(
                 ["He go home ."],
                 {"a": ["He goes home ."]},
