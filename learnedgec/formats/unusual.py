@@ -55,8 +55,8 @@ def alignment_notices(sources: Sequence[str], systems: Mapping[str, Sequence[str
     A hypothesis that shares few words with its source (Dice's coefficient below .5) is compared with the
     sources one and two lines before and after it. If three or more correct one of those (.6 or more), the
     output has lost or gained a line. If more than 30 % correct none of them and share hardly any words with
-    their source (below .3), they may belong to another file or be in another order. A sentence that is rewritten
-    shares few words with any source.
+    their source (below .3), they may belong to another file or be in another order. A sentence that is
+    rewritten shares few words with any source.
 
     Example:
         >>> sources = ["a b c d", "e f g h", "i j k l", "m n o p"]
