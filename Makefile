@@ -7,12 +7,12 @@ SAMPLE := data/sample
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo notebooks test test-browser test-harnesses test-trl test-oldest check reliability clean
+.PHONY: demo docs notebooks test test-browser test-harnesses test-trl test-oldest check reliability clean
 
 # Installed once, and again whenever the dependencies change.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[evaluate,mini,notebooks,plot,published,report,serve,tensorboard,dev,browser]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[docs,evaluate,mini,notebooks,plot,published,report,serve,tensorboard,dev,browser]'
 	@touch $@
 
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.
@@ -48,6 +48,10 @@ test-harnesses: $(VENV)/.installed
 test-oldest:
 	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt PYTEST_ADDOPTS='-W default'
 
+# The site, into docs/_build/html; a warning, such as of a link that leads nowhere, is an error.
+docs: $(VENV)/.installed
+	VENV=$(VENV) scripts/docs
+
 check: $(VENV)/.installed
 	VENV=$(VENV) scripts/check
 
@@ -56,4 +60,4 @@ reliability: $(VENV)/.installed
 	VENV=$(VENV) scripts/reliability/all
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist runs .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest build dist runs docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

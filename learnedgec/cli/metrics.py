@@ -1,9 +1,10 @@
-"""`learnedgec metrics [NAME…]`: what there is, and what each parameter means."""
+"""`learnedgec metrics [NAME…]`: list the metrics, show a metric's card, or print what to cite."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import textwrap
 from collections.abc import Sequence
 
 from jsonargparse import ArgumentParser
@@ -11,10 +12,15 @@ from jsonargparse import ArgumentParser
 from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
 from learnedgec.cli.table import Layout
-from learnedgec.errors import ParameterError, PluginError
+from learnedgec.errors import InputError, ParameterError, PluginError
 from learnedgec.formats.text import write_text
+from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card
+from learnedgec.metrics.grammar import split_name
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
+
+# Lines of prose on a card; a docstring's are a little longer.
+_WIDTH = 100
 
 
 def build_parser() -> ArgumentParser:
@@ -22,6 +28,9 @@ def build_parser() -> ArgumentParser:
     parser = make_parser("metrics", "List the metrics, or explain the ones that are named.")
     parser.add_argument(
         "names", nargs="*", type=str, default=[], help="metrics to explain, such as gleu"
+    )
+    parser.add_argument(
+        "--cite", action="store_true", help="print the BibTeX entries of the metrics that are named"
     )
     add_output_arguments(parser)
     return parser
@@ -31,6 +40,11 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
     options = with_format(options, table=not options.names)
+    if options.cite:
+        if not options.names:
+            raise InputError("--cite was given without a metric; name one, such as gleu.")
+        write_text(options.out, bibtex(split_name(name)[0] for name in options.names))
+        return
     if not options.names:
         rows = []
         for name, entry in REGISTRY.entries():
@@ -55,5 +69,41 @@ def main(arguments: Sequence[str]) -> None:
         except ParameterError:
             # It has none without parameters; what it says of itself names them.
             title = name
-        texts.append(f"{title}\n\n{inspect.cleandoc(kind.__doc__ or '')}\n")
+        card = card_name(kind.name)
+        about = inspect.cleandoc(kind.__doc__ or "") if card is None else _shown(load_card(card))
+        texts.append(f"{title}\n\n{about}\n")
     write_text(options.out, "\n".join(texts))
+
+
+def _shown(card: MetricCard) -> str:
+    """Return a card as text for a terminal."""
+    width = max(map(len, card.frame))
+    facts = [
+        textwrap.fill(
+            text, _WIDTH, initial_indent=f"{key:{width}}  ", subsequent_indent=" " * (width + 2)
+        )
+        for key, text in card.frame.items()
+    ]
+    failures = []
+    for failure in card.failures:
+        failures.append(
+            textwrap.fill(failure.text, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+        )
+        for key in ("source", "hypothesis", "reference", "score"):
+            value = getattr(failure, key)
+            if value is not None:
+                failures.append(f"    {key:10}  {value}")
+    return "\n".join(
+        [
+            textwrap.fill(card.measures, _WIDTH),
+            "",
+            *facts,
+            "",
+            card.definition,
+            "",
+            "Known failures:",
+            *failures,
+            "",
+            f"To cite it: learnedgec metrics {card.name} --cite",
+        ]
+    )

@@ -16,7 +16,7 @@ from typing import TypeAlias
 __all__ = ["Step", "cheapest_table", "trace_back"]
 
 Step: TypeAlias = tuple[str, int, int, int, int]
-"""`M`, `S`, `D`, `I` or `T`k, and the span of tokens on either side."""
+"""`M`, `S`, `D`, `I` or `Tk`, and the span of tokens on either side."""
 
 
 def cheapest_table(

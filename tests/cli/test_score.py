@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -226,7 +227,21 @@ def test_metrics_lists_and_explains(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_metric_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["metrics", *METRICS]) == 0
     # One that is nothing without parameters is explained under its bare name.
-    assert "\nensemble\n\nA weighted sum of metrics" in capsys.readouterr().out
+    assert "\nensemble\n\nA weighted sum of other metrics" in capsys.readouterr().out
+
+
+def test_metrics_cites(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["metrics", "sentm2", "gleu(n=2)", "preference", "--cite"]) == 0
+    printed = capsys.readouterr().out
+    assert re.findall(r"^@\w+\{(.*),$", printed, re.MULTILINE) == [
+        "dahlmeier-ng-2012-m2",
+        "napoles-etal-2015-gleu",
+        "napoles-etal-2016-gleu",
+    ]
+    assert "% preference: It is this project's own" in printed
+    assert main(["metrics", "--cite"]) == 2
+    assert main(["metrics", "dice", "--cite"]) == 2
+    assert "learnedgec metrics: no metric card is" in capsys.readouterr().err
 
 
 def test_messages_name_flags_for_arguments(

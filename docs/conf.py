@@ -1,0 +1,56 @@
+"""Sphinx configuration of the site; `make docs` builds it.
+
+MyST, so that a page is Markdown and reads well on a code host, too. Furo, because it needs no network, font
+or tracker, has a dark mode and a mobile layout, and its sidebar shows the five sections as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
+
+from learnedgec import __version__  # noqa: E402 - the extension must be importable first
+
+project = "learnedgec"
+author = "The learnedgec authors"
+release = version = __version__
+copyright = "The learnedgec authors, Apache-2.0"  # noqa: A001 - Sphinx's name
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"learnedgec {release}"
+html_copy_source = False
+html_show_sphinx = False
+
+# -- Markdown --------------------------------------------------------------------------------
+myst_enable_extensions = ["deflist", "dollarmath", "fieldlist"]
+myst_heading_anchors = 3
+# Formulas are MathML-free plain text or code: a browser's maths library would come from the network.
+highlight_language = "text"
+
+# -- docstrings ------------------------------------------------------------------------------
+# Backticks in docstrings are names; a name of this package becomes a link.
+default_role = "py:obj"
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_class_signature = "mixed"
+python_maximum_signature_line_length = 88
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+
+# -- links -----------------------------------------------------------------------------------
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:obj", ".*"),  # backticks in docstrings also hold what is no name
+    ("py:.*", r"(?!learnedgec\b).*"),  # other projects: their inventories are not on this disk
+    ("py:class", r"learnedgec\..*\.(_\w+|[A-Z]|Entry)"),  # variables of types
+    (
+        "py:class",
+        r"learnedgec\.(use\.serve\.MetricScore|training\.data\.PairFileName)",
+    ),  # not public
+]

@@ -1,0 +1,210 @@
+"""Metric cards: what a metric measures, what it needs and costs, where it fails, and what to cite.
+
+The class of a metric says how it is computed (its docstring) and with which parameters. `cards.yaml` has
+what a class cannot say: range, languages, cost, official implementation and known failures with an example.
+`references.bib` has the papers. `learnedgec metrics NAME` and the documentation are both made from these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+from docstring_parser import parse
+
+from learnedgec.errors import UnknownNameError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import METRICS, metric_class
+
+__all__ = ["Failure", "MetricCard", "Parameter", "bibtex", "card_name", "cards", "load_card"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A way in which a metric is known to fail.
+
+    Attributes:
+        text: what happens, in one or two sentences.
+        metric: the name with which the example is scored, if it is.
+        source: the example's source, if there is an example.
+        hypothesis: its hypothesis.
+        reference: its reference, if the metric reads one.
+        score: the metric's score, to four decimals; `None` where a model would be needed for it.
+    """
+
+    text: str
+    metric: str | None = None
+    source: str | None = None
+    hypothesis: str | None = None
+    reference: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a metric.
+
+    Attributes:
+        name: as in the metric's name.
+        default: written as there; `None` where the parameter is required.
+        meaning: from the class's docstring.
+    """
+
+    name: str
+    default: str | None
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricCard:
+    """What to know of a metric before using it.
+
+    Attributes:
+        name: in the registry.
+        aliases: other names there, such as `sentm2`.
+        measures: in plain words.
+        inputs: what it reads.
+        range: of its scores; higher is better for every metric.
+        languages: for which it is meant.
+        cost: what it takes to compute.
+        official: the implementation whose scores it has, or why there is none.
+        failures: known ones.
+        parameters: with their defaults, from the class.
+        definition: formula, deviations and source, from the class's docstring.
+        cite: keys in `references.bib`.
+        no_paper: why there is none to cite; empty where there is one.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    measures: str
+    inputs: str
+    range: str
+    languages: str
+    cost: str
+    official: str
+    failures: tuple[Failure, ...]
+    parameters: tuple[Parameter, ...]
+    definition: str
+    cite: tuple[str, ...] = ()
+    no_paper: str = ""
+
+    @property
+    def frame(self) -> dict[str, str]:
+        """The card's short facts by heading."""
+        return {
+            "inputs": self.inputs,
+            "range": f"{self.range}; higher is better",
+            "languages": self.languages,
+            "cost": self.cost,
+            "official": self.official,
+            **({"aliases": ", ".join(self.aliases)} if self.aliases else {}),
+        }
+
+
+@cache
+def _texts() -> Mapping[str, Any]:
+    found = yaml.safe_load(resources.files(__name__).joinpath("cards.yaml").read_text("utf-8"))
+    return dict(found)
+
+
+@cache
+def _entries() -> Mapping[str, str]:
+    """Return the BibTeX entries by key."""
+    text = resources.files(__name__).joinpath("references.bib").read_text("utf-8")
+    return {
+        match[1]: match[0].strip()
+        for match in re.finditer(r"^@\w+\{([^,]+),\n.*?^\}$", text, re.MULTILINE | re.DOTALL)
+    }
+
+
+def cards() -> list[str]:
+    """Return the names of the metrics that have a card."""
+    return list(_texts())
+
+
+def card_name(name: str) -> str | None:
+    """Return the name of the card of a metric, such as `m2` for `sentm2`; `None` if there is none."""
+    if name in _texts():
+        return name
+    if name not in METRICS:
+        return None
+    target = METRICS[name].target
+    return next((each for each in _texts() if METRICS[each].target == target), None)
+
+
+def load_card(name: str) -> MetricCard:
+    """Return the card of a metric of the registry.
+
+    Raises:
+        UnknownNameError: it has no card: it is not one of learnedgec's own metrics.
+
+    Example:
+        >>> load_card("sentm2").name, load_card("m2").cite
+        ('m2', ('dahlmeier-ng-2012-m2',))
+    """
+    found = card_name(name)
+    if found is None:
+        raise UnknownNameError("metric card", name, _texts())
+    text = dict(_texts()[found])
+    kind = metric_class(found)
+    return MetricCard(
+        name=found,
+        aliases=tuple(
+            each
+            for each, entry in METRICS.items()
+            if each != found and entry.target == METRICS[found].target
+        ),
+        failures=tuple(Failure(**each) for each in text.pop("failures")),
+        parameters=tuple(_parameters(kind)),
+        definition=inspect.cleandoc(kind.__doc__ or ""),
+        cite=tuple(text.pop("cite", ())),
+        **{key: str(value) for key, value in text.items()},
+    )
+
+
+def _parameters(kind: type[Metric]) -> Iterable[Parameter]:
+    """Yield a metric's parameters as its class has them; those it inherits may be described by a base."""
+    described: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if issubclass(base, Metric):
+            parsed = parse(base.__doc__ or "").params
+            described |= {
+                each.arg_name: " ".join((each.description or "").split()) for each in parsed
+            }
+    for field in dataclasses.fields(kind):
+        required = (
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        )
+        default = None if required else repr(field.default)
+        yield Parameter(field.name, default, described.get(field.name, ""))
+
+
+def bibtex(names: Iterable[str]) -> str:
+    """Return the BibTeX entries of the papers of these metrics, each once.
+
+    A metric that is this project's own gets a comment that says what to cite.
+
+    Args:
+        names: of metrics in the registry.
+
+    Raises:
+        UnknownNameError: a metric has no card.
+
+    Example:
+        >>> print(bibtex(["m2", "sentm2"]).splitlines()[0])
+        @inproceedings{dahlmeier-ng-2012-m2,
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        card = load_card(name)
+        entries = [_entries()[key] for key in card.cite] or [f"% {card.name}: {card.no_paper}"]
+        found |= dict.fromkeys(entries)
+    return "\n\n".join(found) + "\n"

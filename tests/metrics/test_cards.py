@@ -1,0 +1,78 @@
+"""Every metric has a card; what a card says that can be computed is computed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from docstring_parser import parse
+
+from learnedgec import References, load_metric
+from learnedgec.errors import UnknownNameError
+from learnedgec.metrics import cards as module
+from learnedgec.metrics.cards import MetricCard, bibtex, card_name, cards, load_card
+from learnedgec.metrics.registry import METRICS, metric_class
+
+CARDS: list[MetricCard] = [load_card(name) for name in cards()]
+FAILURES = [
+    (card.name, failure) for card in CARDS for failure in card.failures if failure.score is not None
+]
+
+
+def test_every_metric_has_a_card() -> None:
+    assert {card_name(name) for name in METRICS} == {card.name for card in CARDS}
+    assert card_name("dice") is None
+    with pytest.raises(UnknownNameError, match="metric card"):
+        load_card("dice")
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
+def test_a_card_is_whole(card: MetricCard) -> None:
+    assert card.failures
+    assert card.measures.endswith(".")
+    assert all(failure.text.endswith((".", "below)")) for failure in card.failures)
+    # A parameter without a meaning in the docstring is one that a reader cannot set.
+    assert [each.name for each in card.parameters if not each.meaning] == []
+    needs = metric_class(card.name).needs_references
+    # An ensemble reads what its members read.
+    assert card.name == "ensemble" or needs == ("references" in card.inputs)
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
+def test_a_metric_has_a_paper_or_says_why_not(card: MetricCard) -> None:
+    assert bool(card.cite) != bool(card.no_paper)
+    cited = bibtex([card.name])
+    assert re.findall(r"^@\w+\{(.*),$", cited, re.MULTILINE) == list(card.cite)
+    assert card.cite or cited == f"% {card.name}: {card.no_paper}\n"
+
+
+def test_each_entry_is_cited_once_and_is_whole() -> None:
+    cited = [key for card in CARDS for key in card.cite]
+    entries = module._entries()
+    assert set(cited) == set(entries)
+    for entry in entries.values():
+        assert entry.count("{") == entry.count("}")
+        assert all(f"  {field} = {{" in entry for field in ("title", "author", "year"))
+    assert bibtex(["pt-m2", "pt-errant"]) == bibtex(["pt-m2"])
+
+
+@pytest.mark.parametrize(("name", "failure"), FAILURES, ids=[name for name, _ in FAILURES])
+def test_examples_of_failures_fail_so(name: str, failure: module.Failure) -> None:
+    assert failure.metric is not None
+    assert failure.metric.startswith(name)
+    assert failure.source is not None
+    assert failure.hypothesis is not None
+    texts = None if failure.reference is None else References.from_texts([failure.reference])
+    score = load_metric(failure.metric).score([failure.source], [failure.hypothesis], texts)
+    assert score.value == pytest.approx(failure.score, abs=5e-5)
+
+
+def test_parameters_are_those_of_the_class() -> None:
+    m2 = {each.name: each for each in load_card("m2").parameters}
+    assert m2["beta"].default == "0.5"
+    assert (
+        m2["max_unchanged_words"].meaning == "how many unchanged tokens a system's edit may span."
+    )
+    assert {each.name: each.default for each in load_card("classifier").parameters}["model"] is None
+    described = {each.arg_name for each in parse(metric_class("m2").__doc__ or "").params}
+    assert described <= set(m2)
