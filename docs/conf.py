@@ -20,16 +20,16 @@ release = version = __version__
 copyright = "The learnedgec authors, Apache-2.0"  # noqa: A001 - Sphinx's name
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "style.md"]  # for authors: a host of code shows it
 html_theme = "furo"
 html_title = f"learnedgec {release}"
 html_copy_source = False
 html_show_sphinx = False
 
 # -- Markdown --------------------------------------------------------------------------------
-myst_enable_extensions = ["deflist", "dollarmath", "fieldlist"]
+# No mathematics: a browser would fetch the library for it.
+myst_enable_extensions = ["deflist", "fieldlist"]
 myst_heading_anchors = 3
-# Formulas are MathML-free plain text or code: a browser's maths library would come from the network.
 highlight_language = "text"
 
 # -- docstrings ------------------------------------------------------------------------------

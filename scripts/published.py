@@ -46,7 +46,7 @@ _ANNOTATOR = "another annotator (spaCy's English pipeline) and other references,
 _WEIGHTS = "the study's weights (BERT-base) are not those of the evaluator that comes along"
 _GPT2 = "GPT-2 as the language model"
 _PYTHON = "GLEU's random references are drawn in another order under Python 2"
-_GOLD = "the study's column was made with other gold edits (docs/meta-evaluation.md)"
+_GOLD = "the study's column was made with other gold edits (docs/results/meta-evaluation.md)"
 _TWELVE = "12 systems and nine tenths of the sentences there, 13 and all here; another evaluator"
 
 _SYSTEMS = ("mean pearson", "mean spearman", "trueskill pearson", "trueskill spearman")
