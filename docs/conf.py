@@ -12,7 +12,10 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
 
-from learnedgec import __version__  # noqa: E402 - the extension must be importable first
+from pygments.lexers.special import TextLexer  # noqa: E402 - the extension must be importable first
+from sphinx.highlighting import lexers  # noqa: E402
+
+from learnedgec import __version__  # noqa: E402
 
 project = "learnedgec"
 author = "The learnedgec authors"
@@ -31,6 +34,7 @@ html_show_sphinx = False
 myst_enable_extensions = ["deflist", "fieldlist"]
 myst_heading_anchors = 3
 highlight_language = "text"
+lexers["csv"] = TextLexer()
 
 # -- docstrings ------------------------------------------------------------------------------
 # Backticks in docstrings are names; a name of this package becomes a link.
@@ -49,8 +53,6 @@ nitpick_ignore_regex = [
     ("py:obj", ".*"),  # backticks in docstrings also hold what is no name
     ("py:.*", r"(?!learnedgec\b).*"),  # other projects: their inventories are not on this disk
     ("py:class", r"learnedgec\..*\.(_\w+|[A-Z]|Entry)"),  # variables of types
-    (
-        "py:class",
-        r"learnedgec\.(use\.serve\.MetricScore|training\.data\.PairFileName)",
-    ),  # not public
+    # Public in no module.
+    ("py:class", r"learnedgec\.(use\.serve\.MetricScore|training\.data\.PairFileName)"),
 ]

@@ -2,7 +2,8 @@
 
     scripts/prose.py [FILE ...]
 
-Code, comments and quoted words are left out. docs/style.md says how to write, and how to quote a word of the list.
+Code, comments and quoted words are left out. docs/style.md says how to write, and how to quote a word of the
+list.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from proselint.registry import CheckRegistry
 from proselint.tools import LintFile
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/**/*.md", "learnedgec/metrics/cards/*.yaml")
+FILES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "docs/**/*.md",
+    "learnedgec/metrics/cards/*.yaml",
+)
 # Logs keep their words; what is made from the code is mended there; the page about style quotes bad words.
 SKIPPED = re.compile(r"docs/(_build|results|style\.md|reference/(api|cli|configuration|metrics)/)")
 
@@ -43,8 +51,8 @@ WORDS = {
 }
 _QUOTED = "<!-- prose: quoted -->"
 
-# Checks of proselint that do not fit technical Markdown: straight quotes; `resume` as a noun with accents; and
-# the same word at the end of one cell of a table and the beginning of the next.
+# Checks of proselint that do not fit technical Markdown: straight quotes, accents of a noun `resume`, and the
+# same word at the end of one cell of a table and the beginning of the next.
 _UNFIT = ("typography", "lexical_illusions")
 
 
@@ -69,7 +77,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _code(match: re.Match[str]) -> str:
-    # A word, so that sentences stay sentences; never the same one twice in a row.
+    # A word, so that sentences stay sentences.
     return f"code{match.start()}" + "\n" * match[0].count("\n")
 
 
@@ -97,11 +105,16 @@ def advice(prose: Mapping[str, str]) -> list[str]:
     ]
 
 
+def named(path: Path) -> str:
+    """Return a file's path for messages, below the project where it is there."""
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.as_posix()
+
+
 def main() -> int:
     """Check the files, and return the exit code."""
     given = [Path(name).resolve() for name in sys.argv[1:]]
     paths = given or sorted(path for pattern in FILES for path in ROOT.glob(pattern))
-    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
+    texts = {named(path): path.read_text(encoding="utf-8") for path in paths}
     texts = {name: text for name, text in texts.items() if given or not SKIPPED.match(name)}
     prose = {name: prose_of(text) for name, text in texts.items()}
     found = [each for name in texts for each in private_words(name, texts[name], prose[name])]

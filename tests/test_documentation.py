@@ -38,6 +38,7 @@ SERVE, HARNESSES = HOW_TO / "serve.md", HOW_TO / "harnesses.md"
 NEW_BENCHMARK, NEW_PAIRS = HOW_TO / "new-benchmark.md", HOW_TO / "new-pair-source.md"
 NEW_OBJECTIVE, CI = HOW_TO / "new-objective.md", HOW_TO / "ci.md"
 GPU, OFFLINE = HOW_TO / "gpu.md", HOW_TO / "offline.md"
+REPORTING = HOW_TO / "report-results.md"
 
 SKIPPED = {
     "README.md": {
@@ -77,6 +78,7 @@ SKIPPED = {
     "own-data.md": {
         "learnedgec train --config mine.yaml": "tests/cli/test_train.py trains on this page's files"
     },
+    "report-results.md": {"learnedgec meta --benchmark seeda": "a download"},
     "serve.md": {
         "pip install": "the package index",
         "learnedgec serve": "it serves until it is stopped; tests/use/test_serve.py",
@@ -295,6 +297,16 @@ def test_sharing_evaluators(site: Path, folder: Path) -> None:
     ]
     assert len(steps) == 3
     assert perform(steps, folder, site) == []
+
+
+def test_reporting(site: Path, folder: Path) -> None:
+    steps = as_steps(REPORTING)
+    assert len(steps) == 4
+    assert perform(steps, folder, site) == []
+    table = (folder / "table.tex").read_text(encoding="utf-8")
+    for word in ("intervals", "paired bootstrap", "Holm"):
+        assert word in table
+    assert (folder / "results.html").stat().st_size
 
 
 def test_serving(site: Path, folder: Path) -> None:

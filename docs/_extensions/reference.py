@@ -510,13 +510,24 @@ def process_docstring(
     lines[:] = found
 
 
+_NAME = re.compile(r"[A-Za-z_][\w.]*(\(\))?")
+
+
 def _literal(line: str) -> str:
-    """Return a line whose stars, bars and underscores are no markup; `names`, *one* and **two** stay."""
+    """Return a line whose stars, bars and underscores are no markup; `names`, *one* and **two** stay.
+
+    What stands between backticks and is no name becomes a literal.
+    """
     parts = re.split(r"(`[^`]*`|\*\*[^*]+\*\*|(?<!\w)\*\w[^*]*\w\*(?!\w))", line)
-    return "".join(
-        part if number % 2 else re.sub(r"([*|]|(?<=\w)_(?!\w))", r"\\\1", part)
-        for number, part in enumerate(parts)
-    )
+    found = []
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            found.append(re.sub(r"([*|]|(?<=\w)_(?!\w))", r"\\\1", part))
+        elif part.startswith("`") and not _NAME.fullmatch(part.strip("`")):
+            found.append(f"`{part}`")
+        else:
+            found.append(part)
+    return "".join(found)
 
 
 def _is_prose(line: str) -> bool:

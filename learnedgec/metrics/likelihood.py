@@ -108,7 +108,8 @@ _NO_BLANK_AFTER = re.compile(r"[(\[{$£€#]|``")
 def as_written(text: str) -> str:
     r"""Return tokenised text as it is normally written, without spaces around punctuation.
 
-    Straight quotation marks open and close in turn; `` and '' become such marks.
+    Straight quotation marks open and close in turn; a treebank's pairs of backticks and of apostrophes
+    become such marks.
 
     Example:
         >>> as_written('He did n\'t say " no " ( or yes ) .')
