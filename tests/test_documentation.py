@@ -304,7 +304,7 @@ def test_reporting(site: Path, folder: Path) -> None:
     assert len(steps) == 4
     assert perform(steps, folder, site) == []
     table = (folder / "table.tex").read_text(encoding="utf-8")
-    for word in ("intervals", "paired bootstrap", "Holm"):
+    for word in ("intervals", "paired bootstrap", "edit-count"):
         assert word in table
     assert (folder / "results.html").stat().st_size
 

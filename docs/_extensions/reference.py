@@ -69,6 +69,12 @@ def escape(text: str) -> str:
     )
 
 
+def sentence(text: str) -> str:
+    """Return a text with a capital at its start, unless a name stands there."""
+    first = re.match(r"[a-z]+(?=[ ,;]|$)", text)
+    return text[:1].upper() + text[1:] if first else text
+
+
 def toctree(entries: Sequence[str], *, caption: str = "") -> str:
     """Return a hidden table of contents."""
     options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
@@ -230,7 +236,8 @@ def _command(parser: argparse.ArgumentParser, name: str, *, level: int) -> str:
     """Return a command's description, usage and options."""
     text = "" if level == 1 else f"{'#' * level} `learnedgec {name}`\n\n"
     text += escape(" ".join((parser.description or "").split())) + "\n\n"
-    usage = parser.format_usage().removeprefix("usage: ").rstrip()
+    indent = len("usage: ")
+    usage = "\n".join(line[indent:] for line in parser.format_usage().rstrip().splitlines())
     text += f"```text\n{usage}\n```\n\n"
     for group in parser._action_groups:
         actions = [each for each in group._group_actions if each.help is not argparse.SUPPRESS]
@@ -253,7 +260,7 @@ def _option(action: argparse.Action) -> str:
     else:
         term = _metavar(action)
     said = escape(" ".join(str(action.help or "").replace("%%", "%").split())).rstrip(".")
-    text = f"`{term}`\n: {said[:1].upper() + said[1:]}."
+    text = f"`{term}`\n: {sentence(said)}."
     default = _default(action)
     if default and "default:" not in said:
         text += f" Default: `{default}`."
@@ -340,8 +347,8 @@ def write_configuration(pages: Pages) -> None:
 def _key(action: argparse.Action) -> str:
     """Return one key of a configuration as an entry of a definition list."""
     said = escape(" ".join(str(action.help or "").replace("%%", "%").split())).rstrip(".")
-    kind = re.sub(r"(?:typing|learnedgec|pytorch_lightning|\w+\.)+\.", "", _type(action))
-    text = f"`{action.dest}`\n: {said[:1].upper() + said[1:]}.\n"
+    kind = re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", _type(action))
+    text = f"`{action.dest}`\n: {sentence(said)}.\n"
     facts = [f"Type: `{kind}`"] if kind else []
     if getattr(action, "required", False):
         facts.append("required")
@@ -370,7 +377,7 @@ def _fields(kind: type) -> str:
         shown = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
         required = parameter.default is inspect.Parameter.empty
         said = escape(" ".join(described.get(name, "").split())).rstrip(".")
-        text += f"`{name}`\n: {said[:1].upper() + said[1:] or 'No description'}.\n"
+        text += f"`{name}`\n: {sentence(said) or 'No description'}.\n"
         text += (
             f"  Type: `{shown}`; "
             + ("required" if required else f"default: `{parameter.default!r}`")
@@ -434,7 +441,7 @@ def _card(card: MetricCard, agreement: Sequence[Sequence[str]]) -> str:
     for each in card.parameters:
         default = "required" if each.default is None else f"default: `{each.default}`"
         meaning = escape(each.meaning).rstrip(".")
-        text += f"`{each.name}`\n: {meaning[:1].upper() + meaning[1:]}; {default}.\n\n"
+        text += f"`{each.name}`\n: {sentence(meaning)}; {default}.\n\n"
     text += (
         "\n## Definition\n\nFormula, deviations from the official code, source and an example.\n\n"
     )
