@@ -18,7 +18,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    words = ["-q", "--fail-on-warning", "--keep-going", "-d", str(tmp_path / "doctrees")]
+    words = ["-q", "-j", "2", "--fail-on-warning", "--keep-going", "-d", str(tmp_path / "doctrees")]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *words, str(DOCS), str(tmp_path / "html")],
         capture_output=True,
