@@ -40,12 +40,11 @@ WORDS = {
     r"nobody knows": "is unknown",
     r"times the room": "times larger",
     r"rests? on": "depends on, is based on",
-    r"prov(e|es|ed|ing)": "show, evaluate",
+    r"prov(es|ed|ing)": "show, evaluate",
     r"at nothing (it|they) should": "cannot judge",
     r"one's own": "your own",
     r"whoever": "a metric that, a person who",
     r"anew": "again",
-    r"is nothing to": "does not affect",
     r"parameters to try": "number of trials",
     r"(has|have|with) as many": "the same number of",
 }

@@ -19,7 +19,9 @@ else:
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-DEVELOPMENT = [each for extra in ("dev", "browser", "docs", "notebooks") for each in EXTRAS.pop(extra)]
+DEVELOPMENT = [
+    each for extra in ("dev", "browser", "docs", "notebooks") for each in EXTRAS.pop(extra)
+]
 RUNNING = [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
 # Declared, though no file of ours imports them.
 IMPORTED_BY_OTHERS = {
