@@ -17,7 +17,8 @@ class Runtime:
 
     Attributes:
         device: `auto` (CUDA, then MPS, then CPU) or any torch device such as `cuda:1`.
-        dtype: precision of encoders; `bfloat16` is faster and moves scores in the third digit.
+        dtype: precision of models; `bfloat16` is faster and moves scores in the third digit. `auto` is
+            `bfloat16` for trained evaluators where the hardware multiplies in it, and `float32` else.
         batch_tokens: largest number of tokens in one encoder batch, padding included.
         jobs: processes for work outside the encoder (M2, ERRANT); 0 means one per core.
         progress: show progress bars on stderr.
@@ -29,7 +30,7 @@ class Runtime:
     """
 
     device: str = "auto"
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    dtype: Literal["auto", "float32", "bfloat16"] = "float32"
     batch_tokens: int = 4096
     jobs: int = 1
     progress: bool = False

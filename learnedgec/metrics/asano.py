@@ -24,6 +24,7 @@ from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.causal import TokenScores, token_scores
 from learnedgec.models.loading import checkpoint_digest
+from learnedgec.models.precision import model_precision
 
 __all__ = [
     "Asano",
@@ -121,7 +122,7 @@ class Asano(Metric):
             "sha256": checkpoint_digest(self.model),
             "ratings": key_of(texts, [str(value) for value in values])[:12],
             "meteor": "exact+stem",
-            "dtype": runtime.dtype,
+            "dtype": model_precision(runtime),
         }
 
 

@@ -23,6 +23,7 @@ from learnedgec.metrics.similarity import (
 from learnedgec.models.batching import group_by_length, model_inputs, pad
 from learnedgec.models.inference import TokenStates, autocast, token_states
 from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer
+from learnedgec.models.precision import model_precision
 
 __all__ = [
     "BartScore",
@@ -83,7 +84,7 @@ class BartScore(Similarity):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 and the precision."""
-        return {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
+        return {"sha256": checkpoint_digest(self.model), "dtype": model_precision(runtime)}
 
     def _log_likelihoods(self, pairs: Sequence[TextPair], runtime: Runtime) -> Floats:
         """Return the mean log-likelihood per token of each pair's second text given its first."""

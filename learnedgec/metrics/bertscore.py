@@ -31,6 +31,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import group_by_length, model_inputs, tokenise
 from learnedgec.models.inference import TokenStates, token_states
 from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer
+from learnedgec.models.precision import model_precision
 
 __all__ = [
     "BertScore",
@@ -136,7 +137,7 @@ class BertScore(Similarity):
         found: dict[str, str | int | float] = {"sha256": checkpoint_digest(self.encoder)}
         if self.idf is not None:
             found["documents"] = key_of(read_lines(self.idf))[:12]
-        return {**found, "dtype": runtime.dtype}
+        return {**found, "dtype": model_precision(runtime)}
 
     def _token_weights(self, tokenizer: Any) -> Callable[[Sequence[int]], npt.NDArray[np.float32]]:
         """Return the function from a sentence's tokens to their weights, which sum to 1 or are 0."""

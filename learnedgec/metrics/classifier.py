@@ -19,6 +19,7 @@ from learnedgec.metrics.needs import need_classifier
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import Item
 from learnedgec.models.loading import checkpoint_digest
+from learnedgec.models.precision import model_precision
 from learnedgec.models.ratings import MAX_LENGTH, classifier_ratings
 
 __all__ = ["Classifier"]
@@ -109,4 +110,4 @@ class Classifier(Metric):
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of the weights, the detokeniser's version, and the precision."""
         rules = {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}
-        return {"sha256": checkpoint_digest(self.model), **rules, "dtype": runtime.dtype}
+        return {"sha256": checkpoint_digest(self.model), **rules, "dtype": model_precision(runtime)}

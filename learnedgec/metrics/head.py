@@ -15,6 +15,7 @@ from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.packages import check_outputs, package_digest, package_sum
+from learnedgec.models.precision import evaluator_precision
 from learnedgec.models.ratings import package_ratings
 
 __all__ = ["Head"]
@@ -128,7 +129,7 @@ class Head(Metric):
         return {
             "sha256": package_digest(self.model),
             **{f"sum-{head}": terms for head, terms in sums.items() if terms},
-            "dtype": runtime.dtype,
+            "dtype": evaluator_precision(runtime),
         }
 
     def _several(self, statistics: Statistics) -> dict[str, Array]:

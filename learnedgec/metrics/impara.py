@@ -20,6 +20,7 @@ from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.inference import cosines, sentence_vectors
 from learnedgec.models.loading import checkpoint_digest
 from learnedgec.models.packages import check_outputs, is_evaluator, package_digest
+from learnedgec.models.precision import evaluator_precision, model_precision
 from learnedgec.models.ratings import MAX_LENGTH, classifier_ratings, package_ratings
 
 __all__ = [
@@ -134,7 +135,7 @@ class Impara(Metric):
             "sha256": (package_digest if packaged else checkpoint_digest)(self.quality),
             "encoder": encoder,
             **({} if encoder == _EMBEDDINGS else {"encoder-sha256": checkpoint_digest(encoder)}),
-            "dtype": runtime.dtype,
+            "dtype": (evaluator_precision if packaged else model_precision)(runtime),
         }
 
     def _encoder(self) -> str:

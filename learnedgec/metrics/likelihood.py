@@ -17,6 +17,7 @@ from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.causal import token_scores
 from learnedgec.models.loading import checkpoint_digest, load_model
+from learnedgec.models.precision import model_precision
 
 __all__ = [
     "Likelihood",
@@ -96,7 +97,7 @@ class Likelihood(Metric):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 and the precision."""
-        return {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
+        return {"sha256": checkpoint_digest(self.model), "dtype": model_precision(runtime)}
 
 
 # Words written without a space before them, and words written without a space after them.

@@ -12,6 +12,7 @@ from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.packages import check_outputs, package_digest, package_sum
+from learnedgec.models.precision import evaluator_precision
 from learnedgec.models.ratings import package_ratings
 
 __all__ = [
@@ -76,5 +77,5 @@ class Preference(Metric):
         return {
             "sha256": package_digest(self.model),
             **({"sum": terms} if terms else {}),
-            "dtype": runtime.dtype,
+            "dtype": evaluator_precision(runtime),
         }

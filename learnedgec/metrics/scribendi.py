@@ -20,6 +20,7 @@ from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.causal import TokenScores, token_scores
 from learnedgec.models.loading import checkpoint_digest
+from learnedgec.models.precision import model_precision
 
 __all__ = [
     "Scribendi",
@@ -127,7 +128,7 @@ class Scribendi(Metric):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 and the precision."""
-        return {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
+        return {"sha256": checkpoint_digest(self.model), "dtype": model_precision(runtime)}
 
 
 def _perplexity(score: TokenScores) -> float:

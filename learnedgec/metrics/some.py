@@ -21,6 +21,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import Item
 from learnedgec.models.loading import checkpoint_digest
 from learnedgec.models.packages import check_outputs, is_evaluator, package_digest
+from learnedgec.models.precision import evaluator_precision, model_precision
 from learnedgec.models.ratings import classifier_ratings, package_ratings
 
 __all__ = [
@@ -160,18 +161,26 @@ class Some(Metric):
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 of each model in use, and the precision."""
         digests: list[str] = []
+        precisions: list[str] = []
         sums: dict[str, str | int | float] = {}
         for dimension in DIMENSIONS:
             name = getattr(self, dimension) or self.model
             if head := _head(name):
                 of_head = head.describe(runtime)
                 digests.append(str(of_head["sha256"]))
+                precisions.append(evaluator_precision(runtime))
                 sums |= {key: terms for key, terms in of_head.items() if key.startswith("sum-")}
             elif getattr(self, dimension) is None or is_evaluator(name):
                 digests.append(package_digest(name))
+                precisions.append(evaluator_precision(runtime))
             else:
                 digests.append(checkpoint_digest(name))
-        return {"sha256": ",".join(dict.fromkeys(digests)), **sums, "dtype": runtime.dtype}
+                precisions.append(model_precision(runtime))
+        return {
+            "sha256": ",".join(dict.fromkeys(digests)),
+            **sums,
+            "dtype": ",".join(dict.fromkeys(precisions)),
+        }
 
 
 def _head(name: str) -> Head | None:

@@ -186,11 +186,12 @@ class UotErrant(EditOverlap):
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the versions of annotator and encoder, and the precision."""
         from learnedgec.models.loading import checkpoint_digest
+        from learnedgec.models.precision import model_precision
 
         return {
             **describe_annotator(self.annotator),
             "sha256": checkpoint_digest(self.encoder),
-            "dtype": runtime.dtype,
+            "dtype": model_precision(runtime),
         }
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -35,6 +35,7 @@ from learnedgec.models.packages import (
     find_evaluator,
     package_digest,
 )
+from learnedgec.models.precision import computing_in, evaluator_precision
 from learnedgec.models.quantization import unpack
 
 __all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "HeadConfig"]
@@ -331,17 +332,23 @@ class Evaluator:
         different heads of one package, or the same systems again, take no further pass.
         """
         names = [name for name, head in self.model.config.heads.items() if head["input"] == kind]
-        kept = self._kept.setdefault((kind, runtime.device, runtime.dtype), {})
+
+        def forward(batch: Batch) -> torch.Tensor:
+            with computing_in(precision):
+                return torch.stack(list(self.model(batch, names).values()), dim=1)
+
+        precision = evaluator_precision(runtime)
+        kept = self._kept.setdefault((kind, runtime.device, precision), {})
         fresh = [item for item in dict.fromkeys(items) if item not in kept]
         if len(kept) + len(fresh) > _MOST_KEPT:
             kept.clear()
             fresh = list(dict.fromkeys(items))
         if fresh:
             rows = run(
-                lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
+                forward,
                 self.tokenizer,
                 fresh,
-                runtime,
+                replace(runtime, dtype="float32"),
                 max_length=self.model.config.max_tokens,
                 description=self.name,
             )

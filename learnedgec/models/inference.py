@@ -18,6 +18,7 @@ import torch
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, batches, model_inputs, padded_batches, tokenise
 from learnedgec.models.loading import load_model, load_tokenizer, torch_device
+from learnedgec.models.precision import model_precision
 
 __all__ = [
     "TokenStates",
@@ -30,8 +31,8 @@ __all__ = [
 
 
 def autocast(runtime: Runtime) -> Any:
-    """Return the context in which an encoder runs at the runtime's precision."""
-    enabled = runtime.dtype == "bfloat16"
+    """Return the context in which a model that is no evaluator runs at the runtime's precision."""
+    enabled = model_precision(runtime) == "bfloat16"
     return torch.autocast(torch_device(runtime).type, dtype=torch.bfloat16, enabled=enabled)
 
 

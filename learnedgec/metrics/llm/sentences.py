@@ -227,8 +227,12 @@ class LlmS(Metric):
             parts["groups"] = "of all corrections scored together"
         if self.endpoint is None:
             from learnedgec.models.loading import checkpoint_digest
+            from learnedgec.models.precision import model_precision
 
-            parts |= {"sha256": checkpoint_digest(self.model), "dtype": runtime.dtype}
+            parts |= {
+                "sha256": checkpoint_digest(self.model),
+                "dtype": model_precision(runtime),
+            }
         return parts
 
     # -- requests ----------------------------------------------------------------------------------
@@ -302,8 +306,9 @@ class LlmS(Metric):
             about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
         else:
             from learnedgec.models.loading import checkpoint_digest
+            from learnedgec.models.precision import model_precision
 
-            about = ["local", checkpoint_digest(self.model), runtime.dtype]
+            about = ["local", checkpoint_digest(self.model), model_precision(runtime)]
         return AnswerStore(folder, *about)
 
     def _answers(self, requests: Sequence[Request], runtime: Runtime) -> list[Answer]:

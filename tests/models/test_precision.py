@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from learnedgec.execution.runtime import Runtime
+from learnedgec.metrics.registry import load_metric
+from learnedgec.models import precision
+from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.precision import (
+    computing_in,
+    evaluator_precision,
+    has_bfloat16,
+    model_precision,
+)
+
+TEXTS = ["he go .", "he goes home .", "they sat on the mat"]
+AUTO = Runtime(device="cpu", dtype="auto")
+
+
+@pytest.fixture(params=[True, False])
+def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    monkeypatch.setattr(precision, "has_bfloat16", lambda device: request.param)
+    return bool(request.param)
+
+
+def test_auto_is_what_the_hardware_does_for_evaluators_alone(native: bool) -> None:
+    assert evaluator_precision(AUTO) == ("bfloat16" if native else "float32")
+    assert model_precision(AUTO) == "float32"
+
+
+@pytest.mark.parametrize("asked", ["float32", "bfloat16"])
+def test_what_is_asked_for_is_used(asked: str, native: bool) -> None:
+    runtime = Runtime(device="cpu", dtype=asked)  # type: ignore[arg-type]
+    assert evaluator_precision(runtime) == model_precision(runtime) == asked
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [
+        ({"avx512_f": True, "avx512_bf16": False}, False),
+        ({"avx512_bf16": True}, True),
+        ({"amx_bf16": True}, True),
+        ({"architecture": "aarch64", "bf16": True}, True),
+        ({}, False),
+    ],
+)
+def test_a_processor_has_instructions_or_not(
+    capabilities: dict[str, object], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    assert has_bfloat16(torch.device("cpu")) is expected
+
+
+def test_a_processor_that_torch_does_not_describe_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    assert not has_bfloat16(torch.device("cpu"))
+
+
+@pytest.mark.parametrize(("capability", "expected"), [((7, 5), False), ((8, 0), True)])
+def test_a_gpu_has_tensor_cores_for_it_or_not(
+    capability: tuple[int, int], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert has_bfloat16(torch.device("cuda")) is expected
+    assert not has_bfloat16(torch.device("mps"))
+
+
+def test_matrices_are_in_bfloat16_and_heads_are_not(tiny_evaluator: Path) -> None:
+    model = Evaluator.load(str(tiny_evaluator), runtime=Runtime(device="cpu")).model
+    seen: list[tuple[int, torch.dtype]] = []
+
+    def note(module: torch.nn.Linear, given: tuple[torch.Tensor], found: torch.Tensor) -> None:
+        exact = torch.equal(found, found.bfloat16().float())
+        seen.append((module.out_features, torch.bfloat16 if exact else found.dtype))
+
+    hooks = [
+        module.register_forward_hook(note)
+        for module in model.modules()
+        if isinstance(module, torch.nn.Linear)
+    ]
+    try:
+        with torch.inference_mode(), computing_in("bfloat16"):
+            states = torch.randn(3, model.config.encoder["hidden_size"])
+            for module in model.modules():
+                if isinstance(module, torch.nn.Linear) and module.in_features == states.shape[1]:
+                    assert module(states).dtype == torch.float32
+    finally:
+        for hook in hooks:
+            hook.remove()
+    assert {kind for rows, kind in seen if rows == 1} == {torch.float32}
+    assert {kind for rows, kind in seen if rows > 1} == {torch.bfloat16}
+
+
+def test_the_signature_names_the_precision_in_use(tiny_evaluator: Path, native: bool) -> None:
+    metric = load_metric(f"some(model='{tiny_evaluator}')")
+    found = metric.signature(runtime=AUTO)
+    assert f"|dtype:{'bfloat16' if native else 'float32'}|" in found
+
+
+def test_scores_of_an_evaluator_in_bfloat16_are_close(tiny_evaluator: Path, native: bool) -> None:
+    evaluator = Evaluator.load(str(tiny_evaluator), runtime=Runtime(device="cpu"))
+    exact = evaluator.predict(TEXTS, TEXTS, runtime=Runtime(device="cpu", dtype="float32"))
+    found = evaluator.predict(TEXTS, TEXTS, runtime=AUTO)
+    for name, values in exact.items():
+        assert found[name] == pytest.approx(values, abs=0.05)
+        assert (found[name].tolist() == values.tolist()) is not native
