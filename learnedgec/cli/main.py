@@ -20,6 +20,7 @@ from learnedgec._version import __version__
 from learnedgec.cli.flags import with_flags
 from learnedgec.cli.terminal import folded
 from learnedgec.errors import LearnedgecError, UnknownNameError
+from learnedgec.execution.profile import PROFILE
 from learnedgec.formats.text import write_text
 
 __all__ = ["COMMANDS", "main", "run"]
@@ -125,6 +126,10 @@ def _command(words: Sequence[str]) -> int:
         importlib.import_module(COMMANDS[words[0]][0]).main(words[1:])
     finally:
         sys.stdout.flush()
+    if PROFILE.wanted:
+        for line in PROFILE.lines():
+            _say(line)
+        PROFILE.wanted = False
     return 0
 
 

@@ -14,6 +14,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli.output import add_quiet_argument
 from learnedgec.errors import ConfigError, InputError
+from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.configuration import parser_mode, with_configurations
 from learnedgec.formats.text import (
@@ -193,8 +194,15 @@ def add_runtime_arguments(parser: ArgumentParser) -> None:
     )
     add_field_arguments(group.add_argument, Runtime, leave_out=["progress"])
     add_quiet_argument(group.add_argument)
+    group.add_argument(
+        "--profile",
+        action="store_true",
+        help="say at the end, on stderr, how much models read, how fast, and what they were spared",
+    )
 
 
 def read_runtime(options: Namespace) -> Runtime:
-    """Return the runtime that the flags describe."""
+    """Return the runtime that the flags describe; with `--profile`, begin to count."""
+    PROFILE.reset()
+    PROFILE.wanted = bool(options.get("profile"))
     return read_fields(Runtime, options, progress=not options.quiet)

@@ -24,7 +24,8 @@ class Runtime:
         progress: show progress bars on stderr.
         allow_pickle: load weights that exist only as a pickle (can run code; off by default).
         states_mb: bound in MiB on encoder states held in memory at a time.
-        cache_dir: folder for statistics kept between runs; `None` keeps nothing.
+        cache_dir: folder for what is kept between runs: statistics of systems, and what evaluators say of
+            each sentence; `None` keeps nothing.
         tokenise: `spacy` cuts sources, hypotheses and references alike into tokens before they are scored
             (`learnedgec.tokenise`); `none` takes what spaces separate, which is right for text in tokens.
     """

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.progress import track
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.loading import torch_device
@@ -121,11 +122,15 @@ def padded_batches(
     """Yield tokenised inputs in batches of similar length on the device; see `batches`."""
     groups = group_by_length([len(ids) for ids in encoded["input_ids"]], runtime.batch_tokens)
     device = torch_device(runtime)
-    for group in track(
-        groups, description, weights=[len(g) for g in groups], show=runtime.progress
-    ):
-        batch = pad(tokenizer, encoded, group)
-        yield group, {key: tensor.to(device) for key, tensor in batch.items()}
+    weights = [len(group) for group in groups]
+    with PROFILE.timed():
+        for group in track(groups, description, weights=weights, show=runtime.progress):
+            batch = pad(tokenizer, encoded, group)
+            tokens = int(batch["attention_mask"].sum())
+            PROFILE.encoded += len(group)
+            PROFILE.tokens += tokens
+            PROFILE.padding += batch["attention_mask"].numel() - tokens
+            yield group, {key: tensor.to(device) for key, tensor in batch.items()}
 
 
 def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:

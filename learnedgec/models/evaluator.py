@@ -21,11 +21,13 @@ from safetensors.torch import load_file
 from torch.nn.functional import logsigmoid
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 
+from learnedgec._version import __version__
 from learnedgec.arrays import Floats
 from learnedgec.errors import PackageError
+from learnedgec.execution.kept import KeptRows
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, model_inputs
-from learnedgec.models.inference import mean_pool, run
+from learnedgec.models.inference import mean_pool, remembered_rows, run
 from learnedgec.models.loading import load_tokenizer, quiet_transformers, torch_device
 from learnedgec.models.low_rank import correct_layers, corrected
 from learnedgec.models.packages import (
@@ -35,7 +37,7 @@ from learnedgec.models.packages import (
     find_evaluator,
     package_digest,
 )
-from learnedgec.models.precision import computing_in, evaluator_precision
+from learnedgec.models.precision import evaluator_precision
 from learnedgec.models.quantization import unpack
 
 __all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "HeadConfig"]
@@ -196,13 +198,12 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         elif self.config.pooling == "cls":
             pooled = output.last_hidden_state[:, 0]
         else:
-            pooled = mean_pool(output.last_hidden_state, batch["attention_mask"])
-        return pooled
+            pooled = mean_pool(output.last_hidden_state.float(), batch["attention_mask"])
+        return pooled.float()
 
     def wrong_logits(self, output: Any, name: str) -> torch.Tensor:
         """Return a token head's logit that each token is wrong, (B, T)."""
-        logits: torch.Tensor = self.heads[name](self.dropout(output.last_hidden_state)).squeeze(-1)
-        return logits
+        return self._head(name, self.dropout(output.last_hidden_state))
 
     def values(self, output: Any, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
         """Return each head's value, (B,), for the encoder's output."""
@@ -215,9 +216,18 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
                 value = (right * batch["attention_mask"]).sum(dim=1)
             else:
                 pooled = self.dropout(self.pool(output, batch)) if pooled is None else pooled
-                value = self.heads[name](pooled).squeeze(-1)
+                value = self._head(name, pooled)
             values[name] = value * head.scale + head.offset
         return values
+
+    def _head(self, name: str, states: torch.Tensor) -> torch.Tensor:
+        """Return a head's output for states of (…, H), in float32 also where the encoder runs in bfloat16.
+
+        What bfloat16 leaves of a rating between 3 and 4 is 64 values: too few to rank similar sentences by.
+        """
+        with torch.autocast(states.device.type, enabled=False):
+            found: torch.Tensor = self.heads[name](states.float()).squeeze(-1)
+        return found
 
     def forward(
         self, batch: Batch | None = None, heads: Sequence[str] | None = None, **inputs: torch.Tensor
@@ -329,31 +339,32 @@ class Evaluator:
         """Return the values of every head that reads `kind`, float64 (N,) each.
 
         They cost next to nothing beside the pass that they share, so they are kept: metrics that read
-        different heads of one package, or the same systems again, take no further pass.
+        different heads of one package, or the same systems again, take no further pass. With a cache folder
+        they are kept there too, for later runs.
         """
         names = [name for name, head in self.model.config.heads.items() if head["input"] == kind]
-
-        def forward(batch: Batch) -> torch.Tensor:
-            with computing_in(precision):
-                return torch.stack(list(self.model(batch, names).values()), dim=1)
-
         precision = evaluator_precision(runtime)
         kept = self._kept.setdefault((kind, runtime.device, precision), {})
-        fresh = [item for item in dict.fromkeys(items) if item not in kept]
-        if len(kept) + len(fresh) > _MOST_KEPT:
+        if len(kept) + len(set(items) - kept.keys()) > _MOST_KEPT:
             kept.clear()
-            fresh = list(dict.fromkeys(items))
-        if fresh:
-            rows = run(
-                forward,
+        store: KeptRows | None = None
+        if runtime.cache_dir is not None and self.digest:
+            about = ["evaluator", self.digest, kind, precision, *names, __version__]
+            store = KeptRows(runtime.cache_dir, about, len(names))
+        rows = remembered_rows(
+            lambda fresh: run(
+                lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
                 self.tokenizer,
                 fresh,
-                replace(runtime, dtype="float32"),
+                replace(runtime, dtype=precision),
                 max_length=self.model.config.max_tokens,
                 description=self.name,
-            )
-            kept |= zip(fresh, rows.astype(np.float64), strict=True)
-        values = np.array([kept[item] for item in items]).reshape(len(items), len(names))
+            ),
+            items,
+            kept,
+            store,
+        )
+        values = np.array([rows[item] for item in items]).reshape(len(items), len(names))
         return {name: values[:, column] for column, name in enumerate(names)}
 
     def embedding_vectors(self, texts: Sequence[str], *, runtime: Runtime = Runtime()) -> Floats:

@@ -15,6 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from learnedgec.arrays import Floats
+from learnedgec.execution.kept import KeptRows
+from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, batches, model_inputs, padded_batches, tokenise
 from learnedgec.models.loading import load_model, load_tokenizer, torch_device
@@ -24,6 +27,7 @@ __all__ = [
     "TokenStates",
     "autocast",
     "cosines",
+    "remembered_rows",
     "run",
     "sentence_vectors",
     "token_states",
@@ -78,6 +82,37 @@ def run(
     if rows is None:
         return np.empty((0, 0), dtype=np.float32)
     return rows[[distinct[item] for item in items]]
+
+
+def remembered_rows(
+    encode: Callable[[Sequence[Item]], npt.NDArray[np.float32]],
+    items: Sequence[Item],
+    memory: dict[Item, Floats],
+    store: KeptRows | None,
+) -> dict[Item, Floats]:
+    """Return the row of each distinct input, encoding those alone that neither memory nor disk holds.
+
+    Args:
+        encode: returns a row of K numbers for each of some distinct inputs.
+        items: N texts or pairs.
+        memory: rows by input; gets the new ones.
+        store: rows on disk, likewise; `None` without a cache folder.
+    """
+    distinct = list(dict.fromkeys(items))
+    new = [item for item in distinct if item not in memory]
+    found = store.load(new) if store and new else {}
+    fresh = [item for item in new if item not in found]
+    PROFILE.asked += len(items)
+    PROFILE.distinct += len(distinct)
+    PROFILE.remembered += len(distinct) - len(new)
+    PROFILE.kept += len(found)
+    if fresh:
+        made = dict(zip(fresh, encode(fresh).astype(np.float64), strict=True))
+        found |= made
+        if store:
+            store.store(made)
+    memory |= found
+    return memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from learnedgec._version import __version__
 from learnedgec.arrays import Floats
 from learnedgec.errors import ModelError
+from learnedgec.execution.kept import KeptRows
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.shelves import local_path
 from learnedgec.models.batching import Item, model_inputs
 from learnedgec.models.evaluator import Evaluator
-from learnedgec.models.inference import run
-from learnedgec.models.loading import load_model, load_tokenizer, locate
+from learnedgec.models.inference import remembered_rows, run
+from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer, locate
 from learnedgec.models.packages import check_outputs, find_evaluator
+from learnedgec.models.precision import model_precision
 
 MAX_LENGTH = 128
 
@@ -62,15 +65,25 @@ def classifier_ratings(
         raise ModelError(
             f"{locate(name)} has {model.config.num_labels} labels; a regressor with one was expected."
         )
-    rows = run(
-        lambda batch: model(**model_inputs(batch, model)).logits,
-        load_tokenizer(name),
+    store: KeptRows | None = None
+    if runtime.cache_dir is not None:
+        reading = [str(pooling), str(max_length), model_precision(runtime)]
+        about = ["classifier", checkpoint_digest(name), *reading, __version__]
+        store = KeptRows(runtime.cache_dir, about, 1)
+    rows = remembered_rows(
+        lambda fresh: run(
+            lambda batch: model(**model_inputs(batch, model)).logits,
+            load_tokenizer(name),
+            fresh,
+            runtime,
+            max_length=max_length,
+            description=f"{Path(name).name}: {dimension}",
+        ),
         items,
-        runtime,
-        max_length=max_length,
-        description=f"{Path(name).name}: {dimension}",
+        {},
+        store,
     )
-    return rows[:, 0].astype(np.float64)
+    return np.array([rows[item][0] for item in items], dtype=np.float64)
 
 
 def check_classifier(name: str) -> None:

@@ -28,6 +28,7 @@ from learnedgec.execution.writing import check_writable
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.packages import was_checked
+from learnedgec.models.precision import has_bfloat16
 from learnedgec.models.quantization import check_bits, round_weights
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
@@ -175,7 +176,8 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     weights = round_weights(model, config.bits)
     device = trainer.strategy.root_device
     evaluator = Evaluator(model.to(device), module.tokenizer, name=config.name)
-    runtime = Runtime(device=str(device))
+    # Whatever the machine does by itself: what a card says of a package is the same everywhere.
+    runtime = Runtime(device=str(device), dtype="float32")
     results = {
         part: evaluate(evaluator, data.load()[part], runtime=runtime) for part in ("dev", "test")
     }
@@ -332,18 +334,14 @@ def _plain(value: Any) -> Any:
 
 def _check_precision(trainer: lightning.Trainer) -> None:
     """Warn where bfloat16 was asked for and the processor has to imitate it."""
-    on_cpu = trainer.strategy.root_device.type == "cpu"
-    if on_cpu and str(trainer.precision).startswith("bf16") and not _has_bfloat16():
+    device = trainer.strategy.root_device
+    asked = str(trainer.precision).startswith("bf16")
+    if device.type == "cpu" and asked and not has_bfloat16(device):
         warnings.warn(
             f"this processor has no instructions for bfloat16, so trainer.precision={trainer.precision} "
             "is many times slower than 32-true here; say trainer.precision: 32-true.",
             stacklevel=2,
         )
-
-
-def _has_bfloat16() -> bool:
-    """Return whether the processor multiplies in bfloat16 itself."""
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _tensorboard(folder: Path) -> Any:

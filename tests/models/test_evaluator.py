@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -401,3 +402,41 @@ def test_models_that_cannot_serve_are_refused(tiny_encoder: Path, tmp_path: Path
     made.save_pretrained(tmp_path / "two")
     with pytest.raises(ModelError, match="has 2 labels; a regressor with one was expected"):
         Some(*[str(tmp_path / "two")] * 4).score(SOURCES, HYPOTHESES)
+
+
+def test_rows_are_kept_on_disk_by_input(
+    tiny_evaluator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = Runtime(device="cpu", cache_dir=str(tmp_path))
+    encoded: list[object] = []
+    original = evaluator_module.run
+
+    def counting(forward: Any, tokenizer: Any, items: Any, *rest: Any, **options: Any) -> Any:
+        encoded.extend(items)
+        return original(forward, tokenizer, items, *rest, **options)
+
+    monkeypatch.setattr(evaluator_module, "run", counting)
+    loaded = Evaluator.load(str(tiny_evaluator))
+
+    def fresh() -> Evaluator:
+        # As another process has it: with nothing in memory.
+        return Evaluator(loaded.model, loaded.tokenizer, loaded.digest)
+
+    first = fresh().predict(SOURCES, HYPOTHESES, runtime=runtime)
+    assert encoded == [*HYPOTHESES, *zip(SOURCES, HYPOTHESES, strict=True)]
+    encoded.clear()
+    # Of another system only what is new is encoded.
+    others = [HYPOTHESES[0], "a new one"]
+    again = fresh().predict(SOURCES[:2], others, runtime=runtime)
+    assert encoded == ["a new one", (SOURCES[1], "a new one")]
+    for name, values in again.items():
+        assert values[0] == first[name][0]
+    encoded.clear()
+    # Another precision is another value, and what has no digest is kept nowhere.
+    fresh().predict(SOURCES, HYPOTHESES, ["fluency"], runtime=replace(runtime, dtype="bfloat16"))
+    assert encoded == HYPOTHESES
+    encoded.clear()
+    Evaluator(loaded.model, loaded.tokenizer).predict(
+        SOURCES, HYPOTHESES, ["fluency"], runtime=runtime
+    )
+    assert encoded == HYPOTHESES

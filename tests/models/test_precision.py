@@ -10,7 +10,6 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.models import precision
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.precision import (
-    computing_in,
     evaluator_precision,
     has_bfloat16,
     model_precision,
@@ -54,8 +53,15 @@ def test_a_processor_has_instructions_or_not(
     assert has_bfloat16(torch.device("cpu")) is expected
 
 
-def test_a_processor_that_torch_does_not_describe_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("expected", [True, False])
+def test_older_versions_of_torch_know_of_one_instruction(
+    expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    name = "_is_avx512_bf16_supported"
+    monkeypatch.setattr(torch.cpu, name, lambda: expected, raising=False)
+    assert has_bfloat16(torch.device("cpu")) is expected
+    monkeypatch.delattr(torch.cpu, name)
     assert not has_bfloat16(torch.device("cpu"))
 
 
@@ -68,30 +74,20 @@ def test_a_gpu_has_tensor_cores_for_it_or_not(
     assert not has_bfloat16(torch.device("mps"))
 
 
-def test_matrices_are_in_bfloat16_and_heads_are_not(tiny_evaluator: Path) -> None:
+def test_heads_are_not_rounded(tiny_evaluator: Path) -> None:
     model = Evaluator.load(str(tiny_evaluator), runtime=Runtime(device="cpu")).model
-    seen: list[tuple[int, torch.dtype]] = []
-
-    def note(module: torch.nn.Linear, given: tuple[torch.Tensor], found: torch.Tensor) -> None:
-        exact = torch.equal(found, found.bfloat16().float())
-        seen.append((module.out_features, torch.bfloat16 if exact else found.dtype))
-
-    hooks = [
-        module.register_forward_hook(note)
-        for module in model.modules()
-        if isinstance(module, torch.nn.Linear)
-    ]
-    try:
-        with torch.inference_mode(), computing_in("bfloat16"):
-            states = torch.randn(3, model.config.encoder["hidden_size"])
-            for module in model.modules():
-                if isinstance(module, torch.nn.Linear) and module.in_features == states.shape[1]:
-                    assert module(states).dtype == torch.float32
-    finally:
-        for hook in hooks:
-            hook.remove()
-    assert {kind for rows, kind in seen if rows == 1} == {torch.float32}
-    assert {kind for rows, kind in seen if rows > 1} == {torch.bfloat16}
+    batch = {"input_ids": torch.tensor([[2, 5, 7, 3]]), "attention_mask": torch.ones(1, 4).long()}
+    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+        output = model.encode(batch, "hypothesis")
+        found = model.values(output, batch, ["fluency"])["fluency"]
+        assert model.wrong_logits(output, "fluency").dtype == torch.float32
+    with torch.inference_mode():
+        pooled = output.last_hidden_state.float().mean(dim=1)
+        head = model.config.head("fluency")
+        expected = model.heads["fluency"](pooled).squeeze(-1) * head.scale + head.offset
+    assert found.dtype == torch.float32
+    assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
+    assert found.tolist() != found.bfloat16().float().tolist()
 
 
 def test_the_signature_names_the_precision_in_use(tiny_evaluator: Path, native: bool) -> None:

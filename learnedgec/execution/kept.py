@@ -1,0 +1,135 @@
+"""Rows of numbers kept on disk, one for each distinct input of a model.
+
+Where `cache` keeps the statistics of whole systems, this keeps what a model says of a sentence or of a pair:
+a fourteenth system costs no more than what is new in it, and metrics that read one model share its passes.
+
+All rows are in one SQLite file of the folder, which processes may share. Each row has a checksum. A row, or a
+file, that is damaged counts as absent and is replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from learnedgec.arrays import Floats
+from learnedgec.errors import OutputError
+from learnedgec.execution.digests import key_of
+
+__all__ = ["KeptRows"]
+
+Input: TypeAlias = str | tuple[str, str]
+
+_FILE = "rows.sqlite"
+
+# Seconds that a process waits for another that writes.
+_PATIENCE = 60.0
+
+# Inputs in one question; SQLite takes 999 of them.
+_ASKED = 500
+
+_TABLE = "CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, row BLOB) WITHOUT ROWID"
+
+
+class KeptRows:
+    """What is kept about the inputs of one model.
+
+    Args:
+        folder: that of the cache.
+        about: everything that a row depends on besides its input, such as the digest of a model.
+        width: K, the numbers of a row.
+
+    Example:
+        >>> import tempfile
+        >>> kept = KeptRows(tempfile.mkdtemp(), ["model 1"], width=2)
+        >>> kept.store({"a text": np.array([0.5, 2.0])})
+        >>> kept.load(["a text", "another"])
+        {'a text': array([0.5, 2. ])}
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], about: Sequence[str], width: int) -> None:
+        self._path = Path(folder) / _FILE
+        self._about = list(about)
+        self._width = width
+
+    def load(self, items: Sequence[Input]) -> dict[Input, Floats]:
+        """Return the rows of those of some distinct inputs that are known."""
+        if not self._path.is_file():
+            return {}
+        keys = {self._key(item): item for item in items}
+        found: dict[Input, Floats] = {}
+        # A file that cannot be read holds nothing; one that cannot be written says so when it is written.
+        with contextlib.suppress(sqlite3.Error), self._opened() as database:
+            for part in _parts(list(keys), _ASKED):
+                marks = ",".join("?" * len(part))
+                question = f"SELECT key, row FROM rows WHERE key IN ({marks})"
+                for key, content in database.execute(question, part):
+                    row = self._row(key, content)
+                    if row is not None:
+                        found[keys[key]] = row
+        return found
+
+    def store(self, rows: Mapping[Input, Floats]) -> None:
+        """Keep some rows.
+
+        Raises:
+            OutputError: the folder cannot be written.
+        """
+        contents = [
+            (key, self._content(key, row))
+            for key, row in ((self._key(item), row) for item, row in rows.items())
+        ]
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._write(contents)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                # It is no database, or no longer one.
+                self._path.unlink(missing_ok=True)
+                self._write(contents)
+        except (OSError, sqlite3.Error) as error:
+            raise OutputError(
+                f"the cache {self._path} cannot be written ({error}); free or name another folder."
+            ) from None
+
+    def _write(self, contents: Sequence[tuple[bytes, bytes]]) -> None:
+        with self._opened() as database, database:
+            database.execute(_TABLE)
+            database.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?)", contents)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        with contextlib.closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as database:
+            yield database
+
+    def _key(self, item: Input) -> bytes:
+        """Return the 32 bytes that stand for an input of this model."""
+        return bytes.fromhex(key_of(self._about, [item] if isinstance(item, str) else item))
+
+    def _content(self, key: bytes, row: Floats) -> bytes:
+        """Return a row's bytes, with a checksum before them."""
+        content = np.asarray(row, dtype="<f8").tobytes()
+        return zlib.crc32(key + content).to_bytes(4, "little") + content
+
+    def _row(self, key: bytes, content: object) -> Floats | None:
+        """Return the row in what was read, or `None` if that is not what was stored."""
+        if not isinstance(content, bytes) or len(content) != 4 + 8 * self._width:
+            return None
+        if zlib.crc32(key + content[4:]).to_bytes(4, "little") != content[:4]:
+            return None
+        return np.frombuffer(content[4:], dtype="<f8").astype(np.float64)
+
+
+def _parts(items: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
+    """Yield the items in parts of a size."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
