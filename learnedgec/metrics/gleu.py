@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -33,17 +33,18 @@ __all__ = [
 _NORMAL_975 = 1.959963984540054
 
 
-@lru_cache(maxsize=16)
-def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.int32]:
+# As many as sentences may have different numbers of references, which all are asked for again and again.
+@lru_cache(maxsize=64)
+def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.unsignedinteger[Any]]:
     """Return which of `count` references each iteration picks for each of `size` sentences.
 
     The official script seeds Python's generator with 101 times the iteration and calls
     `randint(0, count − 1)` for each sentence. That is the top bits of the next 32-bit number of the
     Mersenne Twister, drawn again while too large; NumPy generates the same numbers much faster. The global
-    generator is never touched. int32 (iterations, size).
+    generator is never touched. (iterations, size), of a byte each where that is enough.
     """
     bits = count.bit_length()
-    picks = np.empty((iterations, size), dtype=np.int32)
+    picks = np.empty((iterations, size), dtype=np.min_scalar_type(count))
     generator = np.random.MT19937()
     for iteration in range(iterations):
         *key, place = random.Random(iteration * 101).getstate()[1]
@@ -193,16 +194,18 @@ class Gleu(Metric):
         most = int(counts.max())
         iterations = 1 if most == 1 else self.iterations
         totals = np.repeat(resampled_totals(against[:, 0], samples)[:, None], iterations, axis=1)
-        # Sum of the first reference everywhere, plus the difference where another is picked: the
-        # product runs at matrix speed, and integers in float64 are exact.
+        # Sum of the first reference everywhere, plus the difference where another is picked: the product
+        # runs at matrix speed. Integers below 2^24 are exact in float32, which takes half as long.
+        largest = samples.shape[1] * int(np.abs(against - against[:, :1]).max(initial=0))
+        kind: type[np.floating[Any]] = np.float32 if largest < 1 << 24 else np.float64
         for count in range(2, most + 1):
             if not (counts == count).any():
                 continue
             picks = _picks(count, samples.shape[1], iterations)
             for column in range(1, count):
-                chosen = (picks == column).astype(np.float64)
+                chosen = (picks == column).astype(kind)
                 difference = against[:, column] - against[:, 0]
-                difference = np.where((counts == count)[:, None], difference, 0).astype(np.float64)
+                difference = np.where((counts == count)[:, None], difference, 0).astype(kind)
                 for start in range(0, len(samples), RESAMPLES_AT_ONCE):
                     part = slice(start, start + RESAMPLES_AT_ONCE)
                     steps = difference[samples[part]].transpose(1, 0, 2)
