@@ -5,12 +5,14 @@ Apart from `learnedgec.edits.annotator`, which loads this when it has sentences,
 An alignment is a cheapest path (`learnedgec.edits.cheapest`), on which a substitution costs up to 2 by lemma,
 part of speech and characters. The time goes into two things, and both are saved: the cost of each
 substitution is computed for all pairs at once, and reordering is searched for only where it can be. What the
-sentences have in common at their ends is aligned at sight.
+sentences have in common at their ends is aligned at sight. Long sentences are aligned in pieces
+(`learnedgec.edits.pieces`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from errant.alignment import Alignment
@@ -19,13 +21,17 @@ from errant.en.merger import get_rule_edits
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from learnedgec.edits.cheapest import cheapest_table
+from learnedgec.edits.cheapest import Step, cheapest_table
+from learnedgec.edits.pieces import LONG, cut
 from learnedgec.formats.m2 import Edit
 
 if TYPE_CHECKING:
     from learnedgec.edits.parsing import Sentence
 
 __all__ = ["annotate"]
+
+# Of a long sentence, as many neighbouring changes as are joined into edits at once.
+_MOST_CHANGES = 30
 
 
 def annotate(source: Sentence, target: Sentence, types: bool) -> tuple[Edit, ...]:
@@ -37,13 +43,42 @@ def annotate(source: Sentence, target: Sentence, types: bool) -> tuple[Edit, ...
         if left.text != right.text:
             break
         common += 1
-    alignment = _Alignment(source[: len(source) - common], target[: len(target) - common])
+    source, target = source[: len(source) - common], target[: len(target) - common]
     found = []
-    for edit in get_rule_edits(alignment):
-        if types:
-            classify(edit)
-        found.append(Edit(edit.o_start, edit.o_end, edit.c_str, edit.type if types else ""))
+    for alignment in _alignments(source, target):
+        for edit in get_rule_edits(alignment):
+            if types:
+                classify(edit)
+            found.append(Edit(edit.o_start, edit.o_end, edit.c_str, edit.type if types else ""))
     return tuple(found)
+
+
+def _alignments(source: Sentence, target: Sentence) -> Iterator[_Alignment | _Steps]:
+    """Yield the alignment, or several one after the other of sentences that are long."""
+    if max(len(source), len(target)) <= LONG:
+        yield _Alignment(source, target)
+        return
+    steps: list[Step] = []
+    texts = [token.text for token in source], [token.text for token in target]
+    for start, end, left, right in cut(*texts):
+        part = _Alignment(source[start:end], target[left:right])
+        for kind, i, j, k, m in part.align_seq:
+            # Neighbouring changes may be one edit, also across a cut; but what joins them takes time that
+            # grows with the square of their number, or worse.
+            if (kind == "M" and steps) or len(steps) >= _MOST_CHANGES:
+                yield _Steps(source, target, steps)
+                steps = []
+            if kind != "M":
+                steps.append((kind, start + i, start + j, left + k, left + m))
+    yield _Steps(source, target, steps)
+
+
+class _Steps(NamedTuple):
+    """What ERRANT's merging reads of an alignment."""
+
+    orig: Sentence
+    cor: Sentence
+    align_seq: list[Step]
 
 
 class _Alignment(Alignment):  # type: ignore[misc]

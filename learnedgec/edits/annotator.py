@@ -31,6 +31,7 @@ from learnedgec.edits.parsing import (
     parse_sentences,
     registered_annotator,
 )
+from learnedgec.edits.pieces import warn_of_long
 from learnedgec.execution.pool import parallel_map
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
@@ -69,6 +70,9 @@ def extract_edits(
         >>> edits
         (Edit(start=1, end=2, correction='goes', type='R:VERB:SVA', alternatives=()),)
     """
+    warn_of_long(
+        [len(text.split()) for text in dict.fromkeys(text for pair in pairs for text in pair)]
+    )
     own = registered_annotator(annotator) is not None
     path = None if own else find_annotator(annotator).resolve()
     # Neighbours in this order share their source; those without a change need no parse.

@@ -52,6 +52,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from rapidfuzz.distance import Indel, Levenshtein
 
 from learnedgec.edits.thinning import best_edges
 from learnedgec.formats.m2 import Edit
@@ -62,6 +63,8 @@ EPSILON = 0.001
 MOST_ARCS = 300_000
 # Up to so many cells, the table of an alignment is made in plain Python, and held.
 _HELD_CELLS = 1 << 16
+# More than any distance, and far from the largest number there is.
+_FAR = 1 << 29
 
 # The vertex (a, b) is the number a * width + b: numbers sort as the pairs do.
 Vertex: TypeAlias = int
@@ -535,7 +538,9 @@ def _rows_from_last(
     """Yield the distances of every prefix of `first` to every prefix of `second`, the last row first.
 
     Insertions and deletions cost 1. Of a large table only every √N-th row is held: the rows between two
-    of them are computed again when it is their turn, so that memory grows with N·√N and not with N².
+    of them are computed again when it is their turn, so that memory grows with N·√N and not with N². And only
+    cells that a shortest path may cross are computed: at (a, b), at least |b − a| edits are behind it and
+    |(W − b) − (H − a)| before it, and together there are no more than the distance.
     """
     if len(first) * len(second) <= _HELD_CELLS:
         table = [list(range(len(second) + 1))]
@@ -544,20 +549,28 @@ def _rows_from_last(
         yield from reversed(table)
         return
     numbers = {token: number for number, token in enumerate(dict.fromkeys((*first, *second)))}
-    others = np.array([numbers[token] for token in second], dtype=np.int32)
+    tokens, others = ([numbers[token] for token in side] for side in (first, second))
+    of_second = np.array(others, dtype=np.int32)
+    distance = (Levenshtein if substitution == 1 else Indel).distance(tokens, others)
+    longer = len(second) - len(first)
+    low, high = -((distance - longer) // 2), (distance + longer) // 2
 
-    tokens = [numbers[token] for token in first]
+    def below(above: npt.NDArray[np.int32], place: int) -> npt.NDArray[np.int32]:
+        """Return the row that the token at a place makes."""
+        band = max(place + 1 + low, 0), min(place + 2 + high, len(second) + 1)
+        return _next_row_of_many(above, tokens[place], of_second, substitution, band)
+
     row = np.arange(len(second) + 1, dtype=np.int32)
     step = math.isqrt(len(first))
     held = [row]
     for place in range((len(first) // step) * step):
-        row = _next_row_of_many(row, tokens[place], others, substitution)
+        row = below(row, place)
         if (place + 1) % step == 0:
             held.append(row)
     for block in range(len(held) - 1, -1, -1):
         rows = [held[block]]
         for place in range(block * step, min((block + 1) * step - 1, len(first))):
-            rows.append(_next_row_of_many(rows[-1], tokens[place], others, substitution))
+            rows.append(below(rows[-1], place))
         yield from reversed(rows)
 
 
@@ -580,15 +593,25 @@ def _next_row(
 
 
 def _next_row_of_many(
-    above: npt.NDArray[np.int32], token: int, second: npt.NDArray[np.int32], substitution: int
+    above: npt.NDArray[np.int32],
+    token: int,
+    second: npt.NDArray[np.int32],
+    substitution: int,
+    band: tuple[int, int],
 ) -> npt.NDArray[np.int32]:
-    """Return the same in whole arrays, which is slower for a sentence and faster for a book."""
-    row = above + 1
-    np.minimum(row[1:], above[:-1] + np.int32(substitution) * (second != token), out=row[1:])
+    """Return the same in whole arrays, from one column to another; the others are out of reach."""
+    first, end = band
+    row = np.full(len(above), _FAR, dtype=np.int32)
+    part = above[first:end] + 1
+    start = max(first, 1)
+    replaced = above[start - 1 : end - 1] + np.int32(substitution) * (
+        second[start - 1 : end - 1] != token
+    )
+    np.minimum(part[start - first :], replaced, out=part[start - first :])
     # An insertion costs 1, so that a cell less its column is the least such number up to there.
-    columns = np.arange(len(row), dtype=np.int32)
-    found: npt.NDArray[np.int32] = np.minimum.accumulate(row - columns) + columns
-    return found
+    columns = np.arange(len(part), dtype=np.int32)
+    row[first:end] = np.minimum.accumulate(part - columns) + columns
+    return row
 
 
 def _bellman_ford(arcs: Sequence[Arc], weights: Mapping[Arc, float]) -> dict[Vertex, Vertex]:

@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from learnedgec.edits.cheapest import Step, cheapest_table, trace_back
+from learnedgec.edits.pieces import LONG, cut
 from learnedgec.formats.m2 import Edit
 
 __all__ = ["PlainAnnotator"]
@@ -18,6 +19,8 @@ __all__ = ["PlainAnnotator"]
 _UNLIKE, _CHARACTERS = 0.5, 1.2
 # Substituted tokens that are more alike than this are an edit of their own.
 _ALIKE = 0.75
+# Of a long sentence, as many neighbouring changes as are joined into edits at once.
+_MOST_CHANGES = 30
 
 
 class PlainAnnotator:
@@ -72,31 +75,39 @@ class _Merge:
 
     def steps(self) -> list[Step]:
         """Return the edits, from left to right."""
+        height, width = len(self.source), len(self.target)
+        whole = max(height, width) <= LONG
+        pieces = [(0, height, 0, width)] if whole else cut(self.source, self.target)
+        found: list[Step] = []
+        run: list[Step] = []
+        for start, end, left, right in pieces:
+            for kind, i, j, k, m in self._aligned(start, end, left, right):
+                step = kind, start + i, start + j, left + k, left + m
+                if kind[0] not in "MT" and (whole or len(run) < _MOST_CHANGES):
+                    run.append(step)
+                    continue
+                found += self._merged(run)
+                run = []
+                if kind[0] not in "MT":
+                    run = [step]
+                elif kind != "M":
+                    found.append(step)
+        return [*found, *self._merged(run)]
+
+    def _aligned(self, start: int, end: int, left: int, right: int) -> list[Step]:
+        """Return the cheapest alignment of some tokens of either side."""
         from rapidfuzz.distance import Indel
         from rapidfuzz.process import cdist
 
-        if not self.source or not self.target:
-            substitution: list[list[float]] = [[] for _ in self.source]
+        source, target = self.source[start:end], self.target[left:right]
+        low, other_low = self.low[start:end], self.other_low[left:right]
+        if not source or not target:
+            substitution: list[list[float]] = [[] for _ in source]
         else:
-            unlike = cdist(
-                self.source, self.target, scorer=Indel.normalized_distance, dtype=np.float64
-            )
-            same = np.array(self.low)[:, None] == np.array(self.other_low)
+            unlike = cdist(source, target, scorer=Indel.normalized_distance, dtype=np.float64)
+            same = np.array(low)[:, None] == np.array(other_low)
             substitution = np.where(same, 0.0, _UNLIKE + _CHARACTERS * unlike).tolist()
-        _, operations = cheapest_table(
-            self.source, self.target, self.low, self.other_low, substitution
-        )
-        found: list[Step] = []
-        run: list[Step] = []
-        for step in trace_back(operations):
-            if step[0][0] not in "MT":
-                run.append(step)
-                continue
-            found += self._merged(run)
-            run = []
-            if step[0] != "M":
-                found.append(step)
-        return [*found, *self._merged(run)]
+        return trace_back(cheapest_table(source, target, low, other_low, substitution)[1])
 
     def _merged(self, steps: list[Step]) -> list[Step]:
         """Return neighbouring deletions, insertions and substitutions as edits, by ERRANT's rules."""

@@ -3,6 +3,8 @@
 Once this module is imported, which `from learnedgec import Evaluator` does, `AutoConfig.from_pretrained` and
 `AutoModel.from_pretrained` of transformers load packages too. `import learnedgec` alone does not: it loads
 neither torch nor transformers.
+
+One file, though long: configuration, model and package, of which transformers loads two and we all three.
 """
 
 from __future__ import annotations

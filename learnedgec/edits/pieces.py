@@ -1,0 +1,115 @@
+"""Two long sentences, cut into pairs of pieces that are aligned one after the other.
+
+The table of a cheapest alignment (`learnedgec.edits.cheapest`) has a cell for every pair of tokens, a hundred
+million for two texts of 10,000. Those are no sentences; but they are scored, within seconds and in memory
+that grows with their length. They are cut where they agree: in the middle of the longest runs of equal tokens
+on a shortest alignment (the Levenshtein distance of tokens, by RapidFuzz), which the cheapest one hardly ever
+leaves.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+__all__ = ["LONG", "LongSentenceWarning", "Piece", "cut", "warn_of_long"]
+
+LONG = 1_000
+"""The tokens of the longest sentence that is aligned as a whole."""
+
+# The most tokens of a piece, on either side: its table is made in about 0.01 s.
+_MOST = 100
+
+Piece: TypeAlias = tuple[int, int, int, int]
+"""Where a piece starts and ends in the source, and where in the target."""
+
+
+class LongSentenceWarning(UserWarning):
+    """A sentence is so long that it is aligned in pieces."""
+
+
+def warn_of_long(lengths: Collection[int]) -> None:
+    """Warn where sentences have more tokens than are aligned as a whole.
+
+    Args:
+        lengths: the tokens of every sentence.
+    """
+    longer = [length for length in lengths if length > LONG]
+    if longer:
+        warnings.warn(
+            LongSentenceWarning(
+                f"sentences longer than {LONG:,} tokens, of which there are {len(longer)}, up to "
+                f"{max(longer):,} tokens, are aligned in pieces, and their edits may differ from those of "
+                "the official tool; is each line one sentence?"
+            ),
+            stacklevel=3,
+        )
+
+
+def cut(words: Sequence[str], other: Sequence[str], most: int = _MOST) -> list[Piece]:
+    """Return the pieces of two sentences, from left to right: all of both, and no more than `most` of either.
+
+    Each but the last is between half of that and all of it on one side, and ends in the middle of the longest
+    run of equal tokens that allows it; where there is none, as late as it may.
+
+    Example:
+        >>> cut("a b c d e f".split(), "a b c x e f".split(), most=4)
+        [(0, 4, 0, 4), (4, 6, 4, 6)]
+        >>> cut("a b c d e f".split(), "x b c d e y".split(), most=4)
+        [(0, 3, 0, 3), (3, 6, 3, 6)]
+    """
+    rows, columns, merit = _path(words, other)
+    pieces: list[Piece] = []
+    at = 0
+    while at < len(rows) - 1:
+        top, left = int(rows[at]), int(columns[at])
+        # The path goes down and to the right: the places that are near enough follow one another.
+        last = min(
+            int(np.searchsorted(rows, top + most, "right")),
+            int(np.searchsorted(columns, left + most, "right")),
+        )
+        if last < len(rows):
+            half = max(
+                int(np.searchsorted(rows, top + (most + 1) // 2)),
+                int(np.searchsorted(columns, left + (most + 1) // 2)),
+            )
+            first = min(max(half, at + 1), last - 1)
+            # The last of the best.
+            at = last - 1 - int(np.argmax(merit[first:last][::-1]))
+        else:
+            at = len(rows) - 1
+        pieces.append((top, int(rows[at]), left, int(columns[at])))
+    return pieces
+
+
+def _path(
+    words: Sequence[str], other: Sequence[str]
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
+    """Return the places on a shortest alignment, and how good each is to cut at.
+
+    Returns:
+        Three of int64 (P,): tokens of the source before the place, tokens of the target, and the length of
+        the run of equal tokens whose middle it is, else 0.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    rows, columns = [np.zeros(1, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
+    merits: dict[int, int] = {}
+    size = 1
+    numbers = {word: number for number, word in enumerate(dict.fromkeys((*words, *other)))}
+    steps = Levenshtein.opcodes([numbers[w] for w in words], [numbers[w] for w in other])
+    for step in steps:
+        down, right = step.src_end - step.src_start, step.dest_end - step.dest_start
+        length = max(down, right)
+        along = np.arange(1, length + 1)
+        rows.append(step.src_start + np.minimum(along, down))
+        columns.append(step.dest_start + np.minimum(along, right))
+        if step.tag == "equal":
+            merits[size - 1 + length // 2] = length
+        size += length
+    merit = np.zeros(size, dtype=np.int64)
+    merit[list(merits)] = list(merits.values())
+    return np.concatenate(rows), np.concatenate(columns), merit
