@@ -21,7 +21,14 @@ from torch.nn.functional import linear
 
 from learnedgec.errors import ConfigError
 
-__all__ = ["LowRankLinear", "correct_layers", "corrected", "is_correction", "merged"]
+__all__ = [
+    "LowRankLinear",
+    "correct_layers",
+    "corrected",
+    "freeze_layers",
+    "is_correction",
+    "merged",
+]
 
 _DOWN, _UP = ".down", ".up"
 
@@ -79,8 +86,7 @@ def correct_layers(encoder: torch.nn.Module, rank: int, layers: int | None = Non
     Raises:
         ConfigError: it has fewer layers, or no list of layers at all.
     """
-    lists = [each for each in encoder.modules() if isinstance(each, torch.nn.ModuleList)]
-    found = list(max(lists, key=len, default=[]))
+    found = _layers(encoder)
     count = len(found) if layers is None else layers
     if not 1 <= count <= len(found):
         raise ConfigError(
@@ -92,6 +98,42 @@ def correct_layers(encoder: torch.nn.Module, rank: int, layers: int | None = Non
         for name, child in list(parent.named_children()):
             if type(child) is torch.nn.Linear:
                 setattr(parent, name, LowRankLinear(child, rank))
+
+
+def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
+    """Let an encoder's lowest layers, and what is before or shared by them, take no gradients, in place.
+
+    Args:
+        encoder: a transformer.
+        layers: how many of its layers, from the bottom; of the others each is trained as before.
+
+    Raises:
+        ConfigError: it has fewer layers.
+
+    Example:
+        >>> encoder = torch.nn.ModuleDict({"embeddings": torch.nn.Embedding(9, 2)})
+        >>> encoder["layers"] = torch.nn.ModuleList([torch.nn.Linear(2, 2, bias=False) for _ in range(3)])
+        >>> freeze_layers(encoder, 2)
+        >>> [name for name, parameter in encoder.named_parameters() if parameter.requires_grad]
+        ['layers.2.weight']
+    """
+    found = _layers(encoder)
+    if not 0 <= layers <= len(found):
+        raise ConfigError(
+            f"model.frozen_layers is {layers}, but the encoder has {len(found)} layers; name a number up to "
+            "that."
+        )
+    # What layers share, such as a bias by distance, would ask the lowest of them for gradients too.
+    kept = {id(parameter) for layer in found[layers:] for parameter in layer.parameters()}
+    for name, parameter in encoder.named_parameters():
+        if id(parameter) not in kept and "pooler" not in name.split("."):
+            parameter.requires_grad_(False)
+
+
+def _layers(encoder: torch.nn.Module) -> list[torch.nn.Module]:
+    """Return an encoder's layers, from the bottom: its longest list of modules."""
+    lists = [each for each in encoder.modules() if isinstance(each, torch.nn.ModuleList)]
+    return list(max(lists, key=len, default=[]))
 
 
 def is_correction(name: str) -> bool:

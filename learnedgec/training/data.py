@@ -80,7 +80,10 @@ class TrainingData(lightning.LightningDataModule):
             divided one after the other, then pairs and cases together; a group or source that
             was divided before stays on its side.
         split_seed: seed of the division, apart from the training seed.
-        batch_size: examples per step and device; a ranked pair is one example.
+        batch_size: examples per step and device, at most; a ranked pair is one example.
+        batch_tokens: tokens of a batch in training at most, padding included, so that long texts make smaller
+            batches and memory has a bound; by default there is none. `trainer.accumulate_grad_batches` makes
+            a step of several batches.
         evaluation_batch_size: examples per step in development.
         check_leakage: refuse text that SEEDA, GJG15 or CoNLL-14 are evaluated on.
         folder: for pairs, which may take long to make; set to `runs`, so that runs share them.
@@ -97,6 +100,7 @@ class TrainingData(lightning.LightningDataModule):
         split: Split = "by-source",
         split_seed: int = 0,
         batch_size: int = 16,
+        batch_tokens: int | None = None,
         evaluation_batch_size: int = 64,
         check_leakage: bool = True,
         folder: str | None = None,
@@ -105,10 +109,15 @@ class TrainingData(lightning.LightningDataModule):
         super().__init__()
         if not ratings and not pairs:
             raise ConfigError("data: neither ratings nor pairs are named; name what to learn from.")
-        if min(batch_size, evaluation_batch_size, 1 if variants is None else variants) < 1:
-            raise ConfigError(
-                "data.batch_size, data.evaluation_batch_size and data.variants must be at least 1."
-            )
+        sizes = {
+            "data.batch_size": batch_size,
+            "data.batch_tokens": batch_tokens,
+            "data.evaluation_batch_size": evaluation_batch_size,
+            "data.variants": variants,
+        }
+        for name, size in sizes.items():
+            if size is not None and size < 1:
+                raise ConfigError(f"{name} is {size}; at least 1 was expected.")
         self.names = list(ratings or [])
         self.auxiliary = list(auxiliary or [])
         self.pairs: dict[str, list[PairSource]] = {
@@ -122,6 +131,7 @@ class TrainingData(lightning.LightningDataModule):
         self.split: Split = split
         self.split_seed = split_seed
         self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
         self.evaluation_batch_size = evaluation_batch_size
         self.check_leakage = check_leakage
         self.folder = folder
@@ -477,15 +487,25 @@ class TrainingData(lightning.LightningDataModule):
             )
         return batch
 
-    def _loader(self, part: str, batch_size: int, *, seed: int) -> ResumableLoader:
+    def _loader(
+        self, part: str, batch_size: int, *, seed: int, batch_tokens: int | None = None
+    ) -> ResumableLoader:
         data = self.encoded[part]
-        sampler = LengthBatchSampler(data["length"], batch_size, seed)
+        texts: list[int] | None = None
+        if batch_tokens is not None:
+            columns = [data[f"{kind}/input_ids"] for kind in dict.fromkeys(self.inputs.values())]
+            texts = [max(map(len, row)) for row in zip(*columns, strict=True)]
+        sampler = LengthBatchSampler(
+            data["length"], batch_size, seed, texts=texts, batch_tokens=batch_tokens
+        )
         return ResumableLoader(data, batch_sampler=sampler, collate_fn=self.collate)
 
     def train_dataloader(self) -> ResumableLoader:
         """Return the loader of the training part."""
         seed = torch.initial_seed() % 2**32
-        self._train_loader = self._loader("train", self.batch_size, seed=seed)
+        self._train_loader = self._loader(
+            "train", self.batch_size, seed=seed, batch_tokens=self.batch_tokens
+        )
         if self._place:
             self._train_loader.load_state_dict(self._place)
         return self._train_loader

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch.utils.data import DataLoader, Sampler
 
@@ -21,11 +22,32 @@ class LengthBatchSampler(Sampler[list[int]]):
     Examples are shuffled, sorted by length within chunks of 50 batches, cut into batches, and the
     batches shuffled: little padding, and still random. With several processes, each takes every
     `world`-th batch; the last ones are repeated so that all have equally many.
+
+    Args:
+        lengths: the tokens of the longest text of each example.
+        batch_size: the most examples of a batch.
+        seed: of the order.
+        texts: how many texts each example has; one by default.
+        batch_tokens: the most tokens of a batch, padding included, unless a single example has more. So
+            batches of short texts have `batch_size` examples and those of long ones fewer, and the memory
+            that a step takes has a bound. How many batches an epoch has then depends on its order.
     """
 
-    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        batch_size: int,
+        seed: int = 0,
+        *,
+        texts: Sequence[int] | None = None,
+        batch_tokens: int | None = None,
+    ) -> None:
         self.lengths = np.asarray(lengths)
+        self.texts = (
+            np.ones(len(self.lengths), dtype=np.int64) if texts is None else np.asarray(texts)
+        )
         self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
         self.seed = seed
         self.epoch = 0
 
@@ -40,24 +62,46 @@ class LengthBatchSampler(Sampler[list[int]]):
 
     def __len__(self) -> int:
         _, world = _rank()
-        return math.ceil(math.ceil(len(self.lengths) / self.batch_size) / world)
+        if self.batch_tokens is None:
+            return math.ceil(math.ceil(len(self.lengths) / self.batch_size) / world)
+        # The Trainer and the schedule ask once. An epoch with more batches than the first one leaves the last
+        # of them out, a few of thousands, which come again in another order.
+        return math.ceil(len(self._batches(0)) / world)
 
     def __iter__(self) -> Iterator[list[int]]:
-        generator = np.random.default_rng((self.seed, self.epoch))
+        batches = self._batches(self.epoch)
+        rank, world = _rank()
+        missing = -len(batches) % world
+        yield from (batches + batches[:missing])[rank::world]
+
+    def _batches(self, epoch: int) -> list[list[int]]:
+        """Return the batches of an epoch, for all processes."""
+        generator = np.random.default_rng((self.seed, epoch))
         order = generator.permutation(len(self.lengths))
         size = self.batch_size * _BUCKET_BATCHES
         found: list[list[int]] = []
         for start in range(0, len(order), size):
             chunk = order[start : start + size]
             chunk = chunk[np.argsort(self.lengths[chunk], kind="stable")]
-            found += [
-                chunk[i : i + self.batch_size].tolist()
-                for i in range(0, len(chunk), self.batch_size)
-            ]
-        batches = [found[i] for i in generator.permutation(len(found))]
-        rank, world = _rank()
-        missing = -len(batches) % world
-        yield from (batches + batches[:missing])[rank::world]
+            found += self._cut(chunk)
+        return [found[i] for i in generator.permutation(len(found))]
+
+    def _cut(self, chunk: npt.NDArray[np.int64]) -> list[list[int]]:
+        """Cut examples, sorted by length, into batches."""
+        if self.batch_tokens is None:
+            size = self.batch_size
+            return [chunk[i : i + size].tolist() for i in range(0, len(chunk), size)]
+        found: list[list[int]] = [[]]
+        texts = 0
+        for number in chunk.tolist():
+            texts += int(self.texts[number])
+            # The longest so far is this one: what the others are padded to.
+            tokens = texts * int(self.lengths[number])
+            if found[-1] and (tokens > self.batch_tokens or len(found[-1]) == self.batch_size):
+                found.append([])
+                texts = int(self.texts[number])
+            found[-1].append(number)
+        return [batch for batch in found if batch]
 
 
 def _rank() -> tuple[int, int]:

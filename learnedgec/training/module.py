@@ -18,7 +18,7 @@ from torchmetrics import MeanMetric, PearsonCorrCoef
 from learnedgec.errors import ConfigError
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig, Pooling
 from learnedgec.models.loading import load_pretrained, load_tokenizer
-from learnedgec.models.low_rank import is_correction
+from learnedgec.models.low_rank import freeze_layers, is_correction
 from learnedgec.models.packages import check_package, find_evaluator, is_evaluator
 from learnedgec.training.heads import HeadOptions
 
@@ -77,6 +77,8 @@ class EvaluatorModule(lightning.LightningModule):
             inputs that `heads` read. Heads of the evaluator to continue from that read another input stay
             in the package as they are. Without a rank the whole encoder is trained.
         corrected_layers: how many of the encoder's uppermost layers have corrections; all by default.
+        frozen_layers: leave as many of the encoder's lowest layers as they are, and its embeddings. They take
+            no gradients, and training holds none of their activations.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class EvaluatorModule(lightning.LightningModule):
         sums: dict[str, dict[str, float]] | None = None,
         rank: int | None = None,
         corrected_layers: int | None = None,
+        frozen_layers: int | None = None,
     ) -> None:
         super().__init__()
         if not heads:
@@ -197,6 +200,8 @@ class EvaluatorModule(lightning.LightningModule):
                 parameter.requires_grad_(is_correction(name))
             for name in kept:
                 self.model.heads[name].requires_grad_(False)
+        if frozen_layers is not None:
+            freeze_layers(self.model.encoder, frozen_layers)
         self.model.train()
         self.figures = torch.nn.ModuleDict(
             {

@@ -74,7 +74,7 @@ def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
         # Three links to one package, whose heads share a pass.
         models = {"model": models["meaning"]}
     metric = getattr(metrics, job["metric"].capitalize())(**models)
-    runtime = Runtime(device=job["device"])
+    runtime = Runtime(device=job["device"], dtype=job.get("dtype", "float32"))
 
     def score(sources: Sequence[str], systems: Systems) -> dict[str, list[float]]:
         scores = metric.score_systems(sources, systems, runtime=runtime)

@@ -230,6 +230,62 @@ def test_batches_cover_every_example_once_and_differ_by_epoch() -> None:
     assert np.mean(waste) < 3
 
 
+def test_batches_have_no_more_tokens_than_they_may() -> None:
+    lengths = [5 + (7 * i) % 40 for i in range(1000)] + [300]
+    texts = [1 + i % 2 for i in range(1000)] + [1]
+    sampler = LengthBatchSampler(lengths, 16, seed=4, texts=texts, batch_tokens=200)
+    batches = list(sampler)
+    assert sorted(i for batch in batches for i in batch) == list(range(1001))
+    assert len(batches) == len(sampler)
+    tokens = [max(lengths[i] for i in b) * sum(texts[i] for i in b) for b in batches]
+    assert {1000} == {i for b, size in zip(batches, tokens, strict=True) if size > 200 for i in b}
+    assert max(map(len, batches)) == 16
+    # They are full: of two neighbours in length that share none, the next example would not have fitted.
+    assert np.mean(tokens) > 150
+    sampler.set_epoch(1)
+    assert sorted(i for batch in sampler for i in batch) == list(range(1001))
+    # Without short texts, no batch is larger than the tokens allow; without long ones, than its examples.
+    assert len(LengthBatchSampler([10] * 32, 16, batch_tokens=10**6)) == 2
+    assert len(LengthBatchSampler([10] * 32, 16, batch_tokens=10)) == 32
+
+
+def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> None:
+    extra = (
+        "--model.frozen_layers",
+        "1",
+        "--data.batch_tokens",
+        "200",
+        "--trainer.max_epochs",
+        "2",
+    )
+    package = package_of(options(tmp_path, tiny_encoder, "frozen", *extra))
+    before = load_file(tiny_encoder / "model.safetensors")
+    after = load_file(package / "model.safetensors")
+    same = {
+        name
+        for name, weight in before.items()
+        if torch.equal(after.get(f"encoder.{name}", torch.empty(0)).float(), weight.half().float())
+    }
+    learned = {name for name in before if "layer.1." in name}
+    assert learned
+    assert same.isdisjoint(name for name in learned if name.endswith("dense.weight"))
+    assert {name for name in before if "embeddings" in name or "layer.0." in name} <= same
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--model.frozen_layers", "3"], "model.frozen_layers is 3, but the encoder has 2 layers"),
+        (["--data.batch_tokens", "0"], "data.batch_tokens is 0; at least 1 was expected"),
+    ],
+)
+def test_options_out_of_range(
+    tmp_path: Path, tiny_encoder: Path, extra: list[str], message: str
+) -> None:
+    with pytest.raises(LearnedgecError, match=message):
+        train(options(tmp_path, tiny_encoder, "tiny", *extra), progress=False)
+
+
 PAIR_CONFIG = """
 seed_everything: 3
 model:
