@@ -1,0 +1,399 @@
+"""What scoring and training cost, as ratios in one run; docs/performance.md shows the tables.
+
+    python scripts/benchmark/throughput.py score [--sentences 20] [--peer-python VENV/bin/python]
+    python scripts/benchmark/throughput.py precision [--sentences 40]
+    python scripts/benchmark/throughput.py lengths
+    python scripts/benchmark/throughput.py train [--encoder joint-mpnet] [--steps 6]
+
+`score` times `impara` with `joint-mpnet` on outputs of GJG15 in float32, in what `--dtype auto` stands for
+here, and in gec-metrics if `--peer-python` names an environment that has it (scripts/benchmark/learned.py
+says how it is called). `precision` compares the values of every head between float32 and bfloat16: the
+largest difference of a system's mean, and the share of pairs of outputs for one source that keep their order.
+`lengths` fits how cost grows with the number of sentences and with their length. `train` times steps in
+several settings.
+
+Every setting runs in a process of its own, one after the other and in several rounds, so that a busy machine
+is busy for all of them; what counts is processor time, user and system. With `--device cuda` the clock
+counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import learned
+from rich.console import Console
+from rich.table import Table
+
+PACKAGE = "joint-mpnet"
+WORDS = (
+    "the",
+    "a",
+    "he",
+    "she",
+    "they",
+    "go",
+    "goes",
+    "went",
+    "home",
+    "house",
+    "with",
+    "to",
+    "in",
+    "has",
+    ".",
+)
+
+
+def texts_of(count: int, words: int, seed: int = 0) -> list[str]:
+    """Return distinct texts of so many words each."""
+    generator = random.Random(seed)
+    return [" ".join(generator.choices(WORDS, k=words)) for _ in range(count)]
+
+
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table."""
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def in_process(job: Mapping[str, Any], threads: int, **variables: str) -> dict[str, Any]:
+    """Do one job in a process of its own and return what it found."""
+    counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    done = subprocess.run(
+        [sys.executable, __file__, "job"],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        env={**os.environ, **counts, **variables},
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr.strip())
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+# -- jobs ------------------------------------------------------------------------------------------
+
+
+def predict(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of every head for some hypotheses, and the time that they took."""
+    from learnedgec.execution.runtime import Runtime
+    from learnedgec.models.evaluator import Evaluator
+    from learnedgec.models.precision import evaluator_precision
+
+    runtime = Runtime(device=job["device"], dtype=job["dtype"])
+    evaluator = Evaluator.load(PACKAGE, runtime=runtime)
+    heads = [
+        name
+        for name, head in evaluator.model.config.heads.items()
+        if head["input"] == "hypothesis" or job.get("pairs")
+    ]
+    sources, hypotheses = job["sources"], job["hypotheses"]
+    warm = texts_of(4, 20, seed=1)
+    evaluator.predict(warm, warm, heads, runtime=runtime)
+    clock, processor = time.perf_counter(), time.process_time()
+    found = evaluator.predict(sources, hypotheses, heads, runtime=runtime)
+    return {
+        "precision": evaluator_precision(runtime),
+        "wall": time.perf_counter() - clock,
+        "processor": time.process_time() - processor,
+        "values": {name: values.tolist() for name, values in found.items()},
+    }
+
+
+def train(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Take some steps on pairs, and return the time of each and the memory of all."""
+    import torch
+
+    from learnedgec.models.batching import pad
+    from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
+    from learnedgec.models.low_rank import freeze_layers, is_correction
+
+    start = Evaluator.load(job["encoder"])
+    tokenizer = start.tokenizer
+    rank = job.get("rank")
+    model = EvaluatorModel.from_encoder(
+        start.model.encoder.requires_grad_(True),
+        {"judged": HeadConfig("pair")},
+        corrections={"rank": rank, "layers": job["layers"], "inputs": ["pair"]} if rank else None,
+    )
+    if rank:
+        for name, parameter in model.encoder.named_parameters():
+            parameter.requires_grad_(is_correction(name))
+    if job.get("frozen"):
+        freeze_layers(model.encoder, job["frozen"])
+    model = model.to(job["device"]).train()
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(learning, lr=1e-5, fused=job["device"] == "cpu")
+    generator = random.Random(0)
+    losses = []
+
+    def step() -> None:
+        words = generator.randint(10, 50)
+        pairs = job["pairs"]
+        if job.get("batch_tokens"):
+            pairs = max(1, min(pairs, job["batch_tokens"] // (2 * (2 * words + 4))))
+        sides = [texts_of(2 * pairs, words, seed=generator.randrange(10**6)) for _ in range(2)]
+        encoded = tokenizer(*sides, truncation=True, max_length=128)
+        batch = {
+            key: value.to(job["device"])
+            for key, value in pad(tokenizer, encoded, range(2 * pairs)).items()
+        }
+        with torch.autocast(job["device"], dtype=torch.bfloat16, enabled=job["bfloat16"]):
+            output = model.encode(batch, "pair")
+            values = model.values(output, batch, ["judged"])["judged"]
+            loss = torch.nn.functional.softplus(values[1::2] - values[::2]).mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learning, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(float(loss))
+
+    step()
+    before, clock = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    for _ in range(job["steps"]):
+        step()
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "user": (after.ru_utime - before.ru_utime) / job["steps"],
+        "system": (after.ru_stime - before.ru_stime) / job["steps"],
+        "wall": (time.perf_counter() - clock) / job["steps"],
+        "memory": learned.peak_memory(),
+        "losses": losses,
+    }
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def benchmark_texts(sentences: int, systems: int | None) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the sources and systems of some sentences of GJG15."""
+    from learnedgec.benchmarks import load_benchmark
+
+    whole = load_benchmark("gjg15")
+    chosen = sorted(random.Random(5).sample(range(len(whole.sources)), sentences))
+    part = whole.select(list(whole.systems)[:systems], chosen)
+    return list(part.sources), {name: list(lines) for name, lines in part.systems.items()}
+
+
+def show_scoring(options: argparse.Namespace) -> None:
+    """Compare IMPARA's cost in two precisions and in the peer."""
+    import shutil
+    import tempfile
+
+    from safetensors.torch import load_file, save_file
+
+    from learnedgec.models.loading import locate
+    from learnedgec.models.packages import find_evaluator
+    from learnedgec.models.quantization import unpack
+
+    sources, systems = benchmark_texts(options.sentences, options.systems)
+    base = {"metric": "impara", "device": options.device, "package": True, "sources": sources}
+    base["systems"] = systems
+    similarity = locate(learned.MINI)
+    package = find_evaluator(PACKAGE).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        models = {}
+        for side in ("own", "peer"):
+            (Path(folder) / side).mkdir()
+            models[side] = str(Path(folder) / side / "quality")
+        Path(models["own"]).symlink_to(package)
+        plain = Path(shutil.copytree(package, models["peer"]))
+        save_file(unpack(load_file(package / "model.safetensors")), plain / "model.safetensors")
+        runs: dict[str, list[dict[str, Any]]] = {}
+        for _ in range(options.rounds):
+            for dtype in ("float32", "auto"):
+                job = base | {"models": {"quality": models["own"], "similarity": similarity}}
+                found = learned.run(
+                    sys.executable, "learnedgec", job | {"dtype": dtype}, options.threads
+                )
+                runs.setdefault(dtype, []).append(found)
+            if options.peer_python:
+                job = base | {"models": {"quality": models["peer"], "similarity": similarity}}
+                found = learned.run(options.peer_python, "gec-metrics", job, options.threads)
+                runs.setdefault("gec-metrics", []).append(found)
+    cost = "processor" if options.device == "cpu" else "wall"
+    best = {name: min(found[cost] for found in each) for name, each in runs.items()}
+    rows = len(sources) * len(systems)
+    show(
+        f"impara with {PACKAGE}: {len(systems)} systems, {len(sources)} sentences, {options.threads} threads",
+        ["", f"{cost} s", "rows a second", "to float32", "MiB"],
+        [
+            [
+                name,
+                f"{best[name]:.2f}",
+                f"{rows / best[name]:.1f}",
+                f"{best['float32'] / best[name]:.2f}",
+                f"{min(found['memory'] for found in each):.0f}",
+            ]
+            for name, each in runs.items()
+        ],
+    )
+
+
+def show_precision(options: argparse.Namespace) -> None:
+    """Compare the values of every head in two precisions."""
+    import numpy as np
+
+    sources, systems = benchmark_texts(options.sentences, None)
+    rows = {name: list(zip(sources, lines, strict=True)) for name, lines in systems.items()}
+    distinct = list(dict.fromkeys(row for each in rows.values() for row in each))
+    place = {row: number for number, row in enumerate(distinct)}
+    job = {"job": "predict", "device": options.device, "pairs": True}
+    job |= {"sources": [row[0] for row in distinct], "hypotheses": [row[1] for row in distinct]}
+    exact, rounded = (
+        in_process(job | {"dtype": dtype}, options.threads) for dtype in ("float32", "bfloat16")
+    )
+    groups: dict[str, list[int]] = {}
+    for row, number in place.items():
+        groups.setdefault(row[0], []).append(number)
+    first, second = np.array(
+        [(a, b) for each in groups.values() for a in each for b in each if a < b]
+    ).T
+    table = []
+    for name in exact["values"]:
+        one, other = np.array(exact["values"][name]), np.array(rounded["values"][name])
+        means = [
+            [np.mean(values[[place[row] for row in each]]) for each in rows.values()]
+            for values in (one, other)
+        ]
+        differ = one[first] != one[second]
+        kept = ((one[first] - one[second]) * (other[first] - other[second]) > 0)[differ]
+        table.append(
+            [
+                name,
+                f"{np.max(np.abs(one - other)):.4f}",
+                f"{np.max(np.abs(np.subtract(*means))):.5f}",
+                f"{100 * kept.mean():.2f} %",
+                f"{differ.sum():,}",
+            ]
+        )
+    show(
+        f"bfloat16 against float32: {len(systems)} systems, {len(sources)} sentences",
+        ["head", "largest of a sentence", "largest of a system", "order kept", "pairs"],
+        table,
+    )
+    print(f"processor seconds: {exact['processor']:.1f} and {rounded['processor']:.1f}")
+
+
+def show_lengths(options: argparse.Namespace) -> None:
+    """Fit how cost grows with sentences and with their length."""
+    for label, sizes in (
+        ("sentences of 20 words", [(n, 20) for n in options.counts]),
+        ("words in each of 32 sentences", [(32, n) for n in options.words]),
+    ):
+        table, points = [], []
+        for count, words in sizes:
+            texts = texts_of(count, words)
+            job = {
+                "job": "predict",
+                "device": options.device,
+                "sources": texts,
+                "hypotheses": texts,
+            }
+            found = [
+                in_process(job | {"dtype": "float32"}, options.threads)
+                for _ in range(options.rounds)
+            ]
+            size = count if label.startswith("sentences") else words
+            seconds = min(each["processor"] for each in found)
+            points.append((math.log(size), math.log(seconds)))
+            table.append([str(size), f"{seconds:.2f}", f"{1000 * seconds / (count * words):.2f}"])
+        show(f"float32, {label}", ["", "processor s", "ms a word"], table)
+        mean = [sum(values) / len(points) for values in zip(*points, strict=True)]
+        slope = sum((x - mean[0]) * (y - mean[1]) for x, y in points)
+        slope /= sum((x - mean[0]) ** 2 for x, _ in points)
+        print(f"cost grows with the power {slope:.2f} of the {label}")
+
+
+def show_training(options: argparse.Namespace) -> None:
+    """Time steps of training in several settings."""
+    base = {"job": "train", "encoder": options.encoder, "steps": options.steps}
+    base |= {"device": options.device, "bfloat16": False, "pairs": options.pairs}
+    # No memory goes back to the kernel, which would have to clear it again for the next step.
+    kept = {"MALLOC_TRIM_THRESHOLD_": "-1", "MALLOC_MMAP_MAX_": "0"}
+    half = {"bfloat16": True}
+    settings: list[tuple[str, dict[str, Any], dict[str, str]]] = [
+        ("float32", {}, {}),
+        ("bfloat16", half, {}),
+        ("bfloat16, memory kept", half, kept),
+        ("bfloat16, lower layers frozen", half | {"frozen": options.frozen}, {}),
+        ("bfloat16, batches by tokens", half | {"batch_tokens": options.batch_tokens}, {}),
+    ]
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for _ in range(options.rounds):
+        for name, more, variables in settings:
+            runs.setdefault(name, []).append(in_process(base | more, options.threads, **variables))
+
+    def cost(found: Mapping[str, Any]) -> float:
+        return float(found["user"] + found["system"] if options.device == "cpu" else found["wall"])
+
+    best = {name: min(each, key=cost) for name, each in runs.items()}
+    show(
+        f"{options.steps} steps on {options.pairs} pairs, {options.encoder}, {options.threads} threads",
+        ["", "user s", "system s", "steps to float32's", "peak MiB", "last loss"],
+        [
+            [
+                name,
+                f"{found['user']:.2f}",
+                f"{found['system']:.2f}",
+                f"{cost(best['float32']) / cost(found):.2f}",
+                f"{found['memory']:.0f}",
+                f"{found['losses'][-1]:.3f}",
+            ]
+            for name, found in best.items()
+        ],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("what", choices=["score", "precision", "lengths", "train", "job"])
+    parser.add_argument("--peer-python")
+    parser.add_argument("--sentences", type=int, default=20)
+    parser.add_argument("--systems", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--pairs", type=int, default=16, help="in a step of training")
+    parser.add_argument("--batch-tokens", type=int, default=2048, help="in one setting of training")
+    parser.add_argument("--encoder", default=PACKAGE, help="an evaluator whose encoder is trained")
+    parser.add_argument(
+        "--frozen", type=int, default=4, help="layers that are frozen in one setting"
+    )
+    parser.add_argument("--counts", type=int, nargs="+", default=[16, 32, 64, 128])
+    parser.add_argument("--words", type=int, nargs="+", default=[10, 20, 40, 80])
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    if options.what == "job":
+        job = json.load(sys.stdin)
+        print(json.dumps({"predict": predict, "train": train}[job["job"]](job)))
+        return
+    {
+        "score": show_scoring,
+        "precision": show_precision,
+        "lengths": show_lengths,
+        "train": show_training,
+    }[options.what](options)
+
+
+if __name__ == "__main__":
+    main()
