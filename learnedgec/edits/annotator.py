@@ -20,7 +20,8 @@ Correction" (ACL 2017); alignment: Felice, Bryant and Briscoe (COLING 2016).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from learnedgec.edits.parsing import (
     registered_annotator,
 )
 from learnedgec.edits.pieces import warn_of_long
+from learnedgec.execution.digests import key_of
 from learnedgec.execution.pool import parallel_map
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit
@@ -39,6 +41,9 @@ from learnedgec.formats.m2 import Edit
 __all__ = [
     "extract_edits",
 ]
+
+# In characters.
+_LONGEST_TOKEN = 1_000
 
 # -- edits ----------------------------------------------------------------------------------------
 
@@ -73,6 +78,10 @@ def extract_edits(
     warn_of_long(
         [len(text.split()) for text in dict.fromkeys(text for pair in pairs for text in pair)]
     )
+    originals: dict[str, str] = {}
+    pairs = [
+        (_shortened(source, originals), _shortened(target, originals)) for source, target in pairs
+    ]
     own = registered_annotator(annotator) is not None
     path = None if own else find_annotator(annotator).resolve()
     # Neighbours in this order share their source; those without a change need no parse.
@@ -95,7 +104,35 @@ def extract_edits(
         for block, rows in zip(blocks, results, strict=True)
         for pair, row in zip(block, rows, strict=True)
     }
+    if originals:
+        edits = {pair: _restored(row, originals) for pair, row in edits.items()}
     return [edits.get(pair, ()) for pair in pairs]
+
+
+def _shortened(text: str, originals: dict[str, str]) -> str:
+    """Return a text whose longest tokens are short ones that stand for them, and note what stands for what.
+
+    Characters are compared in time that grows with the square of a token's length. No word is so long.
+    """
+    if len(text) <= _LONGEST_TOKEN or max(map(len, text.split()), default=0) <= _LONGEST_TOKEN:
+        return text
+    tokens = text.split()
+    for place, token in enumerate(tokens):
+        if len(token) > _LONGEST_TOKEN:
+            tokens[place] = token[: _LONGEST_TOKEN // 2] + key_of(token)
+            originals[tokens[place]] = token
+    return " ".join(tokens)
+
+
+def _restored(edits: Sequence[Edit], originals: Mapping[str, str]) -> tuple[Edit, ...]:
+    """Return edits whose corrections have their long tokens again."""
+    return tuple(
+        replace(
+            edit,
+            correction=" ".join(originals.get(word, word) for word in edit.correction.split(" ")),
+        )
+        for edit in edits
+    )
 
 
 def _ask(annotator: str, types: bool, pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:

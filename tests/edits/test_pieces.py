@@ -81,3 +81,12 @@ def test_two_long_texts_with_nothing_in_common(annotator: str) -> None:
     with pytest.warns(LongSentenceWarning, match="up to 1,100 tokens"):
         (edits,) = extract_edits([(source, target)], annotator)
     assert apply_edits(source, edits) == target
+
+
+@pytest.mark.parametrize("annotator", ["en-ewt-sm", "plain"])
+def test_a_token_of_a_million_characters_comes_back_whole(annotator: str) -> None:
+    long, other = "a" * 10**6, "a" * (10**6 - 1) + "b"
+    pairs = [(f"He {long} home .", f"He {other} home ."), (f"He {long} .", f"She {long} .")]
+    first, second = extract_edits(pairs, annotator)
+    assert [(edit.start, edit.end, edit.correction) for edit in first] == [(1, 2, other)]
+    assert [(edit.start, edit.end, edit.correction) for edit in second] == [(0, 1, "She")]
