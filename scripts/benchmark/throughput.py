@@ -159,7 +159,7 @@ def train(job: Mapping[str, Any]) -> dict[str, Any]:
             output = model.encode(batch, "pair")
             values = model.values(output, batch, ["judged"])["judged"]
             loss = torch.nn.functional.softplus(values[1::2] - values[::2]).mean()
-        loss.backward()
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(learning, 1.0)
         optimizer.step()
         optimizer.zero_grad()
@@ -270,7 +270,7 @@ def show_precision(options: argparse.Namespace) -> None:
     for name in exact["values"]:
         one, other = np.array(exact["values"][name]), np.array(rounded["values"][name])
         means = [
-            [np.mean(values[[place[row] for row in each]]) for each in rows.values()]
+            np.array([values[[place[row] for row in each]].mean() for each in rows.values()])
             for values in (one, other)
         ]
         differ = one[first] != one[second]
@@ -279,7 +279,7 @@ def show_precision(options: argparse.Namespace) -> None:
             [
                 name,
                 f"{np.max(np.abs(one - other)):.4f}",
-                f"{np.max(np.abs(np.subtract(*means))):.5f}",
+                f"{np.max(np.abs(means[0] - means[1])):.5f}",
                 f"{100 * kept.mean():.2f} %",
                 f"{differ.sum():,}",
             ]
@@ -332,7 +332,7 @@ def show_training(options: argparse.Namespace) -> None:
     settings: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         ("float32", {}, {}),
         ("bfloat16", half, {}),
-        ("bfloat16, memory kept", half, kept),
+        ("bfloat16, memory kept from the kernel", half, kept),
         ("bfloat16, lower layers frozen", half | {"frozen": options.frozen}, {}),
         ("bfloat16, batches by tokens", half | {"batch_tokens": options.batch_tokens}, {}),
     ]
