@@ -15,9 +15,10 @@ class Profile:
     """Counts since the process began, or since `reset`.
 
     Attributes:
-        asked: inputs (texts or pairs) that values were wanted for, repeats included.
+        rows: rows of systems (source, hypothesis and references) that metrics were asked to score.
         distinct: those of them that were distinct within a call.
-        remembered: distinct ones whose values were in memory, from an earlier call.
+        asked: distinct inputs (texts or pairs) that a model's values were wanted for.
+        remembered: those whose values were in memory, from an earlier call.
         kept: those whose values were in the cache folder.
         encoded: inputs that went through a model.
         tokens: their tokens.
@@ -27,8 +28,9 @@ class Profile:
         wanted: whether the counts are to be shown at the end.
     """
 
-    asked: int = 0
+    rows: int = 0
     distinct: int = 0
+    asked: int = 0
     remembered: int = 0
     kept: int = 0
     encoded: int = 0
@@ -52,24 +54,38 @@ class Profile:
             self.seconds += time.perf_counter() - clock
             self.processor += time.process_time() - processor
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Count nothing within a block."""
+        before = dict(vars(self))
+        try:
+            yield
+        finally:
+            vars(self).update(before)
+
     def lines(self) -> list[str]:
         r"""Return what was counted, as text.
 
         Example:
-            >>> profile = Profile(asked=10, distinct=8, remembered=2, kept=1, encoded=5)
+            >>> profile = Profile(rows=10, distinct=8, asked=8, remembered=2, kept=1, encoded=5)
             >>> print(*profile.lines(), sep="\n")
-            inputs: 10 asked for, 8 distinct (80.0 %); 2 in memory, 1 in the cache folder
+            rows: 10, of which 8 are distinct (80.0 %)
+            inputs: 8, of which 2 were in memory and 1 in the cache folder
             models: 5 inputs in 0.0 s
         """
-        if not self.asked and not self.encoded:
-            return ["models: none was asked"]
-        share = self.distinct / max(self.asked, 1)
-        about = (
-            f"inputs: {self.asked:,} asked for, {self.distinct:,} distinct ({100 * share:.1f} %); "
-            f"{self.remembered:,} in memory, {self.kept:,} in the cache folder"
-        )
+        share = self.distinct / max(self.rows, 1)
+        found = [
+            f"rows: {self.rows:,}, of which {self.distinct:,} are distinct ({100 * share:.1f} %)"
+        ]
+        if self.asked:
+            found.append(
+                f"inputs: {self.asked:,}, of which {self.remembered:,} were in memory and {self.kept:,} in "
+                "the cache folder"
+            )
+        if not self.encoded:
+            return [*found, "models: none was asked"]
         work = f"models: {self.encoded:,} inputs in {self.seconds:.1f} s"
-        if self.encoded and self.seconds:
+        if self.seconds:
             work += (
                 f", {self.encoded / self.seconds:.1f} a second "
                 f"({self.encoded / max(self.processor, 1e-9):.1f} a processor second)"
@@ -77,7 +93,7 @@ class Profile:
         if self.tokens:
             share = self.padding / (self.tokens + self.padding)
             work += f"; {self.tokens:,} tokens, padding {100 * share:.1f} %"
-        return [about, work] if self.asked else [work]
+        return [*found, work]
 
 
 PROFILE = Profile()

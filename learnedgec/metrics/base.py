@@ -43,6 +43,7 @@ from learnedgec.edits.tokenisation import describe_tokens, tokenise, tokenise_re
 from learnedgec.errors import InputError, PluginError
 from learnedgec.execution import cache
 from learnedgec.execution.digests import file_digest, key_of
+from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import ReferenceRows, References, as_references
 from learnedgec.formats.sentences import Sentences, Systems, as_sentences, as_systems
@@ -318,6 +319,8 @@ class Metric(ABC):
                 if row == len(first):
                     first.append((number, hypothesis))
                 indices.append(row)
+        PROFILE.rows += sum(map(len, index_of.values()))
+        PROFILE.distinct += len(first)
         computed = self.compute(
             [sources[number] for number, _ in first],
             [hypothesis for _, hypothesis in first],

@@ -27,6 +27,7 @@ from learnedgec._version import __version__
 from learnedgec.arrays import Floats
 from learnedgec.errors import PackageError
 from learnedgec.execution.kept import KeptRows
+from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, model_inputs
 from learnedgec.models.inference import mean_pool, remembered_rows, run
@@ -375,14 +376,16 @@ class Evaluator:
         This takes no pass through the encoder. [CLS] and [SEP] are in the mean.
         """
         embeddings = self.model.encoder.get_input_embeddings()
-        return run(
-            lambda batch: mean_pool(embeddings(batch["input_ids"]), batch["attention_mask"]),
-            self.tokenizer,
-            list(texts),
-            runtime,
-            max_length=self.model.config.max_tokens,
-            description=f"{self.name}: similarity",
-        ).astype(np.float64)
+        with PROFILE.paused():
+            rows = run(
+                lambda batch: mean_pool(embeddings(batch["input_ids"]), batch["attention_mask"]),
+                self.tokenizer,
+                list(texts),
+                runtime,
+                max_length=self.model.config.max_tokens,
+                description=f"{self.name}: similarity",
+            )
+        return rows.astype(np.float64)
 
 
 @lru_cache(maxsize=8)

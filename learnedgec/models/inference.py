@@ -102,8 +102,7 @@ def remembered_rows(
     new = [item for item in distinct if item not in memory]
     found = store.load(new) if store and new else {}
     fresh = [item for item in new if item not in found]
-    PROFILE.asked += len(items)
-    PROFILE.distinct += len(distinct)
+    PROFILE.asked += len(distinct)
     PROFILE.remembered += len(distinct) - len(new)
     PROFILE.kept += len(found)
     if fresh:
