@@ -48,6 +48,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import ReferenceRows, References, as_references
 from learnedgec.formats.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.formats.text import check_lengths
+from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.statistics import Statistics
@@ -125,6 +126,40 @@ class Metric(ABC):
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return further corpus numbers by name."""
         return {}
+
+    def condense(self, statistics: Statistics) -> Statistics:
+        """Return what `fold` needs of a block's statistics: here the arrays without the records.
+
+        A metric whose statistics are integers that it only adds up returns a single row, their sum.
+        """
+        return Statistics(statistics.arrays)
+
+    def fold(self, blocks: StatisticsBlocks) -> tuple[float, dict[str, float]]:
+        """Return the corpus score and the details of sentences whose statistics come in blocks.
+
+        They are those that `aggregate` and `details` give for all sentences at once, to the last digit. A
+        metric overrides this where these would need more memory than there is.
+
+        Args:
+            blocks: in the order of the sentences, condensed or not.
+        """
+        kind = type(self)
+        if kind.aggregate is Metric.aggregate and kind.details is Metric.details:
+            scores = blocks.map(lambda block: Statistics({"score": self.sentence_scores(block)}))
+            with scores.whole() as whole:
+                return float(np.mean(whole["score"])), {}
+        with blocks.whole() as whole:
+            return self.aggregate(whole), self.details(whole)
+
+    def check_blocks(self, *, sentences: bool) -> None:  # noqa: B027 - most metrics have no objection
+        """Raise where a block of sentences cannot be scored without knowing the others.
+
+        Args:
+            sentences: whether each sentence's own score is asked for, too.
+
+        Raises:
+            InputError: the message says what to do instead.
+        """
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return further numbers per sentence by name, each of length N."""

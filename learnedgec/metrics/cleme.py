@@ -504,6 +504,14 @@ class ChunkOverlap(Metric):
                 rows.append({**row, "counts": kind, "references": "||".join(chunk["references"])})
         return rows
 
+    def check_blocks(self, *, sentences: bool) -> None:
+        """Raise where a sentence's score depends on the mean length of the whole corpus."""
+        if sentences and self.weights in ("length", "released") and self.mean_length is None:
+            raise InputError(
+                f"{self.label}: a sentence's score depends on the mean length of chunks in the whole corpus; "
+                "give mean_length, or weights='none'."
+            )
+
     def check(self, runtime: Runtime) -> None:
         """Raise unless the encoder is available, if weights are by similarity."""
         if self.weights == "similarity":

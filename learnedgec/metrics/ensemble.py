@@ -17,6 +17,7 @@ from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
 
@@ -194,6 +195,19 @@ class Ensemble(Metric):
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return each member's own corpus score."""
         return {metric.label: metric.aggregate(part) for metric, part in self._parts(statistics)}
+
+    def fold(self, blocks: StatisticsBlocks) -> tuple[float, dict[str, float]]:
+        """Return the weighted sum of the members' scores of blocks, and each member's own."""
+        values = {}
+        for number, metric in enumerate(self.metrics):
+            own = blocks.map(lambda block, number=number: self._parts(block)[number][1])  # type: ignore[misc]
+            values[metric.label] = metric.fold(own)[0]
+        return float(self._sum(np.array(list(values.values())))), values
+
+    def check_blocks(self, *, sentences: bool) -> None:
+        """Raise where a member cannot be scored in blocks."""
+        for metric in self.metrics:
+            metric.check_blocks(sentences=sentences)
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return each member's own sentence scores."""

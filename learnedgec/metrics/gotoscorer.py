@@ -282,6 +282,14 @@ class GotoScorer(EditOverlap):
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
         return self._weigh(sources, counted, references, _load(self.weights))
 
+    def check_blocks(self, *, sentences: bool) -> None:
+        """Raise unless the weights are in a file."""
+        if self.weights is None:
+            raise InputError(
+                "gotoscorer learns its weights from all sentences of all systems; save them to a file first, "
+                "and score with gotoscorer(weights='FILE')."
+            )
+
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return F, tp and −proposed."""
         return counts.f(self.beta), np.asarray(counts.tp), -np.asarray(counts.proposed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from learnedgec.errors import InputError, LengthError, ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.registry import METRICS, load_metric
 
 # Encoders batch differently; float32 then agrees to this.
@@ -196,6 +198,18 @@ def test_aggregate_follows_from_statistics(metric: Metric, sample: Sample) -> No
     assert metric.aggregate_many(score.statistics, samples) == pytest.approx(
         [score.value, score.value], abs=1e-9
     )
+
+
+def test_blocks_fold_to_the_score_of_all_sentences(metric: Metric, sample: Sample) -> None:
+    references = references_for(metric, sample.references)
+    statistics = metric.statistics(sample.sources, sample.systems["weak"], references)
+    # Enough for NumPy to add up in another order than from left to right.
+    many = statistics.take(np.tile(np.arange(len(statistics)), 30))
+    cuts = [0, 1, 130, 131, 700, len(many)]
+    parts = [many.take(np.arange(start, stop)) for start, stop in pairwise(cuts)]
+    blocks = StatisticsBlocks(lambda: iter(parts))
+    assert metric.fold(blocks) == (metric.aggregate(many), metric.details(many))
+    assert metric.fold(blocks.map(metric.condense)) == metric.fold(blocks)
 
 
 def test_resample_is_the_score_of_the_resampled_sentences(metric: Metric, sample: Sample) -> None:
