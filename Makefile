@@ -12,7 +12,7 @@ export TOKENIZERS_PARALLELISM ?= false
 # Installed once, and again whenever the dependencies change.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[docs,evaluate,mini,notebooks,plot,published,report,serve,tensorboard,dev,browser]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[docs,evaluate,mini,notebooks,plot,published,ray,report,serve,tensorboard,dev,browser]'
 	@touch $@
 
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.

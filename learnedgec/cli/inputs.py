@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ from learnedgec.cli.flags import with_flags
 from learnedgec.cli.output import notice
 from learnedgec.errors import FormatError, InputError
 from learnedgec.formats.m2 import is_m2, read_m2
-from learnedgec.formats.references import Reference, References
+from learnedgec.formats.references import References
 from learnedgec.formats.text import (
     check_lengths,
-    check_sentence,
+    check_sentence_record,
     read_jsonl,
     read_lines,
 )
@@ -211,7 +211,10 @@ def system_names(paths: Sequence[str]) -> list[str]:
         given.add(Path(path).absolute())
     # A name that is no text is shown by its bytes.
     paths = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
-    stems = [Path(path).name.removesuffix(".gz").rsplit(".", 1)[0] or path for path in paths]
+    stems = [
+        Path(path).name.removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0] or path
+        for path in paths
+    ]
     if len(set(stems)) == len(stems):
         return stems
     names = [os.fspath(Path(path).with_suffix("")) for path in paths]
@@ -231,7 +234,7 @@ def _read_jsonl(options: Namespace) -> Inputs:
     for name, path in zip(system_names(paths), paths, strict=True):
         records = _read_records(path)
         for number, record in enumerate(records, 1):
-            _check_record(record, f"{path}:{number}")
+            check_sentence_record(record, f"{path}:{number}")
         found = (
             [record["source"] for record in records],
             [record.get("references") for record in records],
@@ -251,16 +254,7 @@ def _read_jsonl(options: Namespace) -> Inputs:
     sources, rows = first
     references = None
     if any(row is not None for row in rows):
-        references = References(
-            tuple(
-                tuple(
-                    Reference(text, annotator=number)
-                    for number, text in enumerate(row or ())
-                    if text is not None
-                )
-                for row in rows
-            )
-        )
+        references = References.from_lists(rows)
     return Inputs(sources, systems, references)
 
 
@@ -279,17 +273,3 @@ def _read_records(path: str) -> list[dict[str, Any]]:
                 "sentence that it corrects."
             )
     return records
-
-
-def _check_record(record: Mapping[str, Any], place: str) -> None:
-    """Raise `FormatError` unless the texts of a record are texts without line feeds."""
-    references = record.get("references")
-    if references is not None and not isinstance(references, list):
-        raise FormatError(
-            f"{place}: 'references' must be a list of texts, not {str(references)[:60]}."
-        )
-    for key in ("source", "hypothesis"):
-        check_sentence(record[key], place, key)
-    for text in references or ():
-        if text is not None:
-            check_sentence(text, place, "references")

@@ -77,7 +77,10 @@ def _help() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code: 0 done, 2 user error, 130 interrupted, 143 terminated."""
+    """Run one command and return the exit code.
+
+    0 done, 1 done but for parts that are named, 2 user error, 130 interrupted, 143 terminated.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -123,14 +126,14 @@ def _command(words: Sequence[str]) -> int:
     if words[0] not in COMMANDS:
         raise UnknownNameError("command", words[0], COMMANDS)
     try:
-        importlib.import_module(COMMANDS[words[0]][0]).main(words[1:])
+        code: int | None = importlib.import_module(COMMANDS[words[0]][0]).main(words[1:])
     finally:
         sys.stdout.flush()
     if PROFILE.wanted:
         for line in PROFILE.lines():
             _say(line)
         PROFILE.wanted = False
-    return 0
+    return code or 0
 
 
 def run() -> None:

@@ -25,6 +25,7 @@ from learnedgec.cli.output import (
     with_notes,
     write_result,
 )
+from learnedgec.cli.score_corpus import add_corpus_arguments, score_blocks, wants_blocks
 from learnedgec.cli.show import able_to_show, show_edits
 from learnedgec.cli.show_attribution import add_attribution_arguments, show_attribution
 from learnedgec.cli.show_explanation import add_explanation_argument, explain_scores
@@ -77,30 +78,34 @@ def build_parser() -> ArgumentParser:
         type=str,
         help="gotoscorer: learn weights from these systems into this file",
     )
+    add_corpus_arguments(parser)
     add_runtime_arguments(parser)
     add_output_arguments(parser)
     return parser
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Run the command."""
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; return 1 if a part of a large corpus could not be scored, else 0."""
     options = build_parser().parse_args(list(arguments))
     options = with_format(options, table=not (options.show or options.dry_run))
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
+    blocks = wants_blocks(options)
     metrics = read_metrics(options)
     if options.by:
         metrics = [_typed(metric) for metric in metrics]
     if options.weights:
         metrics = [_weighted(metric, options.weights) for metric in metrics]
+    if blocks:
+        return score_blocks(metrics, options)
     runtime = read_runtime(options)
     inputs = read_inputs(options, metrics)
     if options.dry_run:
         write_result("".join(_plan(metric, inputs, runtime) for metric in metrics), options.out)
-        return
+        return 0
     if options.show == "attribution":
         show_attribution(metrics, inputs, options, runtime)
-        return
+        return 0
     if options.save_weights:
         _save_weights(metrics, inputs, options.save_weights, runtime)
     scores = score_metrics(
@@ -109,6 +114,7 @@ def main(arguments: Sequence[str]) -> None:
     _print(scores, inputs, options)
     if options.explain:
         explain_scores(scores, inputs, runtime)
+    return 0
 
 
 def _print(scores: SystemScores, inputs: Inputs, options: Namespace) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["QUIET", "track"]
+__all__ = ["QUIET", "pace", "track", "track_pace"]
 
 # What `--quiet` means, in every command.
 QUIET = "neither progress nor remarks on stderr; errors, and warnings that a result may not be valid, stay"
 
 T = TypeVar("T")
+
+# Seconds between two lines where there is no terminal to draw a bar on.
+_BETWEEN_LINES = 30.0
 
 
 def track(
@@ -59,3 +63,68 @@ def track(
         for number, item in enumerate(items):
             yield item
             progress.advance(task, 1 if weights is None else weights[number])
+
+
+def track_pace(
+    items: Iterable[tuple[T, int]],
+    total: int,
+    done: int = 0,
+    *,
+    show: bool = True,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[T]:
+    """Yield the items of long work on sentences, saying on stderr how fast it goes and what is left.
+
+    On a terminal one line is written over again and again; elsewhere there is a line every 30 seconds.
+
+    Args:
+        items: each with the number of sentences that are finished when it comes.
+        total: of sentences.
+        done: how many were finished before.
+        show: whether to say anything.
+        clock: seconds since whenever.
+    """
+    start = said = clock()
+    before, terminal = done, sys.stderr.isatty()
+    for item, count in items:
+        done += count
+        now = clock()
+        if show and (now - said >= (0.2 if terminal else _BETWEEN_LINES)):
+            said = now
+            line = pace(done, total, done - before, now - start)
+            print(
+                f"\r\x1b[K{line}" if terminal else line,
+                end="" if terminal else "\n",
+                file=sys.stderr,
+            )
+            sys.stderr.flush()
+        yield item
+    if show and terminal and said > start:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def pace(done: int, total: int, lately: int, seconds: float) -> str:
+    """Return how far long work on sentences is, how fast it goes, and the time left.
+
+    Args:
+        done: sentences that are finished.
+        total: of all.
+        lately: those of them that took the given seconds.
+        seconds: that many.
+
+    Example:
+        >>> pace(50_000, 200_000, 40_000, 20)
+        '50,000 of 200,000 sentences, 2,000/s, 1 min 15 s left'
+    """
+    rate = lately / max(seconds, 1e-9)
+    left = round((total - done) / rate) if rate else 0
+    hours, minutes = left // 3600, left // 60 % 60
+    time_left = (
+        f"{hours} h {minutes} min"
+        if hours
+        else f"{minutes} min {left % 60} s"
+        if minutes
+        else f"{left} s"
+    )
+    shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+    return f"{done:,} of {total:,} sentences, {shown}/s, {time_left} left"

@@ -116,6 +116,25 @@ class References(Sequence[tuple[Reference, ...]]):
         )
 
     @classmethod
+    def from_lists(cls, rows: Iterable[Sequence[str | None] | None]) -> References:
+        """Build from each sentence's texts as records hold them: `None` for a text or a row that is absent.
+
+        Example:
+            >>> References.from_lists([["A b .", None, "A c ."], None]).texts()
+            [['A b .', 'A c .'], []]
+        """
+        return cls(
+            tuple(
+                tuple(
+                    Reference(text, annotator=number)
+                    for number, text in enumerate(row or ())
+                    if text is not None
+                )
+                for row in rows
+            )
+        )
+
+    @classmethod
     def from_files(cls, *paths: PathLike) -> References:
         """Read R parallel text files with one reference per line.
 

@@ -29,10 +29,12 @@ from learnedgec.execution.writing import PathLike, atomic_path
 __all__ = [
     "check_lengths",
     "check_sentence",
+    "check_sentence_record",
     "excerpts",
     "read_json",
     "read_jsonl",
     "read_lines",
+    "read_record",
     "write_json",
     "write_jsonl",
     "write_lines",
@@ -170,17 +172,42 @@ def read_jsonl(path: PathLike, required: Sequence[str] = ()) -> list[dict[str, A
         >>> read_jsonl(path, required=["source"])[0]["hypothesis"]
         'He goes .'
     """
-    records = []
-    for number, line in enumerate(read_lines(path), 1):
-        place = f"{os.fspath(path)}:{number}"
-        record = _parse_json(line, path, number)
-        if not isinstance(record, dict):
-            raise FormatError(f"{place}: a JSON object was expected, not {type(record).__name__}.")
-        missing = [key for key in required if key not in record]
-        if missing:
-            raise FormatError(f"{place}: the key {missing[0]!r} is missing.")
-        records.append(record)
-    return records
+    return [
+        read_record(line, path, number, required) for number, line in enumerate(read_lines(path), 1)
+    ]
+
+
+def read_record(
+    line: str, path: PathLike, number: int, required: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the object on line `number` of a JSON Lines file, or raise `FormatError`; see `read_jsonl`."""
+    place = f"{os.fspath(path)}:{number}"
+    record = _parse_json(line, path, number)
+    if not isinstance(record, dict):
+        raise FormatError(f"{place}: a JSON object was expected, not {type(record).__name__}.")
+    missing = [key for key in required if key not in record]
+    if missing:
+        raise FormatError(f"{place}: the key {missing[0]!r} is missing.")
+    return record
+
+
+def check_sentence_record(record: Mapping[str, Any], place: str) -> None:
+    """Raise `FormatError` unless a record's source, hypothesis and references are texts without line feeds.
+
+    Args:
+        record: with the keys `source`, `hypothesis` and perhaps `references`, a list of texts or nulls.
+        place: `file:line`.
+    """
+    references = record.get("references")
+    if references is not None and not isinstance(references, list):
+        raise FormatError(
+            f"{place}: 'references' must be a list of texts, not {str(references)[:60]}."
+        )
+    for key in ("source", "hypothesis"):
+        check_sentence(record[key], place, key)
+    for text in references or ():
+        if text is not None:
+            check_sentence(text, place, "references")
 
 
 def read_json(path: PathLike) -> Any:

@@ -1,8 +1,8 @@
 """Statistics that come in blocks of sentences, in order, and are never all in memory.
 
-The corpus score of blocks is that of all their sentences (`Metric.fold`). Where a metric needs all of them at
-once, they lie side by side in a temporary file that is mapped into memory, and the operating system keeps of it
-what there is room for.
+The corpus score of blocks is that of all their sentences (`Metric.fold`). Where a metric needs all of them
+at once, they lie side by side in a temporary file that is mapped into memory, of which the operating system
+keeps what there is room for.
 """
 
 from __future__ import annotations

@@ -462,3 +462,62 @@ def test_gold_edits_that_are_not_errants_are_noticed_and_found_anew(
     assert capsys.readouterr().err == (
         "learnedgec score: --reannotate is for errant, which is not among the metrics.\n"
     )
+
+
+def test_a_stream_prints_what_a_whole_corpus_prints(
+    score: Callable[..., tuple[int, str, str]], files: Path
+) -> None:
+    hypotheses = ("--hyp", str(files / "good.txt"), str(files / "bad.txt"))
+    blocks = ("--stream", "--block-size", "1", "--out-dir", str(files / "run"))
+    for metric in ("gleu", "m2"):
+        _, expected, _ = score(*hypotheses, metric=metric)
+        code, out, err = score(*hypotheses, *blocks[:-1], str(files / metric), metric=metric)
+        assert (code, out) == (0, expected)
+        assert len(err.splitlines()) == 1
+    _, expected, _ = score(*hypotheses, "--format", "csv")
+    assert score(*hypotheses, *blocks, "--format", "csv")[1] == expected
+
+
+def test_a_stream_names_what_it_could_not_score(
+    score: Callable[..., tuple[int, str, str]], files: Path
+) -> None:
+    (files / "bad.txt").write_bytes(b"He go home .\n\xff\n")
+    words = ("--hyp", str(files / "bad.txt"), "--stream", "--block-size", "1")
+    code, out, err = score(*words, "--out-dir", str(files / "run"), "--format", "json")
+    assert code == 1
+    found = json.loads(out)
+    assert (found["scored"], found["sentences"]) == (1, 2)
+    assert found["failed"][0]["first"] == found["failed"][0]["last"] == 2
+    assert err.splitlines() == [
+        f"line 2 was not scored: {files / 'bad.txt'}:2: not UTF-8 (byte 0xff); convert the file to "
+        "UTF-8.",
+        "1 of 2 sentences were not scored; run the same command again to try only these.",
+    ]
+    (files / "bad.txt").write_bytes(b"He go home .\nFine .\n")
+    code, _, err = score(*words, "--out-dir", str(files / "run"))
+    assert code == 2
+    assert "run holds a run with other input; choose another folder, or delete this one." in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--stream"], "no folder was given for the blocks; name one with --out-dir."),
+        (["--out-dir", "run"], "--out-dir is for large corpora; give --stream, too."),
+        (["--stream", "--by", "type"], "--by is for input that is read whole; leave out --stream."),
+        (
+            ["--stream", "--out-dir", "run", "--parquet", "a"],
+            "--jsonl and --parquet each hold everything; give one of them, and leave out --src, --hyp and "
+            "--ref.",
+        ),
+        (
+            ["--stream", "--out-dir", "run", "--block-size", "0"],
+            "block_size is 0; give 1 or more.",
+        ),
+    ],
+)
+def test_what_a_stream_cannot_do(
+    score: Callable[..., tuple[int, str, str]], files: Path, words: list[str], message: str
+) -> None:
+    code, out, err = score("--hyp", str(files / "good.txt"), *words)
+    assert (code, out, err) == (2, "", f"learnedgec score: {message}\n")

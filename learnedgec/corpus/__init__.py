@@ -1,0 +1,1 @@
+"""Corpora that are larger than memory, or than one machine: read, scored and kept in blocks."""

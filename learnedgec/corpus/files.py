@@ -1,0 +1,267 @@
+"""Files of a corpus, of which any block of rows is read without the others.
+
+Lines and JSON Lines are gone through once to find where each block begins; Parquet says so in its footer.
+What cannot be read from the middle (`.gz`, `.zst`, standard input) is first copied, decompressed, into a
+folder. A path with `://` is opened by fsspec, which knows `s3://`, `gs://`, `hdfs://` and others.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import shutil
+import sys
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from learnedgec.arrays import Ints
+from learnedgec.errors import FormatError, InputError
+from learnedgec.execution.writing import atomic_path
+from learnedgec.formats.text import check_sentence_record, read_record
+
+__all__ = ["JsonRows", "LineRows", "ParquetRows", "RowFile", "copied"]
+
+_CHUNK = 1 << 22
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_COMPRESSED = (".gz", ".zst")
+
+
+class RowFile(ABC):
+    """A file, or a folder of them, with N rows, read in blocks of `block_size` rows.
+
+    Attributes:
+        path: as it was given.
+        size: N.
+        sha256: of its content; of Parquet, of the footers, in which sizes and statistics of columns stand.
+        block_size: rows of each block but the last, which may have fewer.
+    """
+
+    path: str
+    size: int
+    sha256: str
+    block_size: int
+
+    @abstractmethod
+    def read(self, block: int) -> list[Any]:
+        """Return the rows of a block, counted from 0."""
+
+
+class LineRows(RowFile):
+    """A text file whose rows are its lines; see `learnedgec.formats.text` for what a line is."""
+
+    def __init__(self, path: str, block_size: int, *, shown: str = "") -> None:
+        """Find where blocks begin.
+
+        Args:
+            path: of a file that is not compressed.
+            block_size: lines in a block.
+            shown: what messages call it, where that is not the path.
+        """
+        self.path, self.block_size, self._place = shown or path, block_size, path
+        digest = hashlib.sha256()
+        starts = [np.zeros(1, dtype=np.int64)]
+        length = lines = 0
+        last = b""
+        with _opened(path, self.path) as file:
+            while chunk := file.read(_CHUNK):
+                if not length and chunk.startswith(_BYTE_ORDER_MARK):
+                    starts[0] += len(_BYTE_ORDER_MARK)
+                digest.update(chunk)
+                ends = (
+                    np.flatnonzero(np.frombuffer(chunk, dtype=np.uint8) == ord("\n")) + length + 1
+                )
+                starts.append(ends[block_size - 1 - lines % block_size :: block_size])
+                length, lines, last = length + len(chunk), lines + len(ends), chunk[-1:]
+        if length <= starts[0][0]:
+            raise InputError(f"{self.path} is empty; at least one sentence was expected.")
+        self.size = lines + (last != b"\n")
+        self.sha256 = digest.hexdigest()
+        blocks = -(-self.size // block_size)
+        self._starts: Ints = np.concatenate([*starts, [length]])[: blocks + 1]
+        self._starts[blocks] = length
+
+    def read(self, block: int) -> list[str]:
+        """Return the lines of a block."""
+        start, stop = int(self._starts[block]), int(self._starts[block + 1])
+        with _opened(self._place, self.path) as file:
+            file.seek(start)
+            content = file.read(stop - start)
+        first = block * self.block_size + 1
+        try:
+            lines = content.decode("utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            line = first + content.count(b"\n", 0, error.start)
+            raise FormatError(
+                f"{self.path}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); convert the file to "
+                "UTF-8."
+            ) from None
+        return [line.removesuffix("\r") for line in lines]
+
+
+class JsonRows(LineRows):
+    """A JSON Lines file whose rows are objects with source, hypothesis and perhaps references and id."""
+
+    def read(self, block: int) -> list[Any]:
+        """Return the records of a block."""
+        first = block * self.block_size + 1
+        records = []
+        for number, line in enumerate(super().read(block), first):
+            record = read_record(line, self.path, number, ("source", "hypothesis"))
+            check_sentence_record(record, f"{self.path}:{number}")
+            records.append(record)
+        return records
+
+
+class ParquetRows(RowFile):
+    """A Parquet file, or those of a folder by name, with the columns that JSON Lines has as keys.
+
+    A block reads the groups of rows that it lies in, the last of which is kept for the next block.
+    """
+
+    def __init__(self, path: str, block_size: int) -> None:
+        """Read the footers.
+
+        Raises:
+            InputError: there is no Parquet file.
+            FormatError: a column is missing.
+        """
+        import fsspec
+        import pyarrow.parquet
+
+        self.path, self.block_size = path, block_size
+        digest = hashlib.sha256()
+        self._groups: list[tuple[str, int]] = []
+        sizes = []
+        self._columns: list[str] = []
+        with _reported(path):
+            system, place = fsspec.core.url_to_fs(path)
+            files = sorted(system.glob(f"{place}/*.parquet")) if system.isdir(place) else [place]
+            if not files:
+                raise InputError(f"the folder {path} holds no file that ends in .parquet.")
+            self._system = system
+            for name in files:
+                with system.open(name, "rb") as file:
+                    footer = pyarrow.parquet.ParquetFile(file).metadata
+                    digest.update(repr((name.rpartition("/")[2], footer.to_dict())).encode())
+                columns = footer.schema.to_arrow_schema().names
+                for column in ("source", "hypothesis"):
+                    if column not in columns:
+                        raise FormatError(f"{name}: the column {column!r} is missing.")
+                wanted = [c for c in ("id", "source", "hypothesis", "references") if c in columns]
+                if self._columns and wanted != self._columns:
+                    raise FormatError(f"{name}: it has other columns than {files[0]}.")
+                self._columns = wanted
+                for group in range(footer.num_row_groups):
+                    self._groups.append((name, group))
+                    sizes.append(footer.row_group(group).num_rows)
+        self._ends = np.cumsum(np.array(sizes, dtype=np.int64))
+        self.size = int(self._ends[-1]) if sizes else 0
+        if not self.size:
+            raise InputError(f"{path} is empty; at least one sentence was expected.")
+        self.sha256 = digest.hexdigest()
+        self._kept: tuple[int, Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": None}
+
+    def read(self, block: int) -> list[Any]:
+        """Return the records of a block."""
+        start = block * self.block_size
+        stop = min(start + self.block_size, self.size)
+        records: list[dict[str, Any]] = []
+        while start + len(records) < stop:
+            row = start + len(records)
+            group = int(np.searchsorted(self._ends, row, side="right"))
+            before = int(self._ends[group - 1]) if group else 0
+            part = self._group(group).slice(row - before, stop - row)
+            records += part.to_pylist()
+        for number, record in enumerate(records, start + 1):
+            check_sentence_record(record, f"{self.path}:{number}")
+        return records
+
+    def _group(self, number: int) -> Any:
+        """Return a group of rows as a table."""
+        import pyarrow.parquet
+
+        if self._kept is None or self._kept[0] != number:
+            name, group = self._groups[number]
+            with _reported(self.path), self._system.open(name, "rb") as file:
+                table = pyarrow.parquet.ParquetFile(file).read_row_group(group, self._columns)
+            self._kept = number, table
+        return self._kept[1]
+
+
+@contextmanager
+def copied(path: str, folder: Path) -> Iterator[str]:
+    """Yield a path that can be read from the middle: the given one, or that of a copy while it is used.
+
+    Args:
+        path: a file, `-` for standard input, or one that ends in `.gz` or `.zst`.
+        folder: for the copy.
+    """
+    suffix = Path(path).suffix
+    if path != "-" and suffix not in _COMPRESSED:
+        yield path
+        return
+    name = "standard-input" if path == "-" else Path(path).name.removesuffix(suffix)
+    place = folder / f"{hashlib.sha256(path.encode()).hexdigest()[:8]}-{name}"
+    with atomic_path(place) as temporary, temporary.open("wb") as target:
+        if path == "-":
+            shutil.copyfileobj(sys.stdin.buffer, target, _CHUNK)
+        else:
+            with _opened(path, path) as file:
+                try:
+                    shutil.copyfileobj(_decompressed(file, suffix), target, _CHUNK)
+                except (OSError, EOFError, zlib.error) as error:
+                    raise FormatError(f"{path}: not a complete {suffix} file ({error}).") from None
+    try:
+        yield str(place)
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def _decompressed(file: IO[bytes], suffix: str) -> Any:
+    if suffix == ".gz":
+        return gzip.GzipFile(fileobj=file)
+    import pyarrow
+
+    return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, mode="r"), "zstd")
+
+
+@contextmanager
+def _opened(path: str, shown: str) -> Iterator[IO[bytes]]:
+    """Open a file, or what is behind a URL, to read bytes."""
+    with _reported(shown):
+        if "://" in path:
+            import fsspec
+
+            file = fsspec.open(path, "rb").open()
+        else:
+            file = Path(path).open("rb")  # noqa: SIM115 - closed below, like the other
+    with file:
+        yield file
+
+
+@contextmanager
+def _reported(shown: str) -> Iterator[None]:
+    """Turn what the system says of a path into an `InputError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{shown} does not exist; check the path.") from None
+    except IsADirectoryError:
+        raise InputError(f"{shown} is a directory; a file was expected.") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"{shown} cannot be read: {reason}.") from None
+    except (ImportError, ValueError) as error:
+        # What fsspec raises where it knows no such kind of URL, or lacks the package for it.
+        raise InputError(f"{shown} cannot be opened: {error}.") from None

@@ -1,0 +1,384 @@
+"""Score a corpus block by block: statistics of each block on disk, corpus scores from all of them.
+
+A run has a folder:
+
+    run.json            metrics, signatures, files with their SHA-256, block size
+    blocks/             an entry for each block: what became of it, when, where
+    statistics/         what corpus scores follow from
+    sentences/          if asked for, each sentence's scores, a file for each block, in the order of the input
+    scores.json         the corpus scores
+
+A run that was stopped goes on with the blocks that are not done. A block that fails is reported with its
+lines, the scores are those of the others, and the next run tries it again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from learnedgec._version import __version__
+from learnedgec.arrays import Array
+from learnedgec.corpus.reading import Corpus, CorpusBlock
+from learnedgec.errors import ConfigError, InputError, ModelError
+from learnedgec.execution.blocks import BlockEntries, BlockEntry, BlockRunner, LocalBlocks
+from learnedgec.execution.digests import key_of
+from learnedgec.execution.progress import track_pace
+from learnedgec.execution.runtime import Runtime
+from learnedgec.execution.writing import atomic_path, check_writable
+from learnedgec.formats.references import Reference, References
+from learnedgec.formats.rows import plain
+from learnedgec.formats.text import read_json, write_json
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.blocks import StatisticsBlocks
+from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.statistics import Statistics
+
+__all__ = [
+    "CorpusScore",
+    "CorpusScores",
+    "FailedBlock",
+    "SentenceFormat",
+    "as_payload",
+    "score_corpus",
+]
+
+SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]
+"""How the scores of sentences are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusScore:
+    """The score of one system by one metric over the blocks that are done.
+
+    Attributes:
+        value: the corpus score.
+        details: further corpus numbers.
+        signature: as of a `Score`; where blocks failed it also says how many sentences were scored.
+    """
+
+    value: float
+    details: Mapping[str, float]
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBlock:
+    """A block that could not be scored: its first and last sentence, from 1, and why."""
+
+    first: int
+    last: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusScores:
+    """What a run over a corpus gave.
+
+    Attributes:
+        scores: of each metric, by system; empty where no block could be scored.
+        size: the number of sentences of the corpus.
+        scored: how many of them the scores are of.
+        failed: the blocks of the others.
+    """
+
+    scores: Mapping[Metric, Mapping[str, CorpusScore]]
+    size: int
+    scored: int
+    failed: tuple[FailedBlock, ...]
+
+
+@dataclass(frozen=True)
+class _BlockScorer:
+    """The work on a block; is sent to where it is done."""
+
+    metrics: tuple[Metric, ...]
+    corpus: Corpus
+    runtime: Runtime
+    folder: Path
+    run: str
+    sentences: SentenceFormat | None
+
+    def __call__(self, block: int) -> dict[str, Any]:
+        """Score a block, keep its statistics, and return what its entry says of it."""
+        given = self.corpus.read(block)
+        first, last = self.corpus.lines(block)
+        counts = [len(row) for row in given.references] if given.references is not None else [0]
+        kept: dict[Metric, dict[str, Statistics]] = {}
+        scores: dict[tuple[str, Metric], Any] = {}
+        arrays: dict[str, Array] = {}
+        for metric in self.metrics:
+            key = metric.for_statistics
+            inputs = metric.as_inputs(given.sources, given.systems, given.references, self.runtime)
+            if key not in kept:
+                kept[key] = metric.compute_systems(*inputs, self.runtime)
+            for system, statistics in kept[key].items():
+                prefix = self._prefix(metric, system)
+                small = metric.condense(statistics).arrays
+                arrays |= {prefix + name: array for name, array in small.items()}
+                if self.sentences:
+                    scores[system, metric] = metric.sentence_scores(statistics)
+        with atomic_path(self._path(block)) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        if self.sentences:
+            self._write(block, given, scores)
+        return {
+            "first": first,
+            "last": last,
+            "run": self.run,
+            "references": [min(counts), max(counts)],
+            "sentences": self.sentences,
+        }
+
+    def statistics(
+        self, metric: Metric, system: str, blocks: Sequence[int]
+    ) -> Iterator[Statistics]:
+        """Yield the statistics of some blocks.
+
+        Raises:
+            InputError: a file is gone or damaged.
+        """
+        prefix = self._prefix(metric, system)
+        for block in blocks:
+            try:
+                # NumPy would leave a damaged file open.
+                with self._path(block).open("rb") as opened, np.load(opened) as file:
+                    names = [name for name in file.files if name.startswith(prefix)]
+                    arrays = {name.removeprefix(prefix): file[name] for name in names}
+                yield Statistics(arrays)
+            except (OSError, ValueError, zipfile.BadZipFile, zlib.error, InputError):
+                entry = BlockEntries(self.folder / "blocks").path(block)
+                raise InputError(
+                    f"the statistics of block {block}, {self._path(block)}, are gone or damaged; delete "
+                    f"{entry} and run again."
+                ) from None
+
+    def _path(self, block: int) -> Path:
+        """Return the file of a block's statistics."""
+        return self.folder / "statistics" / f"{block // 1000:04}" / f"{block % 1000:03}.npz"
+
+    def _prefix(self, metric: Metric, system: str) -> str:
+        """Return what the names of a metric's and a system's arrays begin with in that file."""
+        return f"{self.metrics.index(metric)}.{list(self.corpus.systems).index(system)}."
+
+    def _write(
+        self, block: int, given: CorpusBlock, scores: Mapping[tuple[str, Metric], Any]
+    ) -> None:
+        """Write the scores of a block's sentences: a row for each sentence, system and metric."""
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("sentence", "id", "system", "metric", "score")
+        }
+        for place, name in enumerate(given.ids):
+            for (system, metric), values in scores.items():
+                row = (given.first + place, name, system, metric.label, float(values[place]))
+                for column, value in zip(columns.values(), row, strict=True):
+                    column.append(value)
+        path = sentences_path(self.folder, block, self.sentences or "jsonl")
+        with atomic_path(path) as temporary:
+            if self.sentences == "parquet":
+                import pyarrow
+                import pyarrow.parquet
+
+                pyarrow.parquet.write_table(pyarrow.table(columns), temporary)
+                return
+            with temporary.open("w", encoding="utf-8") as file:
+                for row in zip(*columns.values(), strict=True):
+                    record = plain(dict(zip(columns, row, strict=True)))
+                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def sentences_path(folder: Path, block: int, kind: SentenceFormat) -> Path:
+    """Return the file of the scores of a block's sentences; names are in the order of the input."""
+    return folder / "sentences" / f"{block:09}.{kind}"
+
+
+def score_corpus(
+    metrics: Sequence[Metric],
+    corpus: Corpus,
+    folder: Path,
+    *,
+    runtime: Runtime = Runtime(),
+    runner: BlockRunner = LocalBlocks(),
+    sentences: SentenceFormat | None = None,
+    retries: int = 1,
+) -> CorpusScores:
+    """Score a corpus with some metrics, in blocks, going on with a run that was stopped.
+
+    Corpus scores are those of all sentences at once, to the last digit where a metric counts, and to 1e-6
+    where a model scores, whose numbers depend on what shares a batch.
+
+    Args:
+        metrics: one or more.
+        corpus: from `open_lines` or `open_records`.
+        folder: of the run; all workers must reach it under this path.
+        runtime: how to run; `progress` shows pace and time left.
+        runner: where blocks are scored.
+        sentences: also write the scores of sentences, in this format.
+        retries: how often an error is followed by another attempt at the block.
+
+    Raises:
+        ConfigError: the folder is of another run, or another process is at work on it.
+        InputError: a metric needs references and there are none, or cannot score in blocks.
+        ModelError: a model is absent, or was replaced during the run.
+    """
+    folder = folder.absolute()
+    for metric in metrics:
+        metric.check_blocks(sentences=sentences is not None)
+        if metric.needs_references and not corpus.has_references:
+            raise InputError(
+                f"{metric.name} needs references, and there are none; give files of them, or records with "
+                "the key 'references'."
+            )
+    check_metrics(metrics, runtime)
+    check_writable(folder / "run.json")
+    with _alone(folder):
+        about = _about(metrics, corpus, runtime)
+        _check_run(folder / "run.json", about)
+        quiet = dataclasses.replace(runtime, progress=False)
+        work = _BlockScorer(
+            tuple(metrics), corpus, quiet, folder, key_of(json.dumps(about)), sentences
+        )
+        entries = BlockEntries(folder / "blocks")
+        done = {
+            block
+            for block in range(corpus.blocks)
+            if _is_done(entries.read(block), work, sentences)
+        }
+        left = [block for block in range(corpus.blocks) if block not in done]
+        found = runner.run(work, left, entries, retries=retries) if left else iter(())
+        sizes = [last - first + 1 for first, last in map(corpus.lines, range(corpus.blocks))]
+        counted = ((entry, sizes[entry["block"]]) for entry in found)
+        for _ in track_pace(
+            counted, corpus.size, sum(sizes[block] for block in done), show=runtime.progress
+        ):
+            pass
+        if _about(metrics, corpus, runtime) != about:
+            raise ModelError(
+                f"a model was replaced while the corpus was scored; delete {folder} and score it again."
+            )
+        scores = _aggregate(work, entries)
+        write_json(folder / "scores.json", as_payload(scores))
+        return scores
+
+
+def _aggregate(work: _BlockScorer, entries: BlockEntries) -> CorpusScores:
+    """Return the scores that follow from the statistics of all blocks that are done."""
+    good: list[int] = []
+    failed = []
+    low, high, scored = None, 0, 0
+    for block in range(work.corpus.blocks):
+        first, last = work.corpus.lines(block)
+        entry = entries.read(block)
+        if entry is not None and _is_done(entry, work, work.sentences):
+            good.append(block)
+            scored += last - first + 1
+            least, most = entry["references"]
+            low, high = least if low is None else min(low, least), max(high, most)
+        else:
+            why = "it was not scored" if entry is None else entry.get("error", "it was not scored")
+            failed.append(FailedBlock(first, last, why))
+    scores: dict[Metric, dict[str, CorpusScore]] = {}
+    references = References(tuple((Reference(""),) * count for count in (low or 0, high)))
+    for metric in work.metrics if good else ():
+        signature = metric.signature(references if high else None, runtime=work.runtime)
+        if failed:
+            signature += f"|sentences:{scored}/{work.corpus.size}"
+        scores[metric] = {}
+        for system in work.corpus.systems:
+            blocks = StatisticsBlocks(
+                lambda metric=metric, system=system: work.statistics(metric, system, good),  # type: ignore[misc]
+                str(work.folder),
+            )
+            value, details = metric.fold(blocks)
+            scores[metric][system] = CorpusScore(value, details, signature)
+    return CorpusScores(scores, work.corpus.size, scored, tuple(failed))
+
+
+def _is_done(entry: BlockEntry | None, work: _BlockScorer, sentences: str | None) -> bool:
+    """Return whether a block was scored by this run, and everything is there that is asked for."""
+    return (
+        entry is not None
+        and entry.get("status") == "done"
+        and entry.get("run") == work.run
+        and (sentences is None or entry.get("sentences") == sentences)
+    )
+
+
+def _about(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) -> dict[str, Any]:
+    """Return what the statistics of a run depend on, for JSON."""
+    return {
+        "learnedgec": __version__,
+        "metrics": [metric.signature(runtime=runtime) for metric in metrics],
+        "systems": list(corpus.systems),
+        "files": corpus.describe(),
+        "block_size": corpus.block_size,
+    }
+
+
+def _check_run(path: Path, about: Mapping[str, Any]) -> None:
+    """Write what a run is of, or raise `ConfigError` where the folder is of another one."""
+    if not path.exists():
+        write_json(path, about)
+        return
+    before = read_json(path)
+    for key, what in {
+        "files": "other input",
+        "systems": "other systems",
+        "metrics": "other metrics, models or precision",
+        "block_size": "another block size",
+        "learnedgec": "another version",
+    }.items():
+        if not isinstance(before, dict) or before.get(key) != about[key]:
+            raise ConfigError(
+                f"{path.parent} holds a run with {what}; choose another folder, or delete this one."
+            )
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a run's folder; the lock is released however the process ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ConfigError(
+            f"another process is at work in {folder}; wait for it, or choose another folder."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def as_payload(found: CorpusScores) -> dict[str, Any]:
+    """Return a run's scores as JSON holds them."""
+    payload: dict[str, Any] = plain(
+        {
+            "scores": [
+                {
+                    "system": system,
+                    "metric": metric.label,
+                    "score": score.value,
+                    "details": score.details,
+                    "signature": score.signature,
+                }
+                for metric, systems in found.scores.items()
+                for system, score in systems.items()
+            ],
+            "sentences": found.size,
+            "scored": found.scored,
+            "failed": [dataclasses.asdict(block) for block in found.failed],
+        }
+    )
+    return payload

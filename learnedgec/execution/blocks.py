@@ -1,0 +1,121 @@
+"""Long work in blocks that are finished one by one, so that a run that was stopped goes on where it was.
+
+A block is a number. What became of it stands in a file of its own, its entry, which appears whole or not at
+all; a block whose entry says that it is done is not worked on again. Whatever runs the blocks (`LocalBlocks`
+here, `learnedgec.execution.ray` on several machines) calls `run_block` for each where the work is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from learnedgec.errors import InputError
+from learnedgec.execution.writing import atomic_path
+
+__all__ = ["BlockEntry", "BlockEntries", "BlockRunner", "LocalBlocks", "run_block"]
+
+BlockEntry: TypeAlias = Mapping[str, Any]
+"""What became of a block, for JSON: `block`, `status` (`done` or `failed`), `attempts`, `seconds`,
+`processor_seconds`, `worker`, where it failed `error`, and what the work returned."""
+
+# Entries in one folder.
+_TOGETHER = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEntries:
+    """The entries of a run, in a folder that all workers reach."""
+
+    folder: Path
+
+    def path(self, block: int) -> Path:
+        """Return the file of a block's entry."""
+        return self.folder / f"{block // _TOGETHER:04}" / f"{block % _TOGETHER:03}.json"
+
+    def read(self, block: int) -> BlockEntry | None:
+        """Return a block's entry; `None` where there is none that can be read."""
+        try:
+            entry: BlockEntry = json.loads(self.path(block).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return entry
+
+    def write(self, entry: BlockEntry) -> None:
+        """Write a block's entry, at once or not at all."""
+        with atomic_path(self.path(entry["block"])) as temporary:
+            temporary.write_text(json.dumps(entry, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def run_block(
+    work: Callable[[int], Mapping[str, Any]], block: int, entries: BlockEntries, *, retries: int = 1
+) -> BlockEntry:
+    """Work on a block, write its entry and return it.
+
+    Args:
+        work: what to do; returns what else the entry says.
+        block: its number.
+        entries: where to write.
+        retries: how often an error is followed by another attempt. What is wrong with the input stays
+            wrong, and is not tried again.
+    """
+    start, processor = time.perf_counter(), time.process_time()
+    found: dict[str, Any] = {}
+    for attempt in range(1, retries + 2):
+        try:
+            found = {"status": "done", **work(block)}
+        except InputError as error:
+            found = {"status": "failed", "error": str(error)}
+        except Exception as error:
+            # Whatever a metric raises at a block is said of it, and the others go on.
+            found = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
+            if attempt <= retries:
+                continue
+        break
+    entry = {
+        "block": block,
+        "attempts": attempt,
+        "seconds": round(time.perf_counter() - start, 6),
+        "processor_seconds": round(time.process_time() - processor, 6),
+        "worker": f"{platform.node()}:{os.getpid()}",
+        **found,
+    }
+    entries.write(entry)
+    return entry
+
+
+class BlockRunner(Protocol):
+    """Something that works on blocks."""
+
+    def run(
+        self,
+        work: Callable[[int], Mapping[str, Any]],
+        blocks: Sequence[int],
+        entries: BlockEntries,
+        *,
+        retries: int,
+    ) -> Iterator[BlockEntry]:
+        """Work on each block and yield its entry, in the order in which they are finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalBlocks:
+    """Works on blocks in this process, one after the other."""
+
+    def run(
+        self,
+        work: Callable[[int], Mapping[str, Any]],
+        blocks: Sequence[int],
+        entries: BlockEntries,
+        *,
+        retries: int,
+    ) -> Iterator[BlockEntry]:
+        """Work on each block and yield its entry."""
+        for block in blocks:
+            yield run_block(work, block, entries, retries=retries)
