@@ -3,54 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet
 import pytest
 from embedded import Sample
+from failing import Fragile
 
 from learnedgec.corpus.reading import Corpus, open_lines, open_records
 from learnedgec.corpus.scoring import CorpusScores, score_corpus
 from learnedgec.errors import ConfigError, InputError, LengthError
 from learnedgec.execution.blocks import BlockEntries
-from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.formats.text import write_jsonl, write_lines
-from learnedgec.metrics.base import Metric, score_metrics
+from learnedgec.metrics.base import score_metrics
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.statistics import Statistics
 
 NAMES = ("gleu", "green", "m2", "sentm2", "hter", "length", "ensemble(gleu=0.5, edit-count=0.5)")
-
-
-@dataclass(frozen=True)
-class Fragile(Metric):
-    """Fails at a sentence as long as `at` says, and counts its attempts in a file."""
-
-    name: ClassVar[str] = "fragile"
-    needs_references: ClassVar[bool] = False
-    at: str = ""
-    count: str = ""
-
-    def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
-    ) -> Statistics:
-        with Path(self.count).open("a") as file:
-            file.write(f"{sources[0]}\n")
-        if self.at in sources:
-            raise RuntimeError("too hard")
-        return Statistics({"length": np.array([float(len(text)) for text in hypotheses])})
-
-    def sentence_scores(self, statistics: Statistics) -> Any:
-        return statistics["length"]
 
 
 def records(sample: Sample, system: str, rows: References) -> list[dict[str, Any]]:

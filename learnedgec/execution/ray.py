@@ -1,0 +1,181 @@
+"""Blocks of work on a Ray cluster: Ray Data sends their numbers to actors, each with models of its own.
+
+Only numbers of blocks and their entries pass through Ray. An actor gets the work once, reads a block from the
+files that the work names, and writes what comes of it; so all machines must reach these files under the same
+paths or URLs. When an actor is killed Ray starts another one and gives it the block again. A block at which
+actors die over and over is given up: every attempt is noted on disk before it begins.
+
+Statistics on usage are not sent, and no dashboard is started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from learnedgec.errors import ConfigError, MissingDependencyError
+from learnedgec.execution.blocks import BlockEntries, BlockEntry, run_block
+
+__all__ = ["RayBlocks"]
+
+# Blocks that are under way or wait for each actor.
+_AHEAD = 2
+
+
+class RayBlocks:
+    """Works on blocks with a pool of actors; a context manager, connected to the cluster while it is open."""
+
+    def __init__(
+        self,
+        *,
+        address: str | None = None,
+        workers: int = 1,
+        cpus: float = 1.0,
+        gpus: float = 0.0,
+    ) -> None:
+        """Describe the pool.
+
+        Args:
+            address: of the cluster: `auto`, `HOST:PORT` or `ray://HOST:PORT`. If absent, the one that
+                RAY_ADDRESS names, else one is started on this machine and ended with the context.
+            workers: actors.
+            cpus: processor cores of each.
+            gpus: GPUs of each; 0.25 puts four on one.
+
+        Raises:
+            MissingDependencyError: Ray is not installed.
+            ConfigError: a number cannot be.
+        """
+        if workers < 1 or cpus < 0 or gpus < 0:
+            raise ConfigError(
+                f"{workers} workers with {cpus:g} cores and {gpus:g} GPUs each were asked for; give 1 worker "
+                "or more, and no negative numbers."
+            )
+        self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
+
+    def __enter__(self) -> RayBlocks:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Its C++ part warns of what Ray Data itself does.
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        try:
+            import ray
+            import ray.data
+        except ImportError:
+            raise MissingDependencyError("ray", "ray", "engine='ray'") from None
+        for name in ("ray", "ray.data"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        local = not (self.address or os.environ.get("RAY_ADDRESS"))
+        own: dict[str, Any] = {
+            "num_cpus": max(self.workers * self.cpus, 1),
+            "include_dashboard": False,
+            # Modules of the current folder, such as somebody's own metric, are found by actors, too.
+            "runtime_env": {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
+        }
+        try:
+            ray.init(
+                self.address,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **(own if local else {}),
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ConfigError(
+                f"no Ray cluster can be used at {self.address or 'this machine'}: {error}"
+            ) from None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        import ray
+
+        ray.shutdown()
+
+    def run(
+        self,
+        work: Callable[[int], Mapping[str, Any]],
+        blocks: Sequence[int],
+        entries: BlockEntries,
+        *,
+        retries: int,
+    ) -> Iterator[BlockEntry]:
+        """Work on each block and yield its entry, in the order in which they are finished."""
+        import ray.data
+
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.execution_options.preserve_order = False
+        resources: dict[str, Any] = {"num_cpus": self.cpus}
+        if self.gpus:
+            resources["num_gpus"] = self.gpus
+        numbers = ray.data.from_items(
+            [{"block": block} for block in blocks], override_num_blocks=len(blocks)
+        )
+        found = numbers.map_batches(
+            _Worker,
+            fn_constructor_args=(work, entries, retries, uuid.uuid4().hex),
+            compute=ray.data.ActorPoolStrategy(
+                size=self.workers, max_tasks_in_flight_per_actor=_AHEAD
+            ),
+            batch_size=1,
+            **resources,
+        )
+        for row in found.iter_rows():
+            block = int(row["block"])
+            yield entries.read(block) or {"block": block, "status": "failed"}
+
+
+class _Worker:
+    """An actor's work: one block at a time, and the next one with the models that are loaded."""
+
+    def __init__(
+        self,
+        work: Callable[[int], Mapping[str, Any]],
+        entries: BlockEntries,
+        retries: int,
+        token: str,
+    ) -> None:
+        self.work, self.entries, self.retries, self.token = work, entries, retries, token
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        for block in batch["block"].tolist():
+            died = self._begin(block)
+            if died > self.retries:
+                self.entries.write(
+                    {
+                        "block": block,
+                        "status": "failed",
+                        "attempts": died,
+                        "error": f"its worker was killed in each attempt ({died}), such as for want of "
+                        "memory",
+                    }
+                )
+            else:
+                run_block(self.work, block, self.entries, retries=self.retries)
+            self._note(block).unlink(missing_ok=True)
+        return {"block": batch["block"]}
+
+    def _note(self, block: int) -> Path:
+        """Return the file that counts the attempts at a block in this run."""
+        return self.entries.path(block).with_suffix(f".{self.token}")
+
+    def _begin(self, block: int) -> int:
+        """Count an attempt, and return how many were begun before and not ended."""
+        note = self._note(block)
+        note.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            before = note.stat().st_size
+            note.write_bytes(b"." * (before + 1))
+            return before
+        note.write_bytes(b".")
+        return 0
