@@ -39,6 +39,7 @@ NEW_BENCHMARK, NEW_PAIRS = HOW_TO / "new-benchmark.md", HOW_TO / "new-pair-sourc
 NEW_OBJECTIVE, CI = HOW_TO / "new-objective.md", HOW_TO / "ci.md"
 GPU, OFFLINE = HOW_TO / "gpu.md", HOW_TO / "offline.md"
 REPORTING = HOW_TO / "report-results.md"
+LARGE, PARALLEL = HOW_TO / "score-large-corpora.md", HOW_TO / "tune-in-parallel.md"
 
 SKIPPED = {
     "README.md": {
@@ -79,6 +80,10 @@ SKIPPED = {
         "learnedgec train --config mine.yaml": "tests/cli/test_train.py trains on this page's files"
     },
     "report-results.md": {"learnedgec meta --benchmark seeda": "a download"},
+    "score-large-corpora.md": {
+        "pip install": "the package index",
+        "learnedgec score --engine ray": "it starts a cluster; tests/execution/test_ray.py",
+    },
     "serve.md": {
         "pip install": "the package index",
         "learnedgec serve": "it serves until it is stopped; tests/use/test_serve.py",
@@ -88,6 +93,10 @@ SKIPPED = {
         "learnedgec evaluators push": "a hub",
         "learnedgec evaluators pull": "a hub",
     },
+    "train-on-several-devices.md": {
+        "learnedgec train": "several processes; tests/training/test_several_processes.py"
+    },
+    "tune-in-parallel.md": {},
 }
 # README's training takes minutes; two steps of it run here.
 SHORTENED = {
@@ -307,6 +316,20 @@ def test_reporting(site: Path, folder: Path) -> None:
     for word in ("intervals", "paired bootstrap", "edit-count"):
         assert word in table
     assert (folder / "results.html").stat().st_size
+
+
+def test_large_corpora(site: Path, folder: Path) -> None:
+    (example,) = [text for language, text in blocks(LARGE) if language == "python"]
+    steps = [*as_steps(LARGE), {"python": example, "place": LARGE.name}]
+    assert len(steps) == 3
+    assert perform(steps, folder, site) == []
+    assert (folder / "runs/sentences/sentences/000000000.parquet").is_file()
+
+
+def test_tuning_in_parallel(site: Path, folder: Path) -> None:
+    (step,) = as_steps(PARALLEL)
+    assert perform([step, step], folder, site) == []
+    assert (folder / "study.journal").is_file()
 
 
 def test_serving(site: Path, folder: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ __all__ = ["BlockEntry", "BlockEntries", "BlockRunner", "LocalBlocks", "run_bloc
 
 BlockEntry: TypeAlias = Mapping[str, Any]
 """What became of a block, for JSON: `block`, `status` (`done` or `failed`), `attempts`, `seconds`,
-`processor_seconds`, `worker`, where it failed `error`, and what the work returned."""
+`processor_seconds`, `worker` (`HOST:PROCESS`), its largest resident memory so far in MiB (`peak_mb`, where the
+system tells), where it failed `error`, and what the work returned."""
 
 # Entries in one folder.
 _TOGETHER = 1000
@@ -84,10 +86,20 @@ def run_block(
         "seconds": round(time.perf_counter() - start, 6),
         "processor_seconds": round(time.process_time() - processor, 6),
         "worker": f"{platform.node()}:{os.getpid()}",
+        **_peak(),
         **found,
     }
     entries.write(entry)
     return entry
+
+
+def _peak() -> dict[str, int]:
+    """Return the largest resident memory of this process so far, where the system tells."""
+    if sys.platform != "linux":
+        return {}
+    import resource
+
+    return {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}
 
 
 class BlockRunner(Protocol):

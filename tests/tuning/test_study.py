@@ -149,6 +149,8 @@ def test_what_is_no_storage_is_refused(tmp_path: Path) -> None:
     database.write_text("not a database, though long enough to look like one" * 100)
     with pytest.raises(FormatError, match="not a storage of studies"):
         open_study(str(database))
+    with pytest.raises(ConfigError, match=r"is the address of a database; .* study\.journal"):
+        open_study("postgresql://host/studies")
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
         open_study(str(tmp_path / "file" / "study.journal"))
