@@ -24,8 +24,8 @@ __all__ = ["BlockEntry", "BlockEntries", "BlockRunner", "LocalBlocks", "run_bloc
 
 BlockEntry: TypeAlias = Mapping[str, Any]
 """What became of a block, for JSON: `block`, `status` (`done` or `failed`), `attempts`, `seconds`,
-`processor_seconds`, `worker` (`HOST:PROCESS`), its largest resident memory so far in MiB (`peak_mb`, where the
-system tells), where it failed `error`, and what the work returned."""
+`processor_seconds`, `worker` (`HOST:PROCESS`), its largest resident memory so far in MiB (`peak_mb`, where
+the system tells), where it failed `error`, and what the work returned."""
 
 # Entries in one folder.
 _TOGETHER = 1000

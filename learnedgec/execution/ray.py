@@ -62,7 +62,7 @@ class RayBlocks:
 
     def __enter__(self) -> RayBlocks:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Its C++ part warns of what Ray Data itself does.
+        # Its C++ part warns of what Ray Data itself does, and of this setting.
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         try:
             import ray
@@ -79,12 +79,13 @@ class RayBlocks:
             "runtime_env": {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
         }
         try:
-            ray.init(
-                self.address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                **(own if local else {}),
-            )
+            with _silence():
+                ray.init(
+                    self.address,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    **(own if local else {}),
+                )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConfigError(
                 f"no Ray cluster can be used at {self.address or 'this machine'}: {error}"
@@ -133,6 +134,20 @@ class RayBlocks:
         for row in found.iter_rows():
             block = int(row["block"])
             yield entries.read(block) or {"block": block, "status": "failed"}
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Let nothing reach stderr, whichever language it is written in; errors are raised all the same."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 class _Worker:

@@ -100,8 +100,8 @@ class SharedStudy:
         self.worker = uuid.uuid4().hex[:12]
         if storage is not None and "://" in storage:
             raise ConfigError(
-                f"storage: {storage} is the address of a database; workers share a study by locks on files, so "
-                "give the path of one: study.journal, or study.db for SQLite."
+                f"storage: {storage} is the address of a database; workers share a study by locks on files, "
+                "so give the path of one: study.journal, or study.db for SQLite."
             )
         path = None if storage is None else Path(storage)
         self._workers = None if path is None else path.with_name(f"{path.name}.workers")

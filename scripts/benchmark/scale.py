@@ -3,12 +3,13 @@
     python scripts/benchmark/scale.py [--metric gleu] [--sentences 5000 10000 20000 40000] [--systems 1 2 4]
         [--workers 1 2] [--block-size 2500] [--plot DIR] [--out results.json]
 
-Sentences are made from the embedded sample: two random lines of it and a number, so that all are distinct. Every
-run is a `learnedgec score --stream` (or `--engine ray`) in a process of its own. Cost is the processor time of the
-blocks, from their entries, without the start of Python and the models; so it can be measured on a machine that
-others use too, where the time by the clock says little. The exponent is the slope of a line through the
-logarithms of size and cost: 1 says that twice the sentences cost twice as much. Memory is the largest resident
-memory of the command and, of Ray, of its workers. Scores of all runs on one corpus must be equal.
+Sentences are made from the embedded sample: two random lines of it and a number, so that all are distinct.
+Every run is a `learnedgec score --stream` (or `--engine ray`) in a process of its own. Cost is the processor
+time of the blocks, from their entries, without the start of Python and the models; so it can be measured on a
+machine that others use too, where the time by the clock says little. The exponent is the slope of a line
+through the logarithms of size and cost: 1 says that twice the sentences cost twice as much. Memory is the
+largest resident memory of the command and, of Ray, of its workers. Scores of all runs on one corpus must be
+equal.
 
 With 2 workers of Ray, efficiency is the processor time of 1 worker over that of both: 1 says that the work is
 shared without loss. What workers wait for each other shows by the clock alone, which is also printed.
