@@ -113,6 +113,9 @@ class RayBlocks:
         """Work on each block and yield its entry, in the order in which they are finished."""
         import ray.data
 
+        # What a run that was killed has left.
+        for note in entries.folder.glob("*/*.attempts-*"):
+            note.unlink(missing_ok=True)
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.execution_options.preserve_order = False
@@ -182,7 +185,7 @@ class _Worker:
 
     def _note(self, block: int) -> Path:
         """Return the file that counts the attempts at a block in this run."""
-        return self.entries.path(block).with_suffix(f".{self.token}")
+        return self.entries.path(block).with_suffix(f".attempts-{self.token}")
 
     def _begin(self, block: int) -> int:
         """Count an attempt, and return how many were begun before and not ended."""

@@ -144,12 +144,16 @@ class Metric(ABC):
             blocks: in the order of the sentences, condensed or not.
         """
         kind = type(self)
-        if kind.aggregate is Metric.aggregate and kind.details is Metric.details:
-            scores = blocks.map(lambda block: Statistics({"score": self.sentence_scores(block)}))
-            with scores.whole() as whole:
-                return float(np.mean(whole["score"])), {}
+        if kind.aggregate is not Metric.aggregate:
+            with blocks.whole() as whole:
+                return self.aggregate(whole), self.details(whole)
+        scores = blocks.map(lambda block: Statistics({"score": self.sentence_scores(block)}))
+        with scores.whole() as whole:
+            value = float(np.mean(whole["score"]))
+        if kind.details is Metric.details:
+            return value, {}
         with blocks.whole() as whole:
-            return self.aggregate(whole), self.details(whole)
+            return value, self.details(whole)
 
     def check_blocks(self, *, sentences: bool) -> None:  # noqa: B027 - most metrics have no objection
         """Raise where a block of sentences cannot be scored without knowing the others.
