@@ -14,10 +14,10 @@ from learnedgec.cli.flags import with_flags
 from learnedgec.cli.output import notice
 from learnedgec.errors import FormatError, InputError
 from learnedgec.formats.m2 import is_m2, read_m2
+from learnedgec.formats.records import check_sentence_record
 from learnedgec.formats.references import References
 from learnedgec.formats.text import (
     check_lengths,
-    check_sentence_record,
     read_jsonl,
     read_lines,
 )

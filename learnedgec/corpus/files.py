@@ -23,7 +23,8 @@ import numpy as np
 from learnedgec.arrays import Ints
 from learnedgec.errors import FormatError, InputError
 from learnedgec.execution.writing import atomic_path
-from learnedgec.formats.text import check_sentence_record, read_record
+from learnedgec.formats.records import check_sentence_record
+from learnedgec.formats.text import read_record
 
 __all__ = ["JsonRows", "LineRows", "ParquetRows", "RowFile", "copied"]
 

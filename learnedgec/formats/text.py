@@ -29,7 +29,6 @@ from learnedgec.execution.writing import PathLike, atomic_path
 __all__ = [
     "check_lengths",
     "check_sentence",
-    "check_sentence_record",
     "excerpts",
     "read_json",
     "read_jsonl",
@@ -189,25 +188,6 @@ def read_record(
     if missing:
         raise FormatError(f"{place}: the key {missing[0]!r} is missing.")
     return record
-
-
-def check_sentence_record(record: Mapping[str, Any], place: str) -> None:
-    """Raise `FormatError` unless a record's source, hypothesis and references are texts without line feeds.
-
-    Args:
-        record: with the keys `source`, `hypothesis` and perhaps `references`, a list of texts or nulls.
-        place: `file:line`.
-    """
-    references = record.get("references")
-    if references is not None and not isinstance(references, list):
-        raise FormatError(
-            f"{place}: 'references' must be a list of texts, not {str(references)[:60]}."
-        )
-    for key in ("source", "hypothesis"):
-        check_sentence(record[key], place, key)
-    for text in references or ():
-        if text is not None:
-            check_sentence(text, place, "references")
 
 
 def read_json(path: PathLike) -> Any:
