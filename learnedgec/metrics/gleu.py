@@ -61,7 +61,7 @@ class _Draws:
         self._left = [np.empty(0, dtype=np.uint64)] * iterations
 
     def next(self, size: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Return the picks for the next sentences, (iterations, size), of a byte each where that is enough."""
+        """Return the picks for the next sentences, (iterations, size), each a byte where that is enough."""
         picks = np.empty((len(self._generators), size), dtype=np.min_scalar_type(self.count))
         for iteration, generator in enumerate(self._generators):
             fitting = self._left[iteration]
