@@ -1,4 +1,4 @@
-"""Train, tune, prove and run learned evaluators for grammatical error correction."""
+"""Train, tune, evaluate and run learned evaluators for grammatical error correction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`learnedgec compare`: is it better than the baseline, by how much, and how does one say so?"""
+"""`learnedgec compare`: differences from a baseline, with intervals, tests and a sentence for a paper."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "--baseline",
         type=str,
-        help="the baseline's output, one more file beside --hyp, or the name of a system among those",
+        help="the output of the baseline, in addition to --hyp, or the name of a system among those",
     )
     add_metric_argument(parser)
     add_reannotate_argument(parser)
@@ -109,7 +109,7 @@ def _baseline_file(given: str, paths: Sequence[str]) -> str:
     """Return the baseline's file: the one given, or that of the system with this name.
 
     Raises:
-        InputError: there is neither.
+        InputError: it is neither a file nor the name of a system.
     """
     if given == "-" or (Path(given).exists() and not Path(given).is_dir()):
         return given
@@ -126,7 +126,7 @@ def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
     """Return the input with the baseline among the systems, and the baseline's name."""
     if not options.baseline:
         raise InputError(
-            "no baseline was given; name its output by --baseline, and others by --hyp."
+            "no baseline was given; name its output with --baseline, and others with --hyp."
         )
     paths = options.jsonl or system_files(options.hyp or ())
     baseline = _baseline_file(options.baseline, paths)
@@ -134,7 +134,7 @@ def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
         path for path in paths if path == "-" or Path(path).absolute() != Path(baseline).absolute()
     ]
     if not others:
-        raise InputError("no system was given beside the baseline; name one or more by --hyp.")
+        raise InputError("no system was given besides the baseline; name one or more with --hyp.")
     options["jsonl" if options.jsonl else "hyp"] = [baseline, *others]
     inputs = read_inputs(options, metrics)
     return inputs, next(iter(inputs.systems))
@@ -143,7 +143,7 @@ def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
 def _record(
     row: BaselineComparison, signatures: Mapping[str, str], names: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return everything that is known of a comparison, flat, for programs."""
+    """Return all fields of a comparison as a flat record, for programs."""
     record = asdict(row)
     for name in ("bounds", "difference_bounds", "baseline_bounds"):
         record[name.replace("bounds", "low")], record[name.replace("bounds", "high")] = record.pop(
@@ -165,7 +165,7 @@ def _legend(row: BaselineComparison, *, bold: bool) -> str:
     return (
         f"Wins, ties and losses count sentences; p is two-sided{corrected}.{_uncorrected(row)}"
         + (
-            " In bold: the best and those not significantly worse than it, by tests of their own."
+            " In bold: the best system and those not significantly worse, by separate tests."
             if bold
             else ""
         )
@@ -177,13 +177,13 @@ def _uncorrected(row: BaselineComparison) -> str:
     if row.comparisons == 1:
         return ""
     return (
-        " Each interval is of one difference alone, without that correction: where it leaves out 0 and p is "
-        f"not below {1 - row.level:.2g}, the difference is not significant among so many."
+        " Each interval is for a single difference, without that correction: if it excludes 0 but p is not "
+        f"below {1 - row.level:.2g}, the difference is not significant after the correction."
     )
 
 
 def _caption(row: BaselineComparison, metrics: Sequence[str]) -> str:
-    """Return what a paper says under the table."""
+    """Return the caption of the table for a paper."""
     tests = f"{row.comparisons} test{'s' if row.comparisons > 1 else ''}"
     return (
         f"Differences from {row.baseline} by {', '.join(metrics)}, with {row.level:.0%} intervals; "
@@ -195,7 +195,7 @@ def _caption(row: BaselineComparison, metrics: Sequence[str]) -> str:
 
 
 def _table_rows(rows: Sequence[BaselineComparison], several: bool) -> list[dict[str, Any]]:
-    """Return the rows of one metric for people: the baseline's, and one for each other system."""
+    """Return the rows of one metric for readers: the baseline's, and one for each other system."""
     first = rows[0]
     metric = {"metric": first.metric} if several else {}
     found: list[dict[str, Any]] = [

@@ -18,10 +18,12 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec edits`."""
     parser = make_parser(
         "edits",
-        "Write the edits between sources and corrections, found and typed as ERRANT does, as an M2 file; "
-        "or, with --gold and --apply, the text that the edits of an M2 file make.",
+        "Extract the edits between sources and corrections, classify them as ERRANT does, and write them as "
+        "an M2 file; or, with --gold and --apply, write the text that the edits of an M2 file produce.",
     )
-    group = parser.add_argument_group("input", "UTF-8 text, one sentence per line; .gz and - work")
+    group = parser.add_argument_group(
+        "input", "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
+    )
     group.add_argument("--src", type=str, help="the source sentences")
     group.add_argument(
         "--hyp",
@@ -40,9 +42,9 @@ def build_parser() -> ArgumentParser:
     group.add_argument(
         "--number",
         type=int,
-        help="with --apply, whose edits (default: each sentence's first annotator)",
+        help="with --apply, the number of the annotator (default: each sentence's first one)",
     )
-    parser.add_argument("--out", type=str, default="-", help="write to this file; -: stdout")
+    parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     add_runtime_arguments(parser)
     return parser
 
@@ -96,7 +98,7 @@ def _corrected(options: Namespace) -> list[str]:
     if number is None and several:
         remark(
             f"{path} has edits of several annotators ({', '.join(map(str, several))}); those of each "
-            "sentence's first are applied, and --number chooses another.",
+            "sentence's first annotator are applied; choose another with --number.",
             options,
         )
     texts = []
@@ -105,7 +107,7 @@ def _corrected(options: Namespace) -> list[str]:
         if not found:
             known = ", ".join(str(reference.annotator) for reference in references)
             raise InputError(
-                f"sentence {place} of {path} has no annotator {number}, but {known}; choose by --number."
+                f"sentence {place} of {path} has no annotator {number}, only {known}; choose with --number."
             )
         texts.append(found[0])
     return texts

@@ -31,11 +31,11 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec evaluators`."""
     parser = make_parser(
         "evaluators",
-        "List the trained evaluators that can be named, or print model cards. `evaluators push`, `pull` and "
-        "`export` share them; each explains itself with --help.",
+        "List the trained evaluators, or print their model cards. `evaluators push`, `pull` and `export` "
+        "share evaluators; `learnedgec evaluators push --help` explains its options.",
     )
     parser.add_argument(
-        "names", nargs="*", type=str, default=[], help="evaluators whose card to print"
+        "names", nargs="*", type=str, default=[], help="evaluators whose cards to print"
     )
     add_output_arguments(parser)
     return parser
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
             }
         )
     if not rows:
-        notice("No evaluator is here yet; `learnedgec train --config some-mini` makes one.")
+        notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
     emit(rows, options, layout=Layout(prose=("heads", "trained on", "licence")))
 
 
@@ -81,7 +81,7 @@ def _push(arguments: Sequence[str]) -> None:
     parser.add_argument("name", type=str, help="the evaluator, or its directory")
     parser.add_argument("repository", type=str, help="org/name, or org/name@branch")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
-    parser.add_argument("--message", type=str, help="of the commit")
+    parser.add_argument("--message", type=str, help="commit message")
     options = parser.parse_args(list(arguments))
     pushed = push_evaluator(
         options.name, options.repository, private=options.private, message=options.message
@@ -109,17 +109,19 @@ def _pull(arguments: Sequence[str]) -> None:
 def _export(arguments: Sequence[str]) -> None:
     """Run `evaluators export`, and print the folder of each head."""
     parser = make_parser(
-        "evaluators export", "Write an evaluator's heads as models that need no learnedgec."
+        "evaluators export", "Write an evaluator's heads as models that work without learnedgec."
     )
     parser.add_argument("name", type=str, help="the evaluator, its directory, or a hub id")
     parser.add_argument(
         "--format", choices=["sequence-classification"], default="sequence-classification"
     )
-    parser.add_argument("--heads", nargs="+", type=str, help="which; all of them if absent")
-    parser.add_argument("--out", type=str, help="the folder in which each head gets one")
+    parser.add_argument("--heads", nargs="+", type=str, help="heads to export (default: all)")
+    parser.add_argument(
+        "--out", type=str, help="output folder; each head is written to a subfolder"
+    )
     options = parser.parse_args(list(arguments))
     if not options.out:
-        raise InputError("no folder was given for the heads; name one with --out.")
+        raise InputError("no output folder was given; name one with --out.")
     from learnedgec.use.export import export_evaluator
 
     folders = export_evaluator(options.name, options.out, heads=options.heads)

@@ -1,11 +1,11 @@
-"""The flags of the command line for the arguments of Python that messages name."""
+"""The command-line flags for the Python arguments that messages name."""
 
 from __future__ import annotations
 
 __all__ = ["with_flags"]
 
 _FLAGS = {
-    "read it with References.from_m2": "give it by --gold",
+    "read it with References.from_m2": "name it with --gold",
     "allow_pickle=True": "--allow-pickle",
     "overwrite=True": "--overwrite",
     "reannotate=True": "--reannotate",

@@ -1,4 +1,4 @@
-"""Arguments for what a command scores, and the sentences in the files that they name."""
+"""Input arguments of commands that score, and reading the sentences of the files that they name."""
 
 from __future__ import annotations
 
@@ -45,23 +45,25 @@ class Inputs:
 
 def add_input_arguments(parser: ArgumentParser) -> None:
     """Add `--src`, `--hyp`, `--ref`, `--gold` and `--jsonl`."""
-    group = parser.add_argument_group("input", "UTF-8 text, one sentence per line; .gz and - work")
-    group.add_argument("--src", type=str, help="the source sentences (taken from --gold if absent)")
+    group = parser.add_argument_group(
+        "input", "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
+    )
+    group.add_argument("--src", type=str, help="the source sentences (default: those of --gold)")
     group.add_argument(
         "--hyp",
         nargs="+",
         type=str,
-        help="system outputs, or a folder of them (every file in it but README, *.md and hidden ones); a "
-        "system is named by its file's stem",
+        help="system outputs, or a folder of them (all its files except README, *.md and hidden ones); a "
+        "system's name is the stem of its file",
     )
     group.add_argument("--ref", nargs="+", type=str, help="reference texts, one file per annotator")
-    group.add_argument("--gold", type=str, help="references as an M2 file with gold edits")
+    group.add_argument("--gold", type=str, help="references with gold edits, as an M2 file")
     group.add_argument(
         "--jsonl",
         nargs="+",
         type=str,
-        help="instead of the above: one file per system with the keys source, hypothesis and, "
-        "where there are any, references (texts or null)",
+        help="instead of the above: one JSONL file per system with the keys source, hypothesis and, "
+        "optionally, references (a list of texts or nulls)",
     )
 
 
@@ -92,7 +94,7 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
 
 
 def _tokenised(inputs: Inputs) -> Inputs:
-    """Return the input in tokens: what else than scores is printed of it shows what was scored."""
+    """Return the input in tokens, so that everything that is printed shows the text that was scored."""
     from learnedgec.edits.tokenisation import tokenise, tokenise_references
 
     references = inputs.references
@@ -114,7 +116,7 @@ def _read_files(options: Namespace) -> Inputs:
     elif options.gold:
         sources = [block.source for block in read_m2(options.gold)]
     else:
-        raise InputError("no source was given; name the file with the source sentences by --src.")
+        raise InputError("no source was given; name the file with the source sentences with --src.")
     paths = system_files(options.hyp)
     systems = read_systems(paths)
     source_name = options.src or options.gold
@@ -122,7 +124,7 @@ def _read_files(options: Namespace) -> Inputs:
         check_lengths((source_name, sources), (path, hypotheses))
     references = None
     if options.gold and options.tokenise == "spacy":
-        # Its gold edits count its own tokens; the sources may be the same sentences in others.
+        # Gold edits refer to the tokens of the M2 file; the sources may be tokenised differently.
         from learnedgec.edits.tokenisation import check_tokens, tokenise, tokenise_references
 
         blocks = read_m2(options.gold)
@@ -149,9 +151,9 @@ def _read_files(options: Namespace) -> Inputs:
 
 
 def system_files(paths: Sequence[str]) -> list[str]:
-    """Return the files of systems' outputs: those named, and in place of a folder those in it, sorted.
+    """Return the files of systems' outputs; a folder stands for its files, sorted.
 
-    Of a folder neither hidden files nor Markdown nor a README are taken; a notice names those left out.
+    Hidden files, Markdown files and a README in a folder are left out, and a notice names them.
 
     Raises:
         InputError: a folder holds no file.
@@ -165,7 +167,7 @@ def system_files(paths: Sequence[str]) -> list[str]:
         inside = [os.fspath(each) for each in files if not _is_beside(each)]
         left_out = [each.name for each in files if _is_beside(each)]
         if left_out:
-            notice(f"{path}: {', '.join(left_out)} left out, as no system's output.")
+            notice(f"{path}: {', '.join(left_out)} left out, because these are not system outputs.")
         if not inside:
             raise InputError(
                 f"the folder {path} holds no file; one file for each system's output was expected."
@@ -175,7 +177,7 @@ def system_files(paths: Sequence[str]) -> list[str]:
 
 
 def _is_beside(file: Path) -> bool:
-    """Return whether a file in a folder of outputs is none: hidden, Markdown or a README."""
+    """Return whether a file in a folder of outputs is not an output: hidden, Markdown or a README."""
     return (
         file.name.startswith(".")
         or file.suffix.lower() == ".md"
@@ -193,7 +195,7 @@ def _read_sentences(path: str) -> list[str]:
     lines = read_lines(path)
     if is_m2(lines):
         raise InputError(
-            f"{path} is an M2 file, and one sentence per line was expected; M2 files are given by --gold."
+            f"{path} is an M2 file, and one sentence per line was expected; name M2 files with --gold."
         )
     return lines
 
@@ -209,7 +211,7 @@ def system_names(paths: Sequence[str]) -> list[str]:
         if Path(path).absolute() in given:
             raise InputError(f"{path} was given twice as a system's output; name it once.")
         given.add(Path(path).absolute())
-    # A name that is no text is shown by its bytes.
+    # A name that cannot be decoded is shown by its bytes.
     paths = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
     stems = [
         Path(path).name.removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0] or path
@@ -227,7 +229,9 @@ def system_names(paths: Sequence[str]) -> list[str]:
 def _read_jsonl(options: Namespace) -> Inputs:
     """Read one JSONL file per system; all must have the same sources and references."""
     if options.src or options.hyp or options.ref or options.gold:
-        raise InputError("--jsonl holds everything; leave out --src, --hyp, --ref and --gold.")
+        raise InputError(
+            "--jsonl contains the whole input; leave out --src, --hyp, --ref and --gold."
+        )
     paths: list[str] = options.jsonl
     first: tuple[list[str], list[Any]] | None = None
     systems: dict[str, list[str]] = {}
@@ -269,7 +273,7 @@ def _read_records(path: str) -> list[dict[str, Any]]:
     for number, record in enumerate(records, 1):
         if "source" not in record:
             raise FormatError(
-                f"{path}:{number}: the key 'source' is missing; every hypothesis is scored beside the "
-                "sentence that it corrects."
+                f"{path}:{number}: the key 'source' is missing; every hypothesis is scored together with "
+                "the sentence that it corrects."
             )
     return records

@@ -29,31 +29,43 @@ __all__ = ["COMMANDS", "main", "run"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("learnedgec.cli.score", "score system outputs with any metric"),
     "rank": ("learnedgec.cli.rank", "rank systems, with intervals and significance"),
-    "compare": ("learnedgec.cli.compare", "compare systems with a baseline, for a paper"),
-    "meta": ("learnedgec.cli.meta", "compare metrics with people's judgements"),
+    "compare": (
+        "learnedgec.cli.compare",
+        "compare systems with a baseline, with intervals and tests",
+    ),
+    "meta": ("learnedgec.cli.meta", "meta-evaluate metrics against human judgements"),
     "report": (
         "learnedgec.cli.report",
         "write an HTML report: scores, sentences, edits, error types",
     ),
-    "robust": ("learnedgec.cli.robust", "see what holds when only unrelated context changes"),
+    "robust": (
+        "learnedgec.cli.robust",
+        "evaluate robustness to changes of unrelated context, and to attacks",
+    ),
     "train": ("learnedgec.cli.train", "fine-tune an evaluator from a configuration"),
     "tune": ("learnedgec.cli.tune", "tune a metric's parameters on human judgements"),
     "rerank": ("learnedgec.cli.rerank", "choose the best of several corrections"),
     "serve": ("learnedgec.cli.serve", "serve metrics over HTTP"),
-    "edits": ("learnedgec.cli.edits", "find the edits between texts, or apply those of an M2 file"),
+    "edits": (
+        "learnedgec.cli.edits",
+        "extract the edits between texts, or apply those of an M2 file",
+    ),
     "data": ("learnedgec.cli.data", "list, download and verify the public datasets"),
     "metrics": ("learnedgec.cli.metrics", "list the metrics, or explain one"),
-    "evaluators": ("learnedgec.cli.evaluators", "list the trained evaluators, or explain one"),
+    "evaluators": (
+        "learnedgec.cli.evaluators",
+        "list the trained evaluators, or print a model card",
+    ),
 }
 
 _USER_ERROR, _INTERRUPTED, _TERMINATED = 2, 130, 143
 
-# Seconds that a command has to clear up after SIGTERM.
+# Seconds that a command has for its clean-up after SIGTERM.
 _GRACE = 5.0
 
 
 class _Terminated(BaseException):
-    """SIGTERM has come."""
+    """SIGTERM was received."""
 
 
 def _help() -> str:
@@ -63,14 +75,14 @@ def _help() -> str:
         [
             "usage: learnedgec COMMAND [options]",
             "",
-            "Train, tune, prove and run learned evaluators for grammatical error correction.",
+            "Train, tune, evaluate and run learned evaluators for grammatical error correction.",
             "",
             "commands:",
             *lines,
             "",
             "options:",
-            "  -h, --help  this text; `learnedgec COMMAND --help` explains a command",
-            "  --version   the version",
+            "  -h, --help  show this help; `learnedgec COMMAND --help` explains a command",
+            "  --version   show the version",
             "  --debug     after COMMAND: show the traceback of an error",
         ]
     )
@@ -86,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]
     name = " ".join(["learnedgec", *(word for word in words[:1] if not word.startswith("-"))])
     show_warning = warnings.showwarning
-    # What several metrics have to say alike is said once.
+    # A warning that several metrics share is shown once.
     warnings.showwarning = _once(_show_warning)
     try:
         return _command(words)
@@ -102,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(_FAREWELL)
         return _TERMINATED
     except BrokenPipeError:
-        # The reader (`head`, say) has left; there is nobody to tell.
+        # The reader (`head`, say) has closed the pipe, so no message can be shown.
         _silence(sys.stdout)
         return 0
     except (OSError, MemoryError) as error:
@@ -116,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(words: Sequence[str]) -> int:
-    """Find the command and run it, until all it has to say is said."""
+    """Find the command, run it and flush its output."""
     if not words or words[0] in ("-h", "--help"):
         write_text("-", _help() + "\n")
         return 0 if words else _USER_ERROR
@@ -137,31 +149,31 @@ def _command(words: Sequence[str]) -> int:
 
 
 def run() -> None:
-    """Be the console script."""
+    """Console entry point."""
     try:
         _prepare_streams()
         _prepare_termination()
         code = main()
     except KeyboardInterrupt:
-        # Before the command, or after it.
+        # The interrupt came before the command or after it.
         _say("learnedgec: interrupted.")
         code = _INTERRUPTED
     except _Terminated:
         _say(_FAREWELL)
         code = _TERMINATED
     if code in (_INTERRUPTED, _TERMINATED):
-        # Everything is cleared up, and what threads are still at is not waited for.
+        # The clean-up is done; unfinished threads are not waited for.
         os._exit(code)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.exit(code)
 
 
 def _prepare_streams() -> None:
-    """Make standard streams that can be used whatever the caller has made of them.
+    """Make the standard streams usable, whatever state the caller left them in.
 
-    A closed one is replaced by one that refuses everything: the next file to be opened would take its
-    number. What a program reads is UTF-8; a terminal, or who sets PYTHONIOENCODING, gets its own encoding, in
-    which characters that it lacks are escaped.
+    A closed stream is replaced by one that fails on use; otherwise the next file to be opened would take its
+    descriptor. Output to a program is UTF-8. A terminal, or a user who sets PYTHONIOENCODING, gets that
+    encoding, and characters that it lacks are escaped.
     """
     for descriptor in range(3):
         try:
@@ -179,10 +191,10 @@ def _prepare_streams() -> None:
 
 
 def _prepare_termination() -> None:
-    """Let SIGTERM end the command as an exception does, and in any case soon.
+    """Let SIGTERM end the command by an exception, and at the latest after a grace period.
 
-    The exception may come while the main thread is in a long computation, or be swallowed; a thread that the
-    system wakes at the signal itself then ends the process.
+    The exception may be delayed by a long computation in the main thread, or be swallowed. A thread that the
+    signal itself wakes then ends the process.
     """
     if os.name == "nt":
         return
@@ -211,7 +223,7 @@ def _terminate(*_: object) -> None:
 
 
 def _say(text: str) -> None:
-    """Print a line on stderr; if nobody can read it, the exit code still tells."""
+    """Print a line on stderr; if stderr is closed, the exit code still reports the error."""
     try:
         print(folded(text, sys.stderr), file=sys.stderr, flush=True)
     except OSError:
@@ -219,7 +231,7 @@ def _say(text: str) -> None:
 
 
 def _silence(stream: IO[str]) -> None:
-    """Let what a stream still holds go nowhere, so that the interpreter does not fail at it again."""
+    """Discard what a stream still buffers, so that the interpreter does not fail when it flushes at exit."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -230,7 +242,7 @@ def _one_sentence(error: BaseException) -> str:
         place = "" if error.filename is None else f"{str(error.filename)[:200]}: "
         return f"{place}{error.strerror}."
     if isinstance(error, MemoryError):
-        return "there is not enough memory for this; give it less at a time."
+        return "there is not enough memory; use less input or smaller batches."
     return with_flags(str(error))
 
 
@@ -251,7 +263,7 @@ def _show_warning(
 ) -> None:
     """Print a warning as one line on stderr, without the source line that raised it.
 
-    What libraries will do differently some day is for us to know, not for who runs a command.
+    Deprecation warnings of libraries are for the developers, not for users of a command.
     """
     if issubclass(category, DeprecationWarning | PendingDeprecationWarning | FutureWarning):
         return

@@ -25,7 +25,7 @@ _WIDTH = 100
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec metrics`."""
-    parser = make_parser("metrics", "List the metrics, or explain the ones that are named.")
+    parser = make_parser("metrics", "List the metrics, or explain those named.")
     parser.add_argument(
         "names", nargs="*", type=str, default=[], help="metrics to explain, such as gleu"
     )
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
         try:
             title = str(load_metric(name))
         except ParameterError:
-            # It has none without parameters; what it says of itself names them.
+            # A metric with required parameters has no printed name without them; its docstring explains them.
             title = name
         card = card_name(kind.name)
         about = inspect.cleandoc(kind.__doc__ or "") if card is None else _shown(load_card(card))

@@ -1,4 +1,4 @@
-"""Arguments that several commands share: with which metrics, and how to run."""
+"""Arguments that several commands share: metrics, resampling, figures and the runtime."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _Kind = TypeVar("_Kind")
 
 
 class _Parser(ArgumentParser):
-    """A parser whose every complaint about what was typed is an error of ours or argparse's."""
+    """A parser whose errors are all either the package's or argparse's `ArgumentError`."""
 
     def parse_args(self, args: Sequence[str], **options: Any) -> Namespace:  # type: ignore[override]
         try:
@@ -53,19 +53,19 @@ class _Parser(ArgumentParser):
             raise ConfigError(f"an option cannot be read ({error}).") from None
 
     def _nearest(self, message: str) -> str:
-        """Return what was meant by the first flag that is not known, if the message is about one."""
+        """Return a suggestion for the first unknown flag, if the message is about one."""
         unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message, re.IGNORECASE)
         if unknown is None:
             return ""
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
         close = difflib.get_close_matches(unknown[1], known, n=1, cutoff=0.7)
-        # Where a metric is one of several ways to do it, the flag has another name.
+        # In commands where a metric is one of several methods, the flag is --by.
         if not close and unknown[1] in ("--metric", "--metrics"):
             close = [flag for flag in known if flag == "--by"]
         return f"; did you mean {close[0]}?" if close else ""
 
     def print_help(self, file: Any = None) -> None:
-        """Print the help; argparse would be silent about a place that cannot be written."""
+        """Print the help, with an error if the output cannot be written; argparse would ignore it."""
         write_text("-", self.format_help())
 
 
@@ -80,7 +80,7 @@ def make_parser(command: str, description: str) -> ArgumentParser:
     parser.add_argument(
         "--config",
         action="config",
-        help="YAML file with any of these options as keys, or the name of one that comes along",
+        help="YAML file with any of these options as keys, or the name of a bundled configuration",
     )
     return parser
 
@@ -101,12 +101,13 @@ def add_reannotate_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--reannotate",
         action="store_true",
-        help="errant: find the edits of references that have gold edits anew, as published scores do",
+        help="errant: extract the edits of the references again instead of using their gold edits, as in "
+        "published scores",
     )
 
 
 def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
-    """Return the metrics that `--metric` names; none only where none is required."""
+    """Return the metrics that `--metric` names; the list may be empty if none is required."""
     if required and not options.metric:
         raise InputError("no metric was given; name one or more, such as --metric gleu some.")
     metrics = [load_metric(name) for name in options.metric or ()]
@@ -124,21 +125,24 @@ def add_resampling_arguments(parser: ArgumentParser, *, many_tests: bool = False
 
     Args:
         parser: a command's.
-        many_tests: whether the number of systems decides how many resamples are the default (`None`), since
-            each is tested against others.
+        many_tests: whether the default (`None`) grows with the number of systems, each of which is tested
+            against others.
     """
     group = parser.add_argument_group("intervals and tests")
     group.add_argument(
         "--resamples",
         type=int,
         default=None if many_tests else 1000,
-        help="bootstrap resamples, and permutations in tests"
-        + (" (default: 1000, more where many systems are compared)" if many_tests else ""),
+        help="number of bootstrap resamples, and of permutations in tests"
+        + (" (default: 1000, more if many systems are compared)" if many_tests else ""),
     )
     group.add_argument(
-        "--confidence", type=float, default=0.95, help="of intervals; tests are at 1 minus this"
+        "--confidence",
+        type=float,
+        default=0.95,
+        help="confidence level of intervals; tests use a level of 1 minus this",
     )
-    group.add_argument("--seed", type=int, default=0, help="of the random generator")
+    group.add_argument("--seed", type=int, default=0, help="seed of the random generator")
 
 
 def add_plot_argument(parser: ArgumentParser) -> None:
@@ -155,13 +159,13 @@ def add_field_arguments(
     leave_out: Collection[str] = (),
     checked: Collection[str] = (),
 ) -> None:
-    """Add one flag per field of a dataclass: its type, its default, and what the docstring says of it.
+    """Add one flag per field of a dataclass: its type, its default, and its description in the docstring.
 
     Args:
         add_argument: a parser's method, or that of a group of arguments.
         kind: the dataclass, with defaults.
         leave_out: fields without a flag here.
-        checked: fields whose values the dataclass checks by itself, in better words than a parser's.
+        checked: fields whose values the dataclass checks itself, with clearer messages than a parser's.
     """
     described = {each.arg_name: each.description or "" for each in parse(kind.__doc__ or "").params}
     hints = get_type_hints(kind)
@@ -190,7 +194,7 @@ def read_fields(kind: type[_Kind], options: Namespace, **others: Any) -> _Kind:
 def add_runtime_arguments(parser: ArgumentParser) -> None:
     """Add one flag per field of `Runtime`, and `--quiet`."""
     group = parser.add_argument_group(
-        "runtime", "how to run; scores depend on dtype and tokenise alone"
+        "runtime", "how to run; only --dtype and --tokenise affect scores"
     )
     add_field_arguments(group.add_argument, Runtime, leave_out=["progress"])
     add_quiet_argument(group.add_argument)

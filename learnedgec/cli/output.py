@@ -38,7 +38,7 @@ __all__ = [
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
-# What the name of a file says of its format.
+# The format that a file's suffix stands for.
 _SUFFIXES = {".json": "json", ".csv": "csv", ".tsv": "tsv", ".tex": "latex"}
 
 # Rules, absent values and bounds, for terminals that lack the characters.
@@ -51,15 +51,15 @@ def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMAT
     group.add_argument(
         "--format",
         choices=formats,
-        help="how results are printed (default: as --out is named, .json, .csv, .tsv or .tex, else "
+        help="output format (default: that of the suffix of --out, .json, .csv, .tsv or .tex, else "
         f"{formats[0]})",
     )
-    group.add_argument("--out", type=str, default="-", help="write results to this file; -: stdout")
+    group.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     if "table" in formats:
         group.add_argument(
             "--wide",
             action="store_true",
-            help="every column, those that are seldom asked for among them, beside the others however wide",
+            help="show every column, in one table of any width",
         )
 
 
@@ -71,22 +71,22 @@ def add_quiet_argument(add_argument: Callable[..., object]) -> None:
 def with_format(
     options: Namespace, formats: Sequence[str] = FORMATS, *, table: bool = True
 ) -> Namespace:
-    """Return the options with a format where none was given: that of the file's name, else the first.
+    """Return the options with a format where none was given: that of the file's suffix, else the first.
 
     Args:
         options: with `format` and `out`.
         formats: those that the command knows.
-        table: whether results are rows; a text of its own may have a file of any name.
+        table: whether results are rows; other text may go to a file with any suffix.
 
     Raises:
-        InputError: the file's name ends as no format does, and what it would get is a table.
+        InputError: the file's suffix stands for no format, and its content would be a table.
     """
     if options.format is None:
         suffix = Path(options.out.removesuffix(".gz")).suffix.lower()
         if suffix not in ("", ".txt", *_SUFFIXES) and table and formats[0] == "table":
             raise InputError(
-                f"{options.out} names no format; end it in .json, .csv, .tsv, .tex (LaTeX) or .txt (a "
-                "table), or say which by --format."
+                f"the suffix of {options.out} stands for no format; use .json, .csv, .tsv, .tex (LaTeX) or "
+                ".txt (a table), or choose one with --format."
             )
         named = _SUFFIXES.get(suffix, "")
         options.format = named if named in formats else formats[0]
@@ -94,7 +94,7 @@ def with_format(
 
 
 def write_result(text: str, out: str, *, quiet: bool = False) -> None:
-    """Write what was asked for to a file, and say so, or to stdout (`-`)."""
+    """Write a result to stdout (`-`), or to a file with a notice that names it."""
     write_text(out, text)
     if out != "-" and not quiet:
         notice(f"wrote {out}")
@@ -106,7 +106,7 @@ def shows_bold(options: Namespace) -> bool:
 
 
 def remark(message: str, options: argparse.Namespace, *, whole: bool = False) -> None:
-    """Print what is good to know on stderr, such as a legend or a file's name, unless `--quiet` was given.
+    """Print a remark on stderr, such as a legend or a file's name, unless `--quiet` was given.
 
     Args:
         message: one or more sentences.
@@ -118,9 +118,9 @@ def remark(message: str, options: argparse.Namespace, *, whole: bool = False) ->
 
 
 def notice(message: str, *, whole: bool = False) -> None:
-    """Print one line on stderr that must be read, such as what makes a result invalid, also with `--quiet`.
+    """Print an important notice on stderr, such as why a result is invalid, even with `--quiet`.
 
-    Nobody to read it is no reason to end.
+    A closed stderr is not an error.
 
     Args:
         message: one or more sentences.
@@ -143,21 +143,21 @@ def emit(
     notes: Sequence[str] = (),
     signatures: Iterable[str] = (),
 ) -> None:
-    """Print results; under a table, on stderr, what explains it, which a file has with it.
+    """Print results; notes go to stderr below a table, or into the file with it.
 
     Args:
         rows: one mapping per line, column name to value; rows may lack columns.
         options: with the `format`, one of `FORMATS`, and perhaps `out`, a path or `-` for stdout, and
             `wide` and `quiet`; a table on stdout if absent.
         payload: what `json` prints instead of the rows.
-        title: stands above the table.
+        title: the line above the table.
         caption: of the table in LaTeX, the title if absent.
-        table_rows: rows for people (`table`, `latex`) where they differ from those for programs; values
+        table_rows: rows for readers (`table`, `latex`) where they differ from those for programs; values
             may be `Strong`.
         latex_rows: rows for `latex` where they differ from those of the table.
         layout: how the table may be folded on a terminal; its names of metrics are short in LaTeX, with the
             whole ones below the table.
-        notes: sentences below a table for people, such as what its columns mean.
+        notes: sentences below a table, such as the meaning of its columns.
         signatures: of the scores, one each line below them; comments in LaTeX.
     """
     chosen: dict[str, Any] = {"format": "table", "out": "-", "wide": False, "quiet": False}
@@ -187,7 +187,7 @@ def emit(
 
 
 def with_notes(text: str, out: str, notes: Sequence[str], signatures: Sequence[str]) -> str:
-    """Return a text for people with what belongs below it, if it goes to a file, where no stderr follows."""
+    """Return a text with its notes below it if it goes to a file, where stderr does not follow it."""
     below = [*notes, *signatures]
     return "\n".join([text, *below, ""]) if below and out != "-" else text
 
@@ -238,7 +238,7 @@ def _latex_cell(value: Any) -> str:
     return rf"\textbf{{{text}}}" if isinstance(value, Strong) else text
 
 
-# Characters that LaTeX reads otherwise, or has only as mathematics.
+# Characters that are special in LaTeX, or exist only in its mathematics mode.
 _LATEX = {char: "\\" + char for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -258,7 +258,7 @@ _LATEX = {char: "\\" + char for char in "&%$#_{}"} | {
     "…": r"\dots{}",
 }
 
-# A minus before a number is no hyphen.
+# A minus before a number is not a hyphen.
 _MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")
 
 
@@ -268,7 +268,7 @@ def _escape(text: str) -> str:
 
 
 def _table(rows: Sequence[Row], title: str, out: str, layout: Layout, *, wide: bool) -> str:
-    """Return a table: on a terminal in colour; as narrow as that or as COLUMNS says; else all in one."""
+    """Return a table: in colour on a terminal, and folded to its width or to COLUMNS; else unfolded."""
     shown = out == "-"
     width = width_of(sys.stdout) if shown and not wide else None
     text = format_table(rows, layout, width, colour=shown and sys.stdout.isatty())

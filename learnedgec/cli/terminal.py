@@ -1,4 +1,4 @@
-"""How wide the reader's terminal is, and prose that is folded at words for it."""
+"""The width of the terminal, and text folded at words to this width."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TextIO
 
 __all__ = ["folded", "width_of"]
 
-# Nothing is folded for a terminal narrower than this.
+# The narrowest width to which text is folded.
 _NARROWEST = 40
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return how many characters a line of the terminal has.
+    """Return the number of characters in a line of the terminal.
 
-    A file or a pipe has lines of any length, `None`, unless the environment's COLUMNS says how many.
+    A file or a pipe has no width, `None`, unless the environment variable COLUMNS gives one.
     """
     if not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit():
         return None
@@ -24,7 +24,7 @@ def width_of(stream: TextIO) -> int | None:
 
 
 def folded(text: str, stream: TextIO) -> str:
-    """Return one line as several that end at words, if it goes to a terminal and is longer than its lines."""
+    """Return one line folded at words, if it goes to a terminal that is narrower than the line."""
     width = width_of(stream)
     if width is None or len(text) <= width:
         return text

@@ -41,8 +41,8 @@ def test_table_and_sentences(
     assert lines[1] == "same and base score the same by length (1.3333)."
     assert lines[2] == (
         "Wins, ties and losses count sentences; p is two-sided, after Holm's correction for 2 systems. Each "
-        "interval is of one difference alone, without that correction: where it leaves out 0 and p is not "
-        "below 0.05, the difference is not significant among so many."
+        "interval is for a single difference, without that correction: if it excludes 0 but p is not below "
+        "0.05, the difference is not significant after the correction."
     )
     assert lines[3].endswith("|test:paired-bootstrap|resamples:99|seed:0")
 

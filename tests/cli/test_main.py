@@ -134,7 +134,7 @@ def test_what_the_system_says_is_one_sentence(
 ) -> None:
     for error, message in (
         (OSError(24, "Too many open files", "f.txt"), "f.txt: Too many open files."),
-        (MemoryError(), "there is not enough memory for this; give it less at a time."),
+        (MemoryError(), "there is not enough memory; use less input or smaller batches."),
     ):
 
         def fail(words: object, error: BaseException = error) -> int:

@@ -143,7 +143,10 @@ def test_what_is_no_output_in_a_folder_is_named(
     assert score(outputs, str(outputs)) == 0
     out, err = capsys.readouterr()
     assert "README" not in out
-    assert f"{outputs}: .hidden, README.md, README.txt left out, as no system's output." in err
+    assert (
+        f"{outputs}: .hidden, README.md, README.txt left out, because these are not system outputs."
+        in err
+    )
 
 
 @pytest.mark.parametrize(

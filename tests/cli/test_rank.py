@@ -41,7 +41,10 @@ def test_the_legend_says_what_intervals_are_of(capsys: pytest.CaptureFixture[str
     given += sorted(map(str, (SAMPLE_FOLDER / "systems").glob("*.txt")))
     assert main([*given, "--metric", "length", "--by", "trueskill", "--resamples", "150"]) == 0
     err = capsys.readouterr().err
-    assert "of each system alone: two may overlap and yet differ, for differences are tested" in err
+    assert (
+        "for each system alone: the intervals of two systems may overlap although their difference is"
+        in err
+    )
 
 
 def test_json_holds_everything(run: Run) -> None:

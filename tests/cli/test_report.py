@@ -48,7 +48,7 @@ def test_report_on_files(
     assert captured.err.startswith(f"wrote {out} (")
     assert captured.err.endswith(" MB)\n")
     assert main([*words, *QUICK]) == 0
-    assert capsys.readouterr().err.endswith(" MB), replacing the one that was there\n")
+    assert capsys.readouterr().err.endswith(" MB), replacing the previous file\n")
 
 
 def test_report_on_a_benchmark(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_report_on_a_benchmark(tmp_path: Path) -> None:
             ["--metric", "gleu", "--benchmark", "sample", "--hyp", "a"],
             "a benchmark has its own sentences",
         ),
-        (["--metric", "gleu", "--hyp", "a", "--human", "EW"], "--human is about a benchmark"),
+        (["--metric", "gleu", "--hyp", "a", "--human", "EW"], "--human needs a benchmark"),
         (["--metric", "gleu", "--attribution", "glue", "--hyp", "a"], "did you mean 'gleu'?"),
         (["--metric", "gleu", "--benchmark", "sampel"], "did you mean 'sample'?"),
     ],

@@ -230,7 +230,7 @@ def test_names_of_sums_are_taken(run: Run, tmp_path: Path) -> None:
     total = tmp_path / "total.txt"
     total.write_text(PARA.read_text())
     err = run("metrics", "--case", total, "sample", "--metric", "length", code=2)
-    assert "has the name of the sum over sets; rename it." in err
+    assert "is the name of the sum over all sets; rename the set." in err
     for name in ("attack.txt", "all.txt"):
         write_lines(tmp_path / name, ["He goes ."])
     source, everyone = tmp_path / "attack.txt", tmp_path / "all.txt"

@@ -158,7 +158,7 @@ def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--hyp", "{}/good.txt", "--out", "{}/src.txt/o"], "cannot be written"),
         (
             ["--hyp", "{}/good.txt", "--out", "{}/scores.xlsx"],
-            "scores.xlsx names no format; end it in .json, .csv, .tsv, .tex (LaTeX) or .txt (a table), or",
+            "the suffix of scores.xlsx stands for no format; use .json, .csv, .tsv, .tex (LaTeX) or",
         ),
         (
             ["--hyp", "{}/good.txt", "--metric", "some(model='nowhere')"],

@@ -48,7 +48,7 @@ def test_json_and_table(show: Run) -> None:
     found = json.loads(show("--metric", "length", "--format", "json"))["attribution"]
     assert sum(row["shapley"] for row in found) == pytest.approx(2.0)
     assert show("--metric", "length").splitlines() == [
-        "before each edit: its add-one, leave-one-out and Shapley worth",
+        "before each edit: its add-one, leave-one-out and Shapley values",
         "",
         "long 1  length",
         "  source      He go home now .",

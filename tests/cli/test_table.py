@@ -196,9 +196,9 @@ def test_latex_of_a_comparison_has_the_baseline_and_mathematics(
     assert re.search(r"eager & \\textbf\{13\.5694\} & \$-\$0\.9444 & \[\$-\$", out)
     assert r"\textbf{14.5139} & -- & -- & -- & --" in out
     assert (
-        "p: of the difference from weak, after Holm's correction for 3 tests. Each interval is of one "
-        "difference alone, without that correction: where it leaves out 0 and p is not below 0.05, the "
-        "difference is not significant among so many. Bold: the best" in out
+        "p: of the difference from weak, after Holm's correction for 3 tests. Each interval is for a "
+        "single difference, without that correction: if it excludes 0 but p is not below 0.05, the "
+        "difference is not significant after the correction. Bold: the best" in out
     )
     assert "from it, after Holm's correction for 3 tests against the best. All by paired" in out
 

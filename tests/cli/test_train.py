@@ -101,7 +101,7 @@ ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
         ),
         (
             ["--init", "mine.yaml"],
-            "mine.yaml exists and is not replaced; choose another name for --init.",
+            "mine.yaml already exists; choose another name for --init.",
         ),
     ],
 )
@@ -181,7 +181,7 @@ def test_a_start_trains_as_it_is_written(
     code, out, err = train("--init", "own.yaml", "--for", what)
     assert (code, out) == (0, "")
     assert err == (
-        "wrote own.yaml; put the names of your files there, and run: learnedgec train --config own.yaml\n"
+        "wrote own.yaml; enter the names of your files, and run: learnedgec train --config own.yaml\n"
     )
     texts = [read_lines(SAMPLE_FOLDER / name) for name in ("source.txt", "ref0.txt", "ref1.txt")]
     Path("mine.tsv").write_text("".join("\t".join(row) + "\n" for row in zip(*texts, strict=True)))

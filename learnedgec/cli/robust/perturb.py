@@ -23,7 +23,9 @@ def build_parser() -> ArgumentParser:
         "robust perturb",
         "Write variants of sentences and their corrections in which unrelated context is changed.",
     )
-    group = parser.add_argument_group("input", "UTF-8 text, one sentence per line; .gz and - work")
+    group = parser.add_argument_group(
+        "input", "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
+    )
     group.add_argument("--src", type=str, help="the source sentences")
     group.add_argument("--ref", type=str, help="one correction each")
     group = parser.add_argument_group("perturbation")
