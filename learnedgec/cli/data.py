@@ -1,4 +1,4 @@
-"""`learnedgec data list | fetch NAME… | verify [NAME…]`: the public datasets and their files here."""
+"""`learnedgec data list | fetch NAME… | verify [NAME…]`: the public datasets and their local files."""
 
 from __future__ import annotations
 
@@ -34,19 +34,23 @@ def build_parser() -> ArgumentParser:
     actions = parser.add_subcommands(dest="action", title="actions")
     listing = ArgumentParser(exit_on_error=False)
     add_output_arguments(listing)
-    actions.add_subcommand("list", listing, help="what each dataset holds, its size and licence")
+    actions.add_subcommand(
+        "list", listing, help="list the contents, size and licence of each dataset"
+    )
     fetching = ArgumentParser(exit_on_error=False)
-    fetching.add_argument("names", nargs="*", type=str, default=[], help="datasets, or all")
+    fetching.add_argument(
+        "names", nargs="*", type=str, default=[], help="names of datasets, or all"
+    )
     add_quiet_argument(fetching.add_argument)
     _add_mirror(fetching)
     actions.add_subcommand("fetch", fetching, help="download datasets into the cache")
     verifying = ArgumentParser(exit_on_error=False)
-    verifying.add_argument(
-        "names", nargs="*", type=str, default=[], help="datasets; all where none is named"
-    )
+    verifying.add_argument("names", nargs="*", type=str, default=[], help="datasets (default: all)")
     _add_mirror(verifying)
     add_output_arguments(verifying)
-    actions.add_subcommand("verify", verifying, help="compare the files here with the catalog")
+    actions.add_subcommand(
+        "verify", verifying, help="verify local files against the catalog's checksums"
+    )
     return parser
 
 
@@ -130,7 +134,7 @@ def _fetch(options: Namespace) -> None:
         for found in datasets:
             folder = _fetch_one(found, options.mirror, progress)
             if folder is None:
-                places.append(f"{found.name}: no files; it comes along with learnedgec.")
+                places.append(f"{found.name}: no files to fetch; it is part of learnedgec.")
             else:
                 count = len(found.files)
                 places.append(f"{found.name}: {count} file{'s' if count > 1 else ''} in {folder}")

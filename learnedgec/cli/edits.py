@@ -35,7 +35,7 @@ def build_parser() -> ArgumentParser:
         "--annotator",
         type=str,
         help="spaCy pipeline: en-ewt-sm, an installed package or a directory "
-        "(default: en_core_web_sm where it is installed, else en-ewt-sm)",
+        "(default: en_core_web_sm if installed, else en-ewt-sm)",
     )
     group.add_argument("--gold", type=str, help="an M2 file, for --apply")
     group.add_argument("--apply", action="store_true", help="write the corrected text of --gold")

@@ -1,4 +1,4 @@
-"""`learnedgec meta`: how far can a metric be trusted?"""
+"""`learnedgec meta`: meta-evaluate metrics against human judgements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from learnedgec.plotting.meta import plot_evaluation
 from learnedgec.plotting.style import check_plotting
 from learnedgec.ranking import Aggregation
 
-# What the table shows of an evaluation if nothing is named; a benchmark has some of them.
+# The measures in the table by default, as far as a benchmark has them.
 MEASURES = (
     "pearson",
     "spearman",
@@ -45,7 +45,7 @@ MEASURES = (
     "grouped_kendall",
 )
 
-# What measures count, the same for every metric.
+# Units that measures count, the same for every metric.
 _UNITS = ("systems", "comparisons", "outputs")
 
 
@@ -53,15 +53,15 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec meta`."""
     parser = make_parser(
         "meta",
-        "Compare metrics with people's judgements. The sentinels (edit-count, length, constant, random) "
-        "are always among them: a metric that does not beat those has shown nothing.",
+        "Meta-evaluate metrics against human judgements. The sentinels (edit-count, length, constant, random) "
+        "are always included; a metric's agreement is evidence of quality only if it exceeds theirs.",
     )
     parser.add_argument(
         "--benchmark",
         nargs="+",
         type=str,
         help="seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, jfleg:FOLDER, sample, …, with "
-        "words such as seeda-s:+fluency; or a folder of your own",
+        "options such as seeda-s:+fluency; or a folder with your own benchmark",
     )
     add_metric_argument(parser)
     add_reannotate_argument(parser)
@@ -70,23 +70,25 @@ def build_parser() -> ArgumentParser:
         "--human",
         nargs="+",
         type=str,
-        help="EW (expected wins), TS (TrueSkill), a rated dimension or a published score; by default TS "
-        "where published, else EW, else every dimension",
+        help="human scores: EW (expected wins), TS (TrueSkill), a rated dimension or a published score "
+        "(default: TS if published, else EW, else every dimension)",
     )
     group.add_argument(
         "--aggregation",
         choices=get_args(Aggregation),
         default="mean",
-        help="how a metric's sentences become a system's score; mean: the metric's corpus score",
+        help="how a metric's sentence scores become a system's score; mean: the metric's corpus score",
     )
     group.add_argument(
         "--ties",
         choices=get_args(Ties),
         default="symmetric",
-        help="a metric's tie is neither right nor wrong in Kendall's tau, or, as in SEEDA's script, a "
-        "loss of the system listed first",
+        help="how Kendall's tau counts a tie of the metric: as neither right nor wrong (symmetric), or, as in "
+        "SEEDA's script, as a loss of the system listed first (official)",
     )
-    group.add_argument("--window", type=int, default=8, help="systems in a window of neighbours")
+    group.add_argument(
+        "--window", type=int, default=8, help="number of neighbouring systems in a window"
+    )
     group.add_argument(
         "--tests",
         action="store_true",
@@ -96,16 +98,16 @@ def build_parser() -> ArgumentParser:
         "--show",
         choices=tuple(_TABLES),
         default="measures",
-        help="the table printed; JSON holds all of them",
+        help="the table to print; JSON has all of them",
     )
     group.add_argument(
-        "--measure", nargs="+", type=str, help="columns of --show measures; `all` for every one"
+        "--measure", nargs="+", type=str, help="columns of --show measures; all: every measure"
     )
     group.add_argument(
         "--interval",
         choices=("systems", "sentences"),
         default="systems",
-        help="resample systems or sentences for the interval shown (systems: where there is one)",
+        help="whether the interval shown resamples systems (if there is such an interval) or sentences",
     )
     add_resampling_arguments(parser)
     add_plot_argument(parser)
@@ -147,7 +149,7 @@ def main(arguments: Sequence[str]) -> None:
                     runtime=runtime,
                 )
             )
-            # A benchmark says the same for each of its human scores.
+            # A benchmark has the same notices for each of its human scores.
             for message in evaluations[-1].notices:
                 if (name, message) not in told:
                     notice(f"{name}: {message}")
@@ -162,10 +164,10 @@ def main(arguments: Sequence[str]) -> None:
         [row for each in evaluations for row in table(each)],
         options,
         payload={"evaluations": [_payload(each) for each in evaluations]},
-        caption=f"Agreement of metrics with people's judgements, with {100 * options.confidence:g}% "
+        caption=f"Agreement of metrics with human judgements, with {100 * options.confidence:g}% "
         f"intervals over {options.interval}."
         if options.show == "measures"
-        else f"Metrics beside people's judgements: {options.show}.",
+        else f"Metrics and human judgements: {options.show}.",
         table_rows=[row for each in evaluations for row in _wide(each, chosen, options.interval)]
         if options.show == "measures"
         else None,
@@ -206,7 +208,7 @@ def _head(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterator[dict[str, Any]]:
-    """Return one row per metric with a column per measure, for people."""
+    """Return one row per metric with a column per measure, for readers."""
     for entry in evaluation.metrics:
         counts = {
             estimate.unit: f"{estimate.count:,}"
@@ -273,7 +275,7 @@ def _without_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
 
 
 def _score_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Return one row per system, best first, with people's and the metrics' scores."""
+    """Return one row per system, best first, with the human and the metrics' scores."""
     for number in evaluation.order.tolist():
         columns = {entry.metric: float(entry.scores[number]) for entry in evaluation.metrics}
         human = float(evaluation.human_scores[number])

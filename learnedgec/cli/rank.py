@@ -1,4 +1,4 @@
-"""`learnedgec rank`: which system is better, and how sure is that?"""
+"""`learnedgec rank`: a ranking of systems, with intervals, clusters and significance."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ def build_parser() -> ArgumentParser:
         "--by",
         choices=get_args(Aggregation),
         default="mean",
-        help="mean: the metric's corpus score; or from comparing the systems sentence by sentence",
+        help="the score to rank by; mean: the metric's corpus score; the others compare systems sentence by sentence",
     )
     group.add_argument(
         "--significance",
         choices=get_args(Significance),
         default="paired-bootstrap",
-        help="test of the difference between two systems; permutation is for --by mean alone",
+        help="test of the difference between two systems; paired-permutation needs --by mean",
     )
     group.add_argument(
         "--show",
         choices=("ranking", "wins", "p-values"),
         default="ranking",
-        help="the table printed: the ranking, how often the row beats the column, or the p-value "
-        "(after Holm's correction) of each difference; JSON holds all of them",
+        help="the table to print: the ranking, how often the row beats the column, or the p-value "
+        "(after Holm's correction) of each difference; JSON has all of them",
     )
     add_resampling_arguments(parser, many_tests=True)
     add_plot_argument(parser)
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
-    """Return what a paper says under the table."""
+    """Return the caption of the table for a paper."""
     metrics = ", ".join(short_labels([ranking.metric for ranking in rankings]).values())
     if options.show != "ranking":
         what = (
@@ -171,7 +171,7 @@ def _strong_rows(ranking: SystemRanking, show: str) -> list[dict[str, Any]]:
 def _latex_row(
     ranking: SystemRanking, number: int, row: dict[str, Any], options: Namespace
 ) -> dict[str, Any]:
-    """Return a row as papers have it: the score and its interval beside the system."""
+    """Return a row for a paper: the system, its score and the interval."""
     low, high = ranking.intervals[number]
     return {
         **({"metric": row["metric"]} if len(options.metric) > 1 else {}),
@@ -189,8 +189,8 @@ def _legend(ranking: SystemRanking, options: Namespace) -> str:
     test = options.significance.replace("-", " ")
     return (
         f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
-        f"({ranking.resamples:,} resamples), of each system alone: two may overlap and yet differ, for "
-        f"differences are tested pair by pair. beats: how many systems are significantly worse ({test}, "
+        f"({ranking.resamples:,} resamples), for each system alone: the intervals of two systems may "
+        f"overlap although their difference is significant. beats: number of significantly worse systems ({test}, "
         f"Holm's correction for all pairs, p < {1 - options.confidence:.2g}); cluster and ranks follow from "
         f"the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
         + (" In bold: the best and those not significantly worse." if shows_bold(options) else "")

@@ -1,4 +1,4 @@
-"""`learnedgec report`: one HTML file in which a team sees what its metrics see."""
+"""`learnedgec report`: one HTML file with scores, sentences, edits and error types."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec report`."""
     parser = make_parser(
         "report",
-        "Write one HTML file, which opens anywhere without a network: systems and metrics with intervals, "
-        "every sentence with its edits, error types, and where metrics disagree.",
+        "Write one HTML file that opens offline in any browser: systems and metrics with intervals, every "
+        "sentence with its edits, error types, and disagreements between metrics.",
     )
     parser.add_argument(
         "--benchmark",
         type=str,
-        help="instead of --src and --hyp: a benchmark, with what people said of it; see `learnedgec meta`",
+        help="instead of --src and --hyp: a benchmark with its human judgements; see `learnedgec meta`",
     )
     parser.add_argument(
         "--human", nargs="+", type=str, help="human scores of the benchmark; see `learnedgec meta`"
@@ -53,16 +53,16 @@ def build_parser() -> ArgumentParser:
         "--attribution",
         nargs="+",
         type=str,
-        help="metrics for which every edit of every output gets its worth; each scores up to 2^8 texts per "
-        "output, so name a fast one, or few sentences",
+        help="metrics whose scores are attributed to each edit; each metric scores up to 2^8 texts per output, "
+        "so choose a fast metric or few sentences",
     )
     group.add_argument(
         "--annotator",
         type=str,
-        help="spaCy pipeline that finds and types edits: en-ewt-sm, an installed package or a directory "
-        "(default: en_core_web_sm where it is installed, else en-ewt-sm)",
+        help="spaCy pipeline that extracts and classifies edits: en-ewt-sm, an installed package or a directory "
+        "(default: en_core_web_sm if installed, else en-ewt-sm)",
     )
-    group.add_argument("--out", type=str, default="report.html", help="the file; -: stdout")
+    group.add_argument("--out", type=str, default="report.html", help="output file; -: stdout")
     add_resampling_arguments(parser, many_tests=True)
     add_runtime_arguments(parser)
     return parser
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.benchmark:
         if options.src or options.hyp or options.jsonl or options.ref or options.gold:
             raise InputError(
-                "a benchmark has its own sentences; leave out --src, --hyp, --jsonl, --ref and --gold."
+                "a benchmark contains its own sentences; leave out --src, --hyp, --jsonl, --ref and --gold."
             )
         report = build_benchmark_report(
             load_benchmark(options.benchmark),
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str]) -> None:
         )
     else:
         if options.human:
-            raise InputError("--human is about a benchmark; name one by --benchmark.")
+            raise InputError("--human needs a benchmark; name one with --benchmark.")
         inputs = read_inputs(options)
         report = build_report(
             inputs.sources,
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str]) -> None:
             settings=settings,
             runtime=runtime,
         )
-    replaced = ", replacing the one that was there" if Path(options.out).is_file() else ""
+    replaced = ", replacing the previous file" if Path(options.out).is_file() else ""
     write_report(options.out, report)
     if options.out != "-":
         size = Path(options.out).stat().st_size / 1e6

@@ -1,4 +1,4 @@
-"""`learnedgec rerank`: several corrections of each sentence in, one out."""
+"""`learnedgec rerank`: choose one of several corrections of each sentence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def build_parser() -> ArgumentParser:
         "--by",
         type=str,
         help='a metric or ensemble, such as impara; minimum Bayes risk, such as "mbr(gleu)"; or '
-        "vote: keep the edits that enough candidates share",
+        "vote: keep the edits that more than --threshold of the candidates share",
     )
     add_input_arguments(parser)
     parser.add_argument(
@@ -46,21 +46,23 @@ def build_parser() -> ArgumentParser:
         "--fallback",
         choices=("none", "source", "first"),
         default="none",
-        help="what stays where no candidate gains enough",
+        help="the output if no candidate gains enough: the source, the first candidate, or no fallback",
     )
     group.add_argument(
         "--minimum-gain",
         type=float,
         default=0.0,
-        help="how much the best candidate must score above the fallback",
+        help="minimum score of the best candidate above that of the fallback",
     )
     group.add_argument(
         "--longest-edit",
         type=int,
-        help="the most tokens that one edit may delete or insert",
+        help="maximum number of tokens that one edit may delete or insert",
     )
-    group.add_argument("--gate", type=str, help="a metric whose score a candidate must reach")
-    group.add_argument("--gate-minimum", type=float, default=0.0, help="the score to reach")
+    group.add_argument(
+        "--gate", type=str, help="a metric; candidates below --gate-minimum are excluded"
+    )
+    group.add_argument("--gate-minimum", type=float, default=0.0, help="minimum score by --gate")
     group = parser.add_argument_group("votes")
     group.add_argument(
         "--threshold",
@@ -68,7 +70,7 @@ def build_parser() -> ArgumentParser:
         default=0.5,
         help="vote: the share of candidates that an edit must exceed",
     )
-    group.add_argument("--annotator", type=str, help="vote: the annotator that finds the edits")
+    group.add_argument("--annotator", type=str, help="vote: the annotator that extracts the edits")
     add_runtime_arguments(parser)
     add_output_arguments(parser, _FORMATS)
     return parser
@@ -79,7 +81,7 @@ def main(arguments: Sequence[str]) -> None:
     options = with_format(build_parser().parse_args(list(arguments)), _FORMATS)
     if not options.by:
         raise InputError(
-            "nothing says how to choose; give --by impara, --by 'mbr(gleu)' or --by vote."
+            "no method was given; name one with --by impara, --by 'mbr(gleu)' or --by vote."
         )
     runtime = read_runtime(options)
     selector = None if options.by == VOTE else load_selector(options.by)
@@ -88,7 +90,9 @@ def main(arguments: Sequence[str]) -> None:
     check_metrics([metric for metric in (judge, gate) if metric is not None], runtime)
     if options.nbest:
         if options.src or options.hyp or options.jsonl:
-            raise InputError("--nbest holds everything; leave out --src, --hyp and --jsonl.")
+            raise InputError(
+                "--nbest contains the whole input; leave out --src, --hyp and --jsonl."
+            )
         sources, candidates, weights = _read_nbest(options.nbest)
         references = None
         names: list[str] = []
@@ -142,7 +146,7 @@ def _read_nbest(
             raise FormatError(f"{place}: 'source' must be a text, not {record['source']!r:.60}.")
         weights = record.get("weights")
         if ("weights" in record) != ("weights" in records[0]):
-            raise FormatError(f"{place}: some records have weights and others have none.")
+            raise FormatError(f"{place}: some records have weights and others do not.")
         if weights is not None and (
             not isinstance(weights, list)
             or not all(type(weight) in (int, float) for weight in weights)
@@ -173,7 +177,7 @@ def _rows(found: Reranking, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _print(rows: Sequence[Mapping[str, Any]], options: Namespace) -> None:
-    """Print the texts alone, or everything that is known of each choice."""
+    """Print only the texts, or all fields of each choice."""
     if options.format == "text":
         write_lines(options.out, [row["text"] for row in rows])
         return

@@ -1,4 +1,4 @@
-"""`learnedgec score`: system outputs in, scores out."""
+"""`learnedgec score`: scores of system outputs by one or more metrics."""
 
 from __future__ import annotations
 
@@ -56,27 +56,29 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "--by",
         choices=TIERS,
-        help="instead, counts by error type: R:VERB:SVA (type), VERB:SVA (category) or R (operation)",
+        help="print counts by error type instead: R:VERB:SVA (type), VERB:SVA (category) or R (operation)",
     )
     parser.add_argument(
         "--show",
         choices=("edits", "attribution"),
-        help="instead, every edit beside the gold edits (m2, errant, …), or what each edit is worth to "
-        "the metric: alone, by what is lost without it, and its Shapley value",
+        help="print every edit with the gold edits instead (edits: m2, errant, …), or the contribution of each "
+        "edit to the score (attribution: added alone, left out, and Shapley value)",
     )
     add_attribution_arguments(parser)
     add_explanation_argument(parser)
-    group = parser.add_argument_group("metrics of their own kind")
+    group = parser.add_argument_group("options of single metrics")
     group.add_argument(
         "--dry-run",
         action="store_true",
         help="llm-s, llm-e: print one prompt and count the requests",
     )
-    group.add_argument("--weights", type=str, help="gotoscorer: difficulty weights from this file")
+    group.add_argument(
+        "--weights", type=str, help="gotoscorer: read difficulty weights from this file"
+    )
     group.add_argument(
         "--save-weights",
         type=str,
-        help="gotoscorer: learn weights from these systems into this file",
+        help="gotoscorer: learn weights from these systems and write them to this file",
     )
     add_corpus_arguments(parser)
     add_runtime_arguments(parser)
@@ -195,23 +197,23 @@ def _save_weights(metrics: Sequence[Metric], inputs: Inputs, path: str, runtime:
 
 
 def _plan(metric: Metric, inputs: Inputs, runtime: Runtime) -> str:
-    """Return what a language model would be asked: one prompt, and how many there are."""
+    """Return the plan of a language-model metric: one prompt, and the number of requests."""
     if not isinstance(metric, PlansRequests):
         raise InputError(
-            f"{metric.label} asks no language model; --dry-run is for llm-s and llm-e."
+            f"{metric.label} does not use a language model; --dry-run is for llm-s and llm-e."
         )
     plan = metric.plan(inputs.sources, inputs.systems, runtime=runtime)
     return (
-        f"{metric.label}: {plan.requests} requests, {plan.kept} of them answered already, "
+        f"{metric.label}: {plan.requests} requests, {plan.kept} of them cached, "
         f"{plan.characters} characters of prompts in all. The first prompt:\n\n{plan.prompt}\n"
     )
 
 
 def _typed(metric: Metric) -> Metric:
-    """Return the metric with what it needs to know for counts by error type."""
+    """Return the metric with the error types that counts by type need."""
     if not isinstance(metric, CountsByType):
         raise InputError(
-            f"{metric.label} does not compare edits; --by works for errant, m2 and their kind."
+            f"{metric.label} does not compare edits; --by works for errant, m2 and similar metrics."
         )
     return metric.typed()
 
@@ -276,7 +278,7 @@ def _long_rows(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
 def _wide_rows(
     scores: SystemScores, by_sentence: bool, *, everything: bool
 ) -> list[dict[str, Any]]:
-    """Return one row per system (and sentence) with a column per metric, for people."""
+    """Return one row per system (and sentence) with a column per metric, for readers."""
     aside = {name for metric in scores if not everything for name in metric.side_details}
     systems = next(iter(scores.values()))
     rows: list[dict[str, Any]] = []

@@ -28,7 +28,7 @@ from learnedgec.use.microbatches import Limits
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec serve`."""
     parser = make_parser(
-        "serve", "Serve metrics over HTTP (extra `serve`); /docs explains the requests."
+        "serve", "Serve metrics over HTTP (extra `serve`); the page /docs documents the requests."
     )
     add_metric_argument(parser)
     group = parser.add_argument_group("address")
@@ -36,13 +36,13 @@ def build_parser() -> ArgumentParser:
         "--host",
         type=str,
         default="127.0.0.1",
-        help="where to listen; anyone who reaches another address than loopback may use the service",
+        help="address to listen on; on any address but loopback, everyone on the network can use the service",
     )
-    group.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+    group.add_argument("--port", type=int, default=8000, help="port to listen on; 0: any free port")
     group.add_argument(
-        "--grace", type=int, default=30, help="seconds for what has been taken, at the end"
+        "--grace", type=int, default=30, help="seconds to finish accepted requests at shutdown"
     )
-    group = parser.add_argument_group("limits", "a token is four characters here")
+    group = parser.add_argument_group("limits", "a token counts as four characters here")
     add_field_arguments(group.add_argument, Limits)
     add_runtime_arguments(parser)
     return parser
@@ -63,14 +63,14 @@ def main(arguments: Sequence[str]) -> None:
         serve.prepare(metrics, runtime)
         host, port = listening.getsockname()[:2]
         if not ipaddress.ip_address(host).is_loopback:
-            notice("Everyone who can reach this machine's network may use the service.")
+            notice("Everyone who can reach this machine over the network can use the service.")
         names = ", ".join(metric.label for metric in metrics)
         shown = f"[{host}]" if ":" in host else host
         remark(
             f"Serving {names} on http://{shown}:{port} (/docs); Ctrl-C or SIGTERM ends it.", options
         )
         if os.name != "nt":
-            # The command line ends any command soon after SIGTERM; this one may take its grace.
+            # Other commands end a few seconds after SIGTERM; the service has its own grace period.
             signal.set_wakeup_fd(-1)
         serve.run(app, listening, grace=options.grace)
-    remark("The service has ended; what it had taken is done.", options)
+    remark("The service has stopped; all accepted requests are finished.", options)

@@ -1,4 +1,4 @@
-"""What `learnedgec score --show edits` prints: each sentence's edits beside the gold edits."""
+"""Output of `learnedgec score --show edits`: the edits of each sentence with the gold edits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEGEND = "= in system and gold   + in system only   - in gold only"
 
 
 def able_to_show(metric: Metric) -> ShowsEdits:
-    """Return the metric, if it knows which edits it counted.
+    """Return the metric, if it records the edits that it counts.
 
     Raises:
         InputError: it does not.
@@ -35,7 +35,7 @@ def able_to_show(metric: Metric) -> ShowsEdits:
     if not isinstance(metric, ShowsEdits):
         raise InputError(
             f"{metric.label} does not compare edits; --show edits works for m2, errant, cleme and "
-            "their kind."
+            "similar metrics."
         )
     return metric
 
@@ -100,7 +100,7 @@ def reading_console(buffer: io.StringIO, *, colour: bool) -> Console:
 
 
 def print_sentence(console: Console, heading: str, source: str, hypothesis: str) -> None:
-    """Print what the edits of a sentence stand under: a heading, the source and the hypothesis."""
+    """Print what precedes the edits of a sentence: a heading, the source and the hypothesis."""
     from rich.text import Text
 
     console.print()
@@ -122,7 +122,7 @@ def change_of(row: Mapping[str, Any]) -> str:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    """Return one edit: its sign, place, change and type, and what else the metric says of it."""
+    """Return one edit: its sign, place, change and type, and further values of the metric."""
     line = f"  {_SIGNS[row['edit']][0]} {change_of(row)}"
     for name, value in row.items():
         if name == "change":

@@ -1,4 +1,4 @@
-"""What `learnedgec score --show attribution` prints: what each edit is worth to each metric."""
+"""Output of `learnedgec score --show attribution`: the contribution of each edit to each metric's score."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from learnedgec.metrics.base import Metric
 
 __all__ = ["add_attribution_arguments", "show_attribution"]
 
-_LEGEND = "before each edit: its add-one, leave-one-out and Shapley worth"
+_LEGEND = "before each edit: its add-one, leave-one-out and Shapley values"
 
 
 def add_attribution_arguments(parser: ArgumentParser) -> None:
@@ -32,8 +32,8 @@ def add_attribution_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--annotator",
         type=str,
-        help="--show attribution: spaCy pipeline that finds edits: en-ewt-sm, an installed package or a "
-        "directory (default: en_core_web_sm where it is installed, else en-ewt-sm)",
+        help="--show attribution: spaCy pipeline that extracts edits: en-ewt-sm, an installed package or a "
+        "directory (default: en_core_web_sm if installed, else en-ewt-sm)",
     )
 
 
@@ -49,7 +49,7 @@ def show_attribution(
         runtime: how to run.
 
     Raises:
-        UnknownNameError, ModelError: no annotator finds edits here.
+        UnknownNameError, ModelError: the annotator is unknown or not installed.
     """
     pairs = [
         pair
@@ -70,7 +70,7 @@ def show_attribution(
             rows,
             options,
             payload={"attribution": rows},
-            caption="What each edit is worth.",
+            caption="Contribution of each edit to the score.",
             layout=Layout(groups=("system", "metric"), prose=("original", "correction")),
             signatures=signatures,
         )

@@ -1,4 +1,4 @@
-"""What `learnedgec score --explain` adds: each score in words, where a reference for it is released."""
+"""Output of `learnedgec score --explain`: each score in words, for metrics with a released reference."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def add_explanation_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="also say on stderr what each score means: where it stands among rated outputs, and what share "
-        "of such changes people preferred (some, impara and preference with the released evaluator)",
+        help="also explain each score on stderr: its place among rated outputs, and the share of similar changes "
+        "that human raters preferred (some, impara and preference with the released evaluator)",
     )
 
 
@@ -58,6 +58,6 @@ def explain_scores(
 
 
 def _about(benchmark: str) -> list[str]:
-    """Return what a benchmark is, in one sentence, if its dataset is in the catalog."""
+    """Return a one-sentence description of a benchmark, if its dataset is in the catalog."""
     name = benchmark.partition(":")[0]
     return [f"{benchmark}: {dataset(name).about}."] if name in DATASETS else []

@@ -1,8 +1,8 @@
-"""Tables for people, as narrow as their terminal.
+"""Tables for readers, folded to the width of the terminal.
 
 A table that is too wide is folded step by step until it fits, and never in the middle of a cell: columns
 whose rows share a value become headings, long column names take several lines, long names of metrics are
-shortened with a legend below, and at last the columns stand below each other in parts, or each row as a list.
+shortened with a legend below, and finally the columns are printed in parts or each row as a list.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Strong:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What may be done with a table that is wider than the terminal.
+    """How a table that is wider than the terminal may be folded.
 
     Attributes:
         groups: columns whose values become a heading over the rows that share them.
@@ -70,7 +70,7 @@ def format_table(
     *,
     colour: bool = False,
 ) -> str:
-    """Return a table for people.
+    """Return a table for readers.
 
     Args:
         rows: one mapping per line, column name to value, which may be `Strong`; rows may lack columns.
@@ -90,7 +90,7 @@ def format_table(
     from rich.console import Console
 
     buffer = io.StringIO()
-    # Wide enough for anything: what is printed has been folded before.
+    # Wide enough for anything: the text has been folded before.
     console = Console(
         file=buffer,
         force_terminal=colour,

@@ -1,4 +1,4 @@
-"""`learnedgec train`: a configuration in, an evaluator package out."""
+"""`learnedgec train`: train an evaluator package from a configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from learnedgec.formats.configuration import configurations, with_configurations
 from learnedgec.formats.text import read_text, write_text
 from learnedgec.training.first_look import look
 
-# What one may have to learn from; each has a configuration to start from, `start/…`.
+# Kinds of training data; each has a starting configuration, `start/…`.
 _STARTS = ("ratings", "pairs", "parallel")
 
 
@@ -28,8 +28,8 @@ def main(arguments: Sequence[str]) -> None:
         return
     if not words:
         raise InputError(
-            "no configuration was given; name one with --config, such as sample or mine.yaml, or let "
-            "--init mine.yaml write one to start from."
+            "no configuration was given; name one with --config, such as sample or mine.yaml, or write "
+            "one with --init mine.yaml."
         )
     if not {"-h", "--help", "--help-all"} & set(words):
         look(with_configurations(words))  # before the import, which takes ten times as long
@@ -53,14 +53,14 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _write_start(words: Sequence[str], quiet: Namespace) -> None:
-    """Write a configuration with comments, named like its file, for data of one's own."""
+    """Write a configuration with comments, named like its file, for the user's data."""
     parser = ArgumentParser(prog="learnedgec train", exit_on_error=False)
     parser.add_argument("--init", type=str)
     parser.add_argument("--for", choices=_STARTS, default=_STARTS[0])
     options = parser.parse_args(list(words))
     path = Path(options.init)
     if path.exists() or path.is_symlink():
-        raise ConfigError(f"{path} exists and is not replaced; choose another name for --init.")
+        raise ConfigError(f"{path} already exists; choose another name for --init.")
     text = read_text(configurations()[f"start/{options['for']}"]).replace("THIS_FILE", str(path))
     if re.fullmatch(r"\w[\w+-]*", path.stem):
         text = text.replace("name: mine ", f"name: {path.stem} ").replace(
@@ -68,6 +68,6 @@ def _write_start(words: Sequence[str], quiet: Namespace) -> None:
         )
     write_text(path, text)
     remark(
-        f"wrote {path}; put the names of your files there, and run: learnedgec train --config {path}",
+        f"wrote {path}; enter the names of your files, and run: learnedgec train --config {path}",
         quiet,
     )

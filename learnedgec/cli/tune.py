@@ -1,4 +1,4 @@
-"""`learnedgec tune`: a metric and human judgements in, the same metric with better parameters out."""
+"""`learnedgec tune`: find parameters of a metric that agree better with human judgements."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def build_parser() -> ArgumentParser:
 
     parser = make_parser(
         "tune",
-        "Find the parameters with which a metric agrees best with people, and write it under a name of "
-        "its own. The value reached on the tuning data flatters; look at the held-out one.",
+        "Find the parameters with which a metric agrees best with human judgements, and save the tuned metric "
+        "under a name. Its value on the tuning data is optimistic; report the held-out value.",
     )
     add_metric_argument(parser)
     group = parser.add_argument_group("what to tune, and on what")
@@ -46,7 +46,8 @@ def build_parser() -> ArgumentParser:
         "--space",
         type=dict[str, Any],
         default={},
-        help="parameter: simplex, {low, high[, log]} or a list of values; weights: simplex if absent",
+        help="search space of each parameter: simplex, {low, high[, log]} or a list of values (default: "
+        "{weights: simplex})",
     )
     group.add_argument(
         "--benchmark",
@@ -57,21 +58,19 @@ def build_parser() -> ArgumentParser:
     group.add_argument(
         "--tuned-on-test",
         action="store_true",
-        help="allow data that metrics are tested on (SEEDA, GJG15), and mark the result",
+        help="allow test data of meta-evaluation (SEEDA, GJG15), and mark the result",
     )
     group = parser.add_argument_group("search")
     add_field_arguments(group.add_argument, SearchPlan, leave_out=["seed"])
     group = parser.add_argument_group("result")
-    group.add_argument("--name", type=str, help="name of the tuned metric, METRIC@… if absent")
-    group.add_argument(
-        "--output", type=str, default="checkpoints", help="folder that its file goes into"
-    )
+    group.add_argument("--name", type=str, help="name of the tuned metric (default: METRIC@…)")
+    group.add_argument("--output", type=str, default="checkpoints", help="folder for its file")
     group.add_argument(
         "--compare",
         nargs="+",
         type=str,
         default=[],
-        help="other benchmarks on which to compare it with the given metric, such as gjg15:12:test90",
+        help="further benchmarks on which to compare the tuned and the given metric, such as gjg15:12:test90",
     )
     add_resampling_arguments(parser)
     add_plot_argument(parser)
@@ -92,7 +91,9 @@ def main(arguments: Sequence[str]) -> None:
 
     metrics = read_metrics(options)
     if len(metrics) > 1:
-        raise InputError("one metric is tuned at a time; name one, or an ensemble of several.")
+        raise InputError(
+            "several metrics were given, but one is tuned at a time; name one, or an ensemble."
+        )
     if not options.benchmark:
         raise InputError("no benchmark was given; name one, such as --benchmark gmeg:dev.")
     runtime = read_runtime(options)
@@ -155,11 +156,11 @@ def main(arguments: Sequence[str]) -> None:
     own, given = tuning.held_out[0], tuning.given_held_out[0]
     if own <= given:
         notice(
-            f"on held-out sentences what was tuned is no better than what was given ({own:.4f} "
-            f"against {given:.4f}): expect no gain."
+            f"on held-out sentences the tuned metric is no better than the given one ({own:.4f} against "
+            f"{given:.4f}); expect no gain."
         )
     if tuning.tuned_on_test:
-        notice(f"{name} was tuned on test data; its results there say nothing.")
+        notice(f"{name} was tuned on test data; its results there are meaningless.")
     remark(f"wrote {path}; use it as --metric {name}", options)
 
 
@@ -199,7 +200,7 @@ def _rows(tuning: Tuning, comparisons: Mapping[str, Sequence[Comparison]]) -> li
 def _table_rows(
     tuning: Tuning, comparisons: Mapping[str, Sequence[Comparison]]
 ) -> list[dict[str, Any]]:
-    """Return the same with values and intervals in one cell, for people."""
+    """Return the same with values and intervals in one cell, for readers."""
     rows = []
     for row in _rows(tuning, comparisons):
         own = row["benchmark"] == tuning.benchmark and "held_out" in row

@@ -32,7 +32,7 @@ def test_fetch_and_verify(put_dataset: PutDataset, capsys: pytest.CaptureFixture
     folder = files.dataset_file("gug", "a.txt").parent
     assert capsys.readouterr().out.splitlines() == [
         f"gug: 1 file in {folder}",
-        "sample: no files; it comes along with learnedgec.",
+        "sample: no files to fetch; it is part of learnedgec.",
     ]
     assert main(["data", "verify", "gug", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "dataset,ok,absent,altered\ngug,1,0,0\n"

@@ -69,13 +69,13 @@ def test_an_nbest_file_with_weights(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        ([], "nothing says how to choose"),
+        ([], "no method was given"),
         (["--by", "mbr(length)"], "needs no references"),
         (["--by", "gleu"], "gleu needs references: give reference files (--ref)"),
         (["--by", "gleuu"], "did you mean 'gleu'?"),
         (["--by", "length", "--minimum-gain", "1"], "no fallback"),
         (["--by", "vote", "--annotator", "en-ewt-sm", "--threshold", "1"], "share of votes"),
-        (["--by", "length", "--nbest", "x.jsonl"], "--nbest holds everything"),
+        (["--by", "length", "--nbest", "x.jsonl"], "--nbest contains the whole input"),
     ],
 )
 def test_bad_input_is_one_sentence(

@@ -209,7 +209,7 @@ def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
         (["attack", "--metric", "gleu"], "no attack was given"),
         (
             ["attack", "--attack", "conll14", "--metric", "gleu", "--src", PARA],
-            "brings its own sentences",
+            "contains its own sentences",
         ),
         (["attack", "--attack", "bea19-dev", "--metric", "length"], "no system output was given"),
         (["attack", "--attack", PARA, "--show", "variants"], "invalid choice: 'variants'"),
@@ -267,7 +267,7 @@ def test_robust_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert main(["robust"]) == 2
     assert capsys.readouterr().err == (
-        "learnedgec robust: say what to look at: systems, metrics, attack, perturb; "
+        "learnedgec robust: no command was given; name one of systems, metrics, attack, perturb; "
         "`learnedgec robust --help` explains them.\n"
     )
 

@@ -307,9 +307,9 @@ def test_a_dry_run_asks_nothing(score: Callable[..., tuple[int, str, str]], file
     arguments = ("--hyp", str(files / "good.txt"), "--dry-run")
     code, out, _ = score(*arguments, metric="llm-s")
     assert code == 0
-    assert out.startswith("llm-s: 2 requests, 0 of them answered already")
+    assert out.startswith("llm-s: 2 requests, 0 of them cached")
     assert "He goes home ." in out
-    assert "asks no language model" in score(*arguments, metric="gleu")[2]
+    assert "does not use a language model" in score(*arguments, metric="gleu")[2]
 
 
 def test_difficulty_weights_are_saved_and_used(

@@ -83,7 +83,10 @@ def test_a_process_on_a_socket(tmp_path: Path) -> None:
         started.send_signal(signal.SIGINT)
         assert started.wait(30) == 0
         assert started.stderr is not None
-        assert started.stderr.read() == "The service has ended; what it had taken is done.\n"
+        assert (
+            started.stderr.read()
+            == "The service has stopped; all accepted requests are finished.\n"
+        )
 
 
 @pytest.fixture

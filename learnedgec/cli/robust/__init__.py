@@ -1,4 +1,4 @@
-"""`learnedgec robust COMMAND`: do corrections, and a metric's preferences, hold when only context changes?
+"""`learnedgec robust COMMAND`: robustness of corrections and of metrics' preferences.
 
 One module per command; a module is imported only when its command runs.
 """
@@ -15,10 +15,10 @@ __all__ = ["COMMANDS", "main"]
 
 # name of the command and its module -> one line
 COMMANDS = {
-    "systems": "does a system correct the same when only the context changes?",
-    "metrics": "does a metric prefer the correction whatever the context?",
-    "attack": "does a metric prefer texts that were made to fool one?",
-    "perturb": "write variants of a parallel corpus whose context alone differs",
+    "systems": "evaluate whether a system's corrections stay the same when only the context changes",
+    "metrics": "evaluate whether a metric prefers the correction in every context",
+    "attack": "evaluate whether a metric prefers adversarial texts",
+    "perturb": "write variants of a parallel corpus in which only the context differs",
 }
 
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     words = list(arguments)
     if not words:
         raise InputError(
-            f"say what to look at: {', '.join(COMMANDS)}; `learnedgec robust --help` explains them."
+            f"no command was given; name one of {', '.join(COMMANDS)}; see `learnedgec robust --help`."
         )
     if words[0] in ("-h", "--help"):
         write_text("-", _help())
@@ -42,12 +42,12 @@ def _help() -> str:
     lines = [
         "usage: learnedgec robust COMMAND [options]",
         "",
-        "Evaluate robustness against changes of the context, and against attacks.",
+        "Evaluate robustness to changes of the context, and to attacks.",
         "",
         "commands:",
         *(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items()),
         "",
         "options:",
-        "  -h, --help  this text; `learnedgec robust COMMAND --help` explains a command",
+        "  -h, --help  show this help; `learnedgec robust COMMAND --help` explains a command",
     ]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""`learnedgec robust attack`: outputs made to fool a metric, against those of honest systems."""
+"""`learnedgec robust attack`: adversarial outputs against those of honest systems."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec robust attack`."""
     parser = make_parser(
         "robust attack",
-        "Evaluate how often metrics prefer texts that were made to fool one to honest systems' outputs.",
+        "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems.",
     )
     group = parser.add_argument_group("attacks")
     group.add_argument(
         "--attack",
         nargs="+",
         type=str,
-        help="conll14 (of the catalog, with sentences, references and, without --hyp, honest systems); "
-        "bea19-dev (attacks alone) or files with one output each, beside --src, --hyp and references",
+        help="conll14 (from the catalog, with sentences, references and, without --hyp, honest systems); "
+        "bea19-dev (only attacks) or files of attacks, which need --src, --hyp and references",
     )
     group.add_argument(
         "--show",
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> None:
     if name == "conll14":
         if options.src or options.ref or options.gold or options.jsonl:
             raise InputError(
-                "--attack conll14 brings its own sentences and references; leave out --src, --ref, --gold "
+                "--attack conll14 contains its own sentences and references; leave out --src, --ref, --gold "
                 "and --jsonl, or name files of attacks."
             )
         data = load_parallel(name)

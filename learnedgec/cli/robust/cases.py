@@ -1,4 +1,4 @@
-"""Sets of cases from the command line: sentences, each with variants whose context alone differs."""
+"""Sets of cases from the command line: sentences with variants in which only the context differs."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ def add_case_arguments(parser: ArgumentParser, show: Mapping[str, str]) -> None:
 
     Args:
         parser: a command's.
-        show: what the command can print, by name, and what that is; the first is the default.
+        show: name of each table that the command can print -> its description; the first is the default.
     """
     group = parser.add_argument_group("cases")
     group.add_argument(
         "--case",
         nargs="+",
         type=str,
-        help="robustgec, one of its parts such as robustgec:bea19, sample, or a file of your own: "
+        help="robustgec, one of its parts such as robustgec:bea19, sample, or a file: "
         "RobustGEC's para.txt, or .jsonl with source, target and variants",
     )
     group.add_argument(
         "--frequencies",
         type=str,
-        help="a text whose words tell how common substitutes are; the cases' originals if absent",
+        help="text from which word frequencies are counted (default: the originals of the cases)",
     )
     meanings = "; ".join(f"{name}: {meaning}" for name, meaning in show.items())
     group.add_argument(
         "--show",
         choices=tuple(show),
         default=next(iter(show)),
-        help=f"the table printed, {meanings}. JSON holds all",
+        help=f"the table to print, {meanings}. JSON has all of them",
     )
 
 
 def expanded(names: Sequence[str]) -> list[str]:
-    """Return the names, those of whole datasets as their parts."""
+    """Return the names, with each whole dataset replaced by its parts."""
     return list(chain.from_iterable(map(CASES.expand, names)))
 
 
@@ -71,7 +71,7 @@ def read_parts(names: Sequence[str] | None) -> dict[str, list[Case]]:
         label = name.partition(":")[2] or name if name in CASES else system_names([name])[0]
         cases = load_cases(name)
         if label == TOTAL:
-            raise InputError(f"{name} has the name of the sum over sets; rename it.")
+            raise InputError(f"{name} is the name of the sum over all sets; rename the set.")
         if label in parts:
             raise InputError(
                 f"two sets of cases are named {label!r}; give each once, or rename it."

@@ -1,4 +1,4 @@
-"""Tables of numbers with intervals: one cell for people, three columns for programs."""
+"""Tables of numbers with intervals: one cell for readers, three columns for programs."""
 
 from __future__ import annotations
 

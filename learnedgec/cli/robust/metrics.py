@@ -1,4 +1,4 @@
-"""`learnedgec robust metrics`: metrics in, how robust their preference for the correction is out."""
+"""`learnedgec robust metrics`: robustness of metrics' preferences for the correction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from learnedgec.plotting.style import check_plotting
 from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
 
 _SHOW = {
-    "summary": "one row a metric",
+    "summary": "one row per metric",
     "variants": "by action, distance and frequency of the change",
 }
 
@@ -40,7 +40,7 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec robust metrics`."""
     parser = make_parser(
         "robust metrics",
-        "Evaluate how robust metrics' preference for the correction is against changes of the context.",
+        "Evaluate whether metrics prefer the correction however unrelated context changes.",
     )
     add_case_arguments(parser, _SHOW)
     add_metric_argument(parser)

@@ -1,4 +1,4 @@
-"""`learnedgec robust perturb`: sentences and corrections in, variants whose context alone differs out."""
+"""`learnedgec robust perturb`: variants of sentences in which only the context differs."""
 
 from __future__ import annotations
 
@@ -21,25 +21,31 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec robust perturb`."""
     parser = make_parser(
         "robust perturb",
-        "Write variants of sentences and their corrections in which unrelated context is changed.",
+        "Write variants of sentences and their corrections in which only unrelated context differs.",
     )
     group = parser.add_argument_group(
         "input", "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
     )
     group.add_argument("--src", type=str, help="the source sentences")
-    group.add_argument("--ref", type=str, help="one correction each")
+    group.add_argument("--ref", type=str, help="one correction of each sentence")
     group = parser.add_argument_group("perturbation")
-    group.add_argument("--variants", type=int, default=5, help="of each sentence, at most")
     group.add_argument(
-        "--actions", nargs="+", choices=ACTIONS, default=list(ACTIONS), help="what may be done"
+        "--variants", type=int, default=5, help="maximum number of variants of each sentence"
+    )
+    group.add_argument(
+        "--actions",
+        nargs="+",
+        choices=ACTIONS,
+        default=list(ACTIONS),
+        help="allowed kinds of change",
     )
     group.add_argument(
         "--language-model",
         type=str,
-        help="masked language model that says which words are put in; if absent, words of the same "
-        "tag from the corpus",
+        help="masked language model that proposes substitutes (default: words of the same tag from "
+        "the corpus)",
     )
-    group.add_argument("--seed", type=int, default=0, help="of the random generator")
+    group.add_argument("--seed", type=int, default=0, help="seed of the random generator")
     parser.add_argument(
         "--out",
         type=str,

@@ -1,4 +1,4 @@
-"""`learnedgec robust systems`: a system's outputs for sentences and their variants in, robustness out."""
+"""`learnedgec robust systems`: robustness of systems' corrections to changes of the context."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
 
 _DEFAULT = ["errant"]
 _SHOW = {
-    "summary": "one row a system",
+    "summary": "one row per system",
     "variants": "by action, distance and frequency of the change",
-    "sources": "instead, the sentences that a system has to correct",
+    "sources": "write the sentences that a system has to correct instead",
 }
 
 
@@ -46,15 +46,15 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec robust systems`."""
     parser = make_parser(
         "robust systems",
-        "Evaluate how robust systems' corrections are against changes of the context.",
+        "Evaluate whether systems' corrections stay the same when only unrelated context changes.",
     )
     add_case_arguments(parser, _SHOW)
     parser.add_argument(
         "--hyp",
         nargs="+",
         type=str,
-        help="system outputs, one line for each sentence: the original's and then the variants'; with "
-        "several sets a file has all of them in turn, or a folder a file for each, such as conll14.txt",
+        help="system outputs, one line per sentence: for each case the original, then its variants; for several "
+        "sets, one file with all sets in turn, or a folder with one file per set, such as conll14.txt",
     )
     add_metric_argument(parser, _DEFAULT)
     add_resampling_arguments(parser)
