@@ -53,8 +53,8 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec meta`."""
     parser = make_parser(
         "meta",
-        "Meta-evaluate metrics against human judgements. The sentinels (edit-count, length, constant, random) "
-        "are always included; a metric's agreement is evidence of quality only if it exceeds theirs.",
+        "Meta-evaluate metrics against human judgements. The sentinels (edit-count, length, constant, "
+        "random) are always included; a metric's agreement is evidence of quality only if it exceeds theirs.",
     )
     parser.add_argument(
         "--benchmark",
@@ -83,8 +83,8 @@ def build_parser() -> ArgumentParser:
         "--ties",
         choices=get_args(Ties),
         default="symmetric",
-        help="how Kendall's tau counts a tie of the metric: as neither right nor wrong (symmetric), or, as in "
-        "SEEDA's script, as a loss of the system listed first (official)",
+        help="how Kendall's tau counts a tie of the metric: as neither right nor wrong (symmetric), or, as "
+        "in SEEDA's script, as a loss of the system listed first (official)",
     )
     group.add_argument(
         "--window", type=int, default=8, help="number of neighbouring systems in a window"

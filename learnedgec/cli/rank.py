@@ -55,7 +55,8 @@ def build_parser() -> ArgumentParser:
         "--by",
         choices=get_args(Aggregation),
         default="mean",
-        help="the score to rank by; mean: the metric's corpus score; the others compare systems sentence by sentence",
+        help="the score to rank by; mean: the metric's corpus score; the others compare systems "
+        "sentence by sentence",
     )
     group.add_argument(
         "--significance",
@@ -190,9 +191,9 @@ def _legend(ranking: SystemRanking, options: Namespace) -> str:
     return (
         f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
         f"({ranking.resamples:,} resamples), for each system alone: the intervals of two systems may "
-        f"overlap although their difference is significant. beats: number of significantly worse systems ({test}, "
-        f"Holm's correction for all pairs, p < {1 - options.confidence:.2g}); cluster and ranks follow from "
-        f"the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
+        f"overlap although their difference is significant. beats: number of significantly worse systems "
+        f"({test}, Holm's correction for all pairs, p < {1 - options.confidence:.2g}); cluster and ranks follow "
+        f"from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
         + (" In bold: the best and those not significantly worse." if shows_bold(options) else "")
     )
 

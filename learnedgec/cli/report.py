@@ -53,14 +53,14 @@ def build_parser() -> ArgumentParser:
         "--attribution",
         nargs="+",
         type=str,
-        help="metrics whose scores are attributed to each edit; each metric scores up to 2^8 texts per output, "
-        "so choose a fast metric or few sentences",
+        help="metrics whose scores are attributed to each edit; each metric scores up to 2^8 texts per "
+        "output, so choose a fast metric or few sentences",
     )
     group.add_argument(
         "--annotator",
         type=str,
-        help="spaCy pipeline that extracts and classifies edits: en-ewt-sm, an installed package or a directory "
-        "(default: en_core_web_sm if installed, else en-ewt-sm)",
+        help="spaCy pipeline that extracts and classifies edits: en-ewt-sm, an installed package or a "
+        "directory (default: en_core_web_sm if installed, else en-ewt-sm)",
     )
     group.add_argument("--out", type=str, default="report.html", help="output file; -: stdout")
     add_resampling_arguments(parser, many_tests=True)

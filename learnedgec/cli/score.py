@@ -61,8 +61,8 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "--show",
         choices=("edits", "attribution"),
-        help="print every edit with the gold edits instead (edits: m2, errant, …), or the contribution of each "
-        "edit to the score (attribution: added alone, left out, and Shapley value)",
+        help="print every edit with the gold edits instead (edits: m2, errant, …), or the contribution of "
+        "each edit to the score (attribution: added alone, left out, and Shapley value)",
     )
     add_attribution_arguments(parser)
     add_explanation_argument(parser)

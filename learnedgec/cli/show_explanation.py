@@ -24,8 +24,8 @@ def add_explanation_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="also explain each score on stderr: its place among rated outputs, and the share of similar changes "
-        "that human raters preferred (some, impara and preference with the released evaluator)",
+        help="also explain each score on stderr: its place among rated outputs, and the share of similar "
+        "changes that human raters preferred (some, impara and preference with the released evaluator)",
     )
 
 

@@ -37,8 +37,8 @@ def build_parser() -> ArgumentParser:
 
     parser = make_parser(
         "tune",
-        "Find the parameters with which a metric agrees best with human judgements, and save the tuned metric "
-        "under a name. Its value on the tuning data is optimistic; report the held-out value.",
+        "Find the parameters with which a metric agrees best with human judgements, and save the tuned "
+        "metric under a name. Its value on the tuning data is optimistic; report the held-out value.",
     )
     add_metric_argument(parser)
     group = parser.add_argument_group("what to tune, and on what")

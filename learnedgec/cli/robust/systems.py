@@ -53,8 +53,8 @@ def build_parser() -> ArgumentParser:
         "--hyp",
         nargs="+",
         type=str,
-        help="system outputs, one line per sentence: for each case the original, then its variants; for several "
-        "sets, one file with all sets in turn, or a folder with one file per set, such as conll14.txt",
+        help="system outputs, one line per sentence: for each case the original, then its variants; for "
+        "several sets, one file with all sets in turn, or a folder with one file per set, such as conll14.txt",
     )
     add_metric_argument(parser, _DEFAULT)
     add_resampling_arguments(parser)
