@@ -201,7 +201,7 @@ def add_runtime_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--profile",
         action="store_true",
-        help="say at the end, on stderr, how much models read, how fast, and what they were spared",
+        help="print on stderr at the end how many inputs models encoded, how fast, and how many were cached",
     )
 
 

@@ -192,8 +192,8 @@ def _legend(ranking: SystemRanking, options: Namespace) -> str:
         f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
         f"({ranking.resamples:,} resamples), for each system alone: the intervals of two systems may "
         f"overlap although their difference is significant. beats: number of significantly worse systems "
-        f"({test}, Holm's correction for all pairs, p < {1 - options.confidence:.2g}); cluster and ranks follow "
-        f"from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
+        f"({test}, Holm's correction for all pairs, p < {1 - options.confidence:.2g}); cluster and ranks "
+        f"follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
         + (" In bold: the best and those not significantly worse." if shows_bold(options) else "")
     )
 

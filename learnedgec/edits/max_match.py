@@ -28,7 +28,7 @@ their rounding. Both are reproduced, but nothing is searched in vain:
 - One sweep over the sorted vertices finds all shortest distances. Arcs that are longer than a shortest
   path by ε/2 cannot change which path is found, so Bellman–Ford runs on the few that are left.
 
-Some pairs (a paragraph written anew, say) have lattices with millions of arcs. Where there are more
+Some pairs (a rewritten paragraph, say) have lattices with millions of arcs. Where there are more
 than `MOST_ARCS`, `learnedgec.edits.thinning` first thins the lattice to the edges of its best paths,
 in time proportional to the product of the lengths, and the arcs of what is left are listed. The path then
 has as many gold arcs and as few edges as ever; but copies of arcs and the rounding of sums are not

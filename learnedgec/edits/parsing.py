@@ -93,7 +93,7 @@ def find_annotator(name: str) -> Path:
 
     Raises:
         InputError: the annotator is no pipeline.
-        UnknownNameError: there is none.
+        UnknownNameError: no annotator has this name.
     """
     if name in ANNOTATORS.own:
         raise InputError(

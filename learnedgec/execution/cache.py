@@ -39,7 +39,7 @@ _LARGEST_RATIO = 1032
 
 
 def load(folder: str | os.PathLike[str], key: str) -> tuple[dict[str, Array], list[Any]] | None:
-    """Return the arrays and records of an entry, or `None` where there is none that can be read."""
+    """Return the arrays and records of an entry, or `None` if it is missing or unreadable."""
     try:
         with zipfile.ZipFile(_path(folder, key)) as file:
             return _read(file, key)

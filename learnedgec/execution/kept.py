@@ -1,6 +1,6 @@
 """Rows of numbers kept on disk, one for each distinct input of a model.
 
-Where `cache` keeps the statistics of whole systems, this keeps what a model says of a sentence or of a pair:
+While `cache` stores the statistics of whole systems, this stores a model's output for a sentence or a pair:
 a fourteenth system costs no more than what is new in it, and metrics that read one model share its passes.
 
 All rows are in one SQLite file of the folder, which processes may share. Each row has a checksum. A row, or a

@@ -86,7 +86,7 @@ class Plugin:
         try:
             return self.point.load()
         except Exception as error:
-            # Whatever somebody else's module raises when it is imported.
+            # Any error that a third-party module raises when it is imported.
             cause = _cause(error)
             raise self.error(f"{self.point.value} cannot be imported ({cause})") from error
 
@@ -128,7 +128,7 @@ class Registry(Generic[T]):
         """Return the entry with a name.
 
         Raises:
-            UnknownNameError: there is none; the message suggests the nearest.
+            UnknownNameError: no entry has this name; the message suggests the nearest.
             PluginError: it is a plug-in that cannot be loaded.
         """
         if name in self.own:
@@ -203,7 +203,7 @@ def import_class(path: str, base: type[S]) -> type[S]:
     module_name, _, attribute = path.partition(":")
     try:
         module = importlib.import_module(module_name)
-    # Whatever somebody else's module does when it is imported, such as to end the program.
+    # Anything that a third-party module does when it is imported, such as to end the program.
     except (Exception, SystemExit) as error:
         raise BadNameError(
             f"{path}: the module {module_name} cannot be imported ({_cause(error)}); MODULE:CLASS was "

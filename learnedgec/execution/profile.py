@@ -1,4 +1,4 @@
-"""What the models of this process were asked and did, for `--profile`."""
+"""Counts of the work of models in this process, for `--profile`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Profile:
     Attributes:
         rows: rows of systems (source, hypothesis and references) that metrics were asked to score.
         distinct: those of them that were distinct within a call.
-        asked: distinct inputs (texts or pairs) that a model's values were wanted for.
+        asked: distinct inputs (texts or pairs) for which a model's values were needed.
         remembered: those whose values were in memory, from an earlier call.
         kept: those whose values were in the cache folder.
         encoded: inputs that went through a model.
         tokens: their tokens.
-        padding: tokens that fill up their batches.
+        padding: padding tokens in their batches.
         seconds: time in models, by the clock.
         processor: the same in processor seconds of this process, all threads.
         wanted: whether the counts are to be shown at the end.
@@ -41,7 +41,7 @@ class Profile:
     wanted: bool = False
 
     def reset(self) -> None:
-        """Begin to count anew."""
+        """Set all counts to zero."""
         self.__init__()  # type: ignore[misc]
 
     @contextmanager
@@ -97,4 +97,4 @@ class Profile:
 
 
 PROFILE = Profile()
-"""The counts of this process. What threads count at the same time may be lost; it is for people."""
+"""The counts of this process. They are approximate if several threads count at the same time."""

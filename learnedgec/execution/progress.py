@@ -10,7 +10,7 @@ from typing import TypeVar
 __all__ = ["QUIET", "pace", "track", "track_pace"]
 
 # What `--quiet` means, in every command.
-QUIET = "neither progress nor remarks on stderr; errors, and warnings that a result may not be valid, stay"
+QUIET = "print neither progress nor remarks on stderr, only errors and warnings about the validity of results"
 
 T = TypeVar("T")
 

@@ -13,21 +13,21 @@ __all__ = ["Runtime"]
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Where and how to run; scores depend on `dtype` and `tokenise` alone, which signatures name.
+    """Where and how to run; only `dtype` and `tokenise` affect scores, and signatures name both.
 
     Attributes:
         device: `auto` (CUDA, then MPS, then CPU) or any torch device such as `cuda:1`.
         dtype: precision of models; `bfloat16` is faster and moves scores in the third digit. `auto` is
-            `bfloat16` for trained evaluators where the hardware multiplies in it, and `float32` else.
+            `bfloat16` for trained evaluators on hardware with bfloat16 arithmetic, otherwise `float32`.
         batch_tokens: largest number of tokens in one encoder batch, padding included.
         jobs: processes for work outside the encoder (M2, ERRANT); 0 means one per core.
         progress: show progress bars on stderr.
         allow_pickle: load weights that exist only as a pickle (can run code; off by default).
         states_mb: bound in MiB on encoder states held in memory at a time.
-        cache_dir: folder for what is kept between runs: statistics of systems, and what evaluators say of
-            each sentence; `None` keeps nothing.
-        tokenise: `spacy` cuts sources, hypotheses and references alike into tokens before they are scored
-            (`learnedgec.tokenise`); `none` takes what spaces separate, which is right for text in tokens.
+        cache_dir: folder for the cache of statistics of systems and of evaluators' outputs for each sentence;
+            `None` disables it.
+        tokenise: `spacy` tokenises sources, hypotheses and references before they are scored
+            (`learnedgec.tokenise`); `none` splits at spaces, which is right for tokenised text.
     """
 
     device: str = "auto"

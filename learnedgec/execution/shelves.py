@@ -12,7 +12,7 @@ __all__ = [
 
 
 def local_path(name: str) -> Path | None:
-    """Return the file or folder that a name is the path of, `~` expanded, or `None` where there is none.
+    """Return the file or folder whose path a name is, with `~` expanded, or `None` if it does not exist.
 
     No path is longer than the system takes, or holds NUL or half a character; such a name is none.
     """

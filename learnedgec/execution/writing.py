@@ -2,7 +2,7 @@
 
 What is written stands under a temporary name beside its own, `.NAME.TOKEN.partial`, until it is complete, and
 is then renamed. The writer holds a lock on it, which the operating system releases however the writer ends;
-whoever writes to the same place next removes what nobody holds any more.
+the next writer to the same place removes files that no process holds any more.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def atomic_folder(path: PathLike) -> Iterator[Path]:
 
 @contextmanager
 def _reported(path: PathLike) -> Iterator[None]:
-    """Turn what the operating system says of a path into an `OutputError`."""
+    """Turn an error of the operating system about a path into an `OutputError`."""
     try:
         yield
     except OSError as error:
@@ -154,7 +154,7 @@ def _is_stream(path: Path) -> bool:
         return False
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         return True
-    # /dev/stdout leads to /proc/self/fd/1, which leads to a file that somebody has open.
+    # /dev/stdout leads to /proc/self/fd/1, which leads to a file that is open.
     while path.is_symlink():
         folder = os.path.realpath(path.parent)
         if folder.startswith("/proc/"):

@@ -93,7 +93,7 @@ class Adapter:
             )
         try:
             with warnings.catch_warnings():
-                # Of one library about the other; nobody here can do anything about it.
+                # A warning of one library about the other, which neither the user nor learnedgec can act on.
                 warnings.simplefilter("ignore", FutureWarning)
                 return PeftModel.from_pretrained(model, str(self.folder)).merge_and_unload()
         except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:

@@ -28,7 +28,7 @@ _LOGITS = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """What a language model says of a sentence of T tokens: their numbers and natural log-probabilities.
+    """A language model's output for a sentence of T tokens: token ids and natural log-probabilities.
 
     Attributes:
         ids: int64 (T,).

@@ -228,7 +228,7 @@ def _reason(error: BaseException) -> str:
 
 
 def check_key(url: str) -> None:
-    """Raise `ModelError` where an address is OpenAI's, which wants a key, and there is none."""
+    """Raise `ModelError` if an address is OpenAI's, which needs a key, and no key is set."""
     if urlsplit(url).hostname == urlsplit(OPENAI).hostname and find_key(url) is None:
         raise ModelError(
             f"{url} needs a key, and there is none in the environment; set LEARNEDGEC_API_KEY or "

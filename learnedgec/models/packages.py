@@ -305,7 +305,7 @@ def find_evaluator(name: str) -> Path:
     `org/name@revision` in the local cache of the hub, then on the hub.
 
     Raises:
-        UnknownNameError: there is none; the message suggests the nearest.
+        UnknownNameError: no evaluator has this name; the message suggests the nearest.
         ModelError: a hub id whose package cannot be had.
     """
     path = local_path(name)

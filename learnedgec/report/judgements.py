@@ -101,7 +101,7 @@ def misjudged_outputs(scores: Floats, ratings: Floats) -> list[dict[str, Any]]:
 
     Args:
         scores: float64 (S, N).
-        ratings: float64 (S, N), NaN where nobody rated.
+        ratings: float64 (S, N), NaN where there is no rating.
     """
     rated = ~np.isnan(ratings)
     rank = np.full(scores.shape, np.nan)

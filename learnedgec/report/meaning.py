@@ -21,7 +21,7 @@ __all__ = ["describe_meaning"]
 def describe_meaning(
     reference: ScoreReference, scores: Sequence[Score], source_scores: Floats, benchmark: Benchmark
 ) -> dict[str, Any]:
-    """Return what a reference says of every system and output.
+    """Return the explanation of every system and output by a reference.
 
     Args:
         reference: of the metric.

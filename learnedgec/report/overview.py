@@ -39,7 +39,7 @@ def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:
 def conclusions(
     ranking: SystemRanking, level: float, resamples: int, *, sentinel: bool = False
 ) -> list[str]:
-    """Return what a ranking says of its systems, in plain sentences.
+    """Return the result of a ranking in plain sentences.
 
     Two systems differ where the p-value of their difference, after Holm's correction for all pairs, is
     below 1 − `level`. Up to four systems are told pair by pair along the order, and then other pairs of
@@ -50,7 +50,7 @@ def conclusions(
         ranking: of the systems, by one metric.
         level: of confidence.
         resamples: behind the p-values, which cannot be lower than 1/(resamples + 1).
-        sentinel: whether the metric is one, of which nobody should say that a system is better.
+        sentinel: whether the metric is a sentinel, by which no system is called better.
     """
     better = "scores higher than" if sentinel else "is better than"
     names, order = ranking.systems, ranking.order
@@ -104,7 +104,7 @@ def conclusions(
 
 
 def rank_agreement(rankings: Sequence[SystemRanking]) -> list[list[float | None]]:
-    """Return Kendall's τ-b between the metrics' scores of the systems, (M, M); None where there is none."""
+    """Return Kendall's τ-b between the metrics' scores of the systems, (M, M); None where undefined."""
     scores: Floats = np.array([ranking.scores for ranking in rankings])
     found = kendall(scores[:, None], scores[None])
     return [[None if np.isnan(value) else float(value) for value in row] for row in found]

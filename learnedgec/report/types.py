@@ -82,7 +82,7 @@ def _place(kind: str) -> int:
 
 
 def typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
-    """Return ERRANT with types; it finds the edits of references anew where theirs have other types."""
+    """Return ERRANT with types; it extracts the edits of references again if theirs have other types."""
     gold = (
         edit.type
         for _, references in benchmark.by_references()

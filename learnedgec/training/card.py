@@ -31,7 +31,7 @@ def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a hub reads of a model card, by a package's manifest.
 
     A licence that the hub has no word for is `other`, and `license_name` says which. Languages are those of
-    the catalog's datasets; of one's own data the manifest knows none.
+    the catalog's datasets; the manifest has none for the user's data.
     """
     datasets = manifest_datasets(manifest)
     known = [head for name in datasets if (head := name.partition(":")[0]) in DATASETS]
@@ -131,7 +131,7 @@ The licence of learnedgec's code, Apache-2.0, does not extend to these weights.
 
 
 def _continued_line(manifest: Mapping[str, Any]) -> str:
-    """Return what the card says of the evaluator that the run went on from."""
+    """Return the card's text about the evaluator that the run continued from."""
     if not (continued := manifest["continued"]):
         return ""
     return (
@@ -141,7 +141,7 @@ def _continued_line(manifest: Mapping[str, Any]) -> str:
 
 
 def _averaged_line(manifest: Mapping[str, Any]) -> str:
-    """Return what the card says of the evaluators whose mean this is."""
+    """Return the card's text about the evaluators that were averaged."""
     if not (averaged := manifest["averaged"]):
         return ""
     names = ", ".join(f"`{row['name']}` ({row['sha256'][:12]}…)" for row in averaged)
@@ -176,7 +176,7 @@ def _metrics(manifest: Mapping[str, Any]) -> str:
 
 
 def _gate(manifest: Mapping[str, Any]) -> str:
-    """Return what the card says of IMPARA's similarity gate."""
+    """Return the card's text about IMPARA's similarity gate."""
     if "quality" not in manifest["heads"]:
         return ""
     return (
@@ -188,7 +188,7 @@ def _gate(manifest: Mapping[str, Any]) -> str:
 
 
 def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the card says of the training data."""
+    """Yield the card's text about the training data."""
     if data["ratings"]:
         yield f"- Ratings: {_names(data['ratings'])}"
     if data["auxiliary"]:

@@ -66,26 +66,26 @@ class TrainingData(lightning.LightningDataModule):
     """Ratings, ranked pairs and cases as training data.
 
     Args:
-        ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), files or folders; heads
-            learn the dimension that bears their name.
-        auxiliary: further rated datasets that are trained on whole, never selected or tested on;
-            sentences, and outputs for sources, that the dev or test part holds are left out of them.
-        pairs: head -> what makes the ranked pairs that it learns from: pair sources
-            (`learnedgec.training.pairs`), or JSONL files with `source`, `better` and `worse`.
-        cases: head -> parts of RobustGEC, or files of that kind, on which the head's preference for the
-            correction shall not depend on the context (`model.consistency`); a head that learns the order
-            of pairs learns in each context that the correction is better.
-        variants: how many variants of each case to train on, drawn by `split_seed`; all by default.
+        ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), files or folders; a
+            regression head learns the dimension with its name.
+        auxiliary: further rated datasets that are only trained on; their sentences, and outputs for sources,
+            that are in the dev or test part are left out.
+        pairs: head -> sources of its ranked pairs (`learnedgec.training.pairs`), or JSONL files with
+            `source`, `better` and `worse`.
+        cases: head -> parts of RobustGEC, or files in its format; the head's preference for the correction
+            should not change with unrelated context (`model.consistency`). A head that learns the order of
+            pairs learns in each context that the correction is better.
+        variants: number of variants of each case to train on, drawn by `split_seed`; all by default.
         split: how to divide the data into train, dev and test; see `split_examples`. Rated datasets are
             divided one after the other, then pairs and cases together; a group or source that
             was divided before stays on its side.
-        split_seed: seed of the division, apart from the training seed.
-        batch_size: examples per step and device, at most; a ranked pair is one example.
-        batch_tokens: tokens of a batch in training at most, padding included, so that long texts make smaller
-            batches and memory has a bound; by default there is none. `trainer.accumulate_grad_batches` makes
+        split_seed: seed of the division, independent of the training seed.
+        batch_size: maximum number of examples per step and device; a ranked pair is one example.
+        batch_tokens: maximum number of tokens in a training batch, padding included, which bounds memory, as
+            long texts make smaller batches; no limit by default. `trainer.accumulate_grad_batches` makes
             a step of several batches.
-        evaluation_batch_size: examples per step in development.
-        check_leakage: refuse text that SEEDA, GJG15 or CoNLL-14 are evaluated on.
+        evaluation_batch_size: number of examples per step on the dev part.
+        check_leakage: refuse evaluation text of SEEDA, GJG15 and CoNLL-14.
         folder: for pairs, which may take long to make; set to `runs`, so that runs share them.
         jobs: processes that extract edits for pairs; 0 means one per core.
     """
@@ -108,7 +108,7 @@ class TrainingData(lightning.LightningDataModule):
     ) -> None:
         super().__init__()
         if not ratings and not pairs:
-            raise ConfigError("data: neither ratings nor pairs are named; name what to learn from.")
+            raise ConfigError("data: neither ratings nor pairs are named; name one or both.")
         sizes = {
             "data.batch_size": batch_size,
             "data.batch_tokens": batch_tokens,
@@ -286,11 +286,11 @@ class TrainingData(lightning.LightningDataModule):
         return math.sqrt(fmean(margin**2 for margin in margins)) or 1.0 if margins else 1.0
 
     def tells_wrong_words(self, head: str) -> bool:
-        """Return whether a training pair of the head says what is correct."""
+        """Return whether a training pair of the head has a known correct side."""
         return any(example.correct and head in example.ranked for example in self.load()["train"])
 
     def sizes(self) -> dict[str, dict[str, int]]:
-        """Return how many ratings, pairs and cases each part has."""
+        """Return the number of ratings, pairs and cases in each part."""
         return {
             part: {
                 "ratings": sum(bool(example.values) for example in rows),
@@ -301,7 +301,7 @@ class TrainingData(lightning.LightningDataModule):
         }
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what a manifest says of the data: names, sizes, SHA-256 of each part."""
+        """Return the manifest's record of the data: names, sizes and SHA-256 of each part."""
         return {
             "datasets": self._datasets(),
             "ratings": self.names,
@@ -336,14 +336,14 @@ class TrainingData(lightning.LightningDataModule):
         self.detecting = {name for name, head in module.head_options.items() if head.detects}
         if self.detecting and not self.tokenizer.is_fast:
             raise ConfigError(
-                f"model.heads.{min(self.detecting)}: the tokenizer of {module.encoder_name} does not say "
-                "where its tokens stand, so it shows no wrong word; name an encoder with a fast tokenizer."
+                f"model.heads.{min(self.detecting)}: the tokenizer of {module.encoder_name} does not give "
+                "the positions of its tokens, which detection needs; name an encoder with a fast tokenizer."
             )
         unknown = sorted({*self.pairs, *self.cases} - set(self.inputs))
         if unknown:
             raise ConfigError(
-                f"data.pairs or data.cases: {unknown[0]!r} is none of the heads "
-                f"{', '.join(self.inputs)}; name one of model.heads."
+                f"data.pairs or data.cases: {unknown[0]!r} is not the name of a head; "
+                f"choose one of model.heads: {', '.join(self.inputs)}."
             )
         self._check_columns(module.head_options)
         if not self.encoded:

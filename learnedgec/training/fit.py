@@ -130,7 +130,7 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     if resumed and _read_settings(folder).get("sha256") != digest:
         raise ConfigError(
             f"resume: the run in {folder} was started with other values of seed_everything, model or data; "
-            "use those, or start anew with overwrite=True."
+            "use the same values, or start from scratch with overwrite=True."
         )
     if resumed:
         _check_length(trainer, folder, _read_checkpoint(last))  # before anything else
@@ -176,7 +176,7 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     weights = round_weights(model, config.bits)
     device = trainer.strategy.root_device
     evaluator = Evaluator(model.to(device), module.tokenizer, name=config.name)
-    # Whatever the machine does by itself: what a card says of a package is the same everywhere.
+    # In float32, so that the results on a card are the same on every machine.
     runtime = Runtime(device=str(device), dtype="float32")
     results = {
         part: evaluate(evaluator, data.load()[part], runtime=runtime) for part in ("dev", "test")
@@ -286,8 +286,8 @@ def _check_length(trainer: lightning.Trainer, folder: Path, state: Mapping[str, 
     ):
         if asked is not None and 0 <= asked < done:
             raise ConfigError(
-                f"trainer.{key} is {asked}, but the run in {folder} is in {unit} {done} already; give at "
-                f"least {done}, or start anew with overwrite=True."
+                f"trainer.{key} is {asked}, but the run in {folder} is already in {unit} {done}; give at "
+                f"least {done}, or start from scratch with overwrite=True."
             )
 
 
@@ -306,7 +306,7 @@ def _read_checkpoint(path: Path) -> dict[str, Any]:
         problem = type(error).__name__
     raise ConfigError(
         f"the checkpoint {path} is damaged, or holds more than tensors and plain values ({problem}); start "
-        "anew with overwrite=True."
+        "from scratch with overwrite=True."
     )
 
 

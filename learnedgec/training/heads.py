@@ -12,16 +12,16 @@ TrainingObjective = Literal["regression", "sigmoid", "logistic", "difference", "
 
 @dataclass
 class HeadOptions:
-    """How one head is trained.
+    """Training options of one head.
 
     Attributes:
-        input: what it reads: the `hypothesis` alone or the `pair` (source, hypothesis).
-        objective: `regression` on ratings; on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which ask
-            for the order alone, or `difference`, which asks for their margins as well; or `detection` of the
+        input: the `hypothesis` alone or the `pair` (source, hypothesis).
+        objective: `regression` on ratings; on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which
+            learn only the order, or `difference`, which also learns their margins; or `detection` of the
             wrong words in ranked pairs.
-        margin: by how much the better text of a ranked pair shall be ahead, in the head's units; not for
-            `difference`, to which each pair says its own.
-        weight: of its loss in the sum.
+        margin: required difference between the better and the worse text of a ranked pair, in the head's
+            units; not for `difference`, where each pair has its own.
+        weight: weight of its loss in the sum.
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"

@@ -30,7 +30,7 @@ def weights_licence(datasets: Iterable[str]) -> str:
     state none, `LicenseRef-own-data` for a user's own, `LicenseRef-NAME` for the terms of the dataset NAME.
 
     Args:
-        datasets: names as in a manifest: of the catalog, perhaps with a part, or of one's own files.
+        datasets: names as in a manifest: datasets of the catalog, with or without a part, or files.
 
     Example:
         >>> weights_licence(["tmu-gfm", "gug:train", "jfleg:dev", "ratings.csv"])

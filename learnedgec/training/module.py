@@ -25,14 +25,14 @@ from learnedgec.training.heads import HeadOptions
 __all__ = ["EvaluatorModule", "HeadOptions"]
 
 
-# What is customary for LoRA, 5e-4, would be far too much for a head.
+# Learning rate of corrections relative to heads: LoRA's usual 5e-4 would be far too high for a head.
 _CORRECTION_RATE = 10.0
 
 
 class EvaluatorModule(lightning.LightningModule):
     """Fine-tune an encoder with heads that learn from ratings or from ranked pairs.
 
-    The loss of a head, over what the batch has for it, is
+    The loss of a head, over its examples in the batch, is
 
     - `regression`: the mean squared error on standardised ratings;
     - `sigmoid`: the mean of σ(low − high + margin), where high and low are the values of the better and
@@ -40,10 +40,10 @@ class EvaluatorModule(lightning.LightningModule):
     - `logistic`: the mean of log(1 + exp(low − high + margin)), which is cross entropy: the
       likelihood of the Bradley-Terry model;
     - `difference`: the mean of ((high − low − m)/s)², where m is the pair's own margin and s the root mean
-      square of all margins that the head is trained on; so it speaks in their units;
+      square of all margins that the head is trained on, so that the head's values have their units;
     - `detection`: the mean binary cross entropy of each token being part of a wrong word, in the texts of
-      ranked pairs that say what is correct. The head's value is the log-probability that no token is wrong,
-      so that it ranks as well.
+      ranked pairs whose correct side is known. The head's value is the log-probability that no token is
+      wrong, so the head also ranks.
 
     The total is the weighted sum over heads. Heads that read the same input share one pass through the
     encoder. Where `data.cases` gives a head cases, `consistency` times this is added: the mean of
@@ -51,34 +51,35 @@ class EvaluatorModule(lightning.LightningModule):
     original context and q that in a perturbed one; a regression head's values are standardised first. It is
     the regularisation of Zhang et al. (RobustGEC, EMNLP 2023, equations 1 to 3), there per token, here per
     pair.
-    Alone it is met best by having no preference; so a head that learns the order of pairs (`sigmoid`,
-    `logistic`) also learns from both contexts that the correction is better, whatever `consistency` is.
+    A head without any preference would minimise this term. Therefore a head that learns the order of pairs
+    (`sigmoid`, `logistic`) also learns in both contexts that the correction is better, whatever
+    `consistency` is.
 
     `dev/score`, the mean over heads of the Pearson correlation (regression) or of the share of pairs in
     the right order (ranking) on the dev part, selects the checkpoint.
 
     Args:
-        heads: name of each head, for regression that of a rated dimension -> how it is trained.
+        heads: name of each head (for regression, of a rated dimension) -> its training options.
         encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder; or an evaluator, by
             name or directory, to continue from its encoder and from its heads of the same name.
         layer: leave out the pretrained encoder's layers above this one, counted from 1.
-        pooling: what a head reads of the encoder's states: their `mean`, the first one (`cls`), or
-            BERT's pretrained `pooler` on top of it (what `BertForSequenceClassification` does).
-        dropout: before the heads.
-        max_tokens: longest input in tokens; longer ones are cut.
-        learning_rate: peak, reached after warm-up, then falling linearly to 0.
-        weight_decay: of AdamW, not on biases and normalisation.
-        warmup: share of all steps.
+        pooling: the input of a head: the `mean` of the encoder's states, the first state (`cls`), or BERT's
+            pretrained `pooler` on top of it (as in `BertForSequenceClassification`).
+        dropout: dropout rate before the heads.
+        max_tokens: maximum length of an input in tokens; longer ones are truncated.
+        learning_rate: peak learning rate, reached after warm-up; it then falls linearly to 0.
+        weight_decay: weight decay of AdamW, except for biases and normalisation.
+        warmup: share of all steps for the warm-up.
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
-        sums: name of a further output of the package -> head -> its weight.
+        sums: name of an additional output of the package -> head -> weight of the head in the sum.
         rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`), as an
-            encoder of 4-bit weights needs; their learning rate is ten times that of heads. They serve the
-            inputs that `heads` read. Heads of the evaluator to continue from that read another input stay
-            in the package as they are. Without a rank the whole encoder is trained.
-        corrected_layers: how many of the encoder's uppermost layers have corrections; all by default.
-        frozen_layers: leave as many of the encoder's lowest layers as they are, and its embeddings. They take
-            no gradients, and training holds none of their activations.
+            encoder of 4-bit weights needs; their learning rate is ten times that of heads. They apply to the
+            inputs that `heads` read; heads of the continued evaluator that read another input stay
+            unchanged. Without a rank the whole encoder is trained.
+        corrected_layers: number of the encoder's uppermost layers with corrections; all by default.
+        frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. They take no
+            gradients, and training stores none of their activations.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The options of a training run: what they are, how they are read, and a sentence for what cannot be."""
+"""The options of a training run: their definition, parsing and error messages."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ _TRAINER_DEFAULTS = {
 
 # What `--help` shows of Lightning's own options, in fewer words; `--help-all` shows every one.
 _SHOWN = {
-    "config": "YAML file, or the name of a configuration that comes along",
-    "print_config": "print the whole configuration, defaults and all, and end",
-    "seed_everything": "of weights, dropout and order",
-    "trainer.max_epochs": "how often to go through the training data, at most",
-    "trainer.max_steps": "how many steps to take, at most; -1: as many as the epochs have",
-    "trainer.max_time": "how long to train, at most, as DD:HH:MM:SS",
-    "trainer.accelerator": "cpu, gpu, mps, …; auto: the best there is",
-    "trainer.devices": "how many of them",
-    "trainer.precision": "32-true, or bf16-mixed, which halves the time where the hardware has bfloat16",
-    "trainer.accumulate_grad_batches": "batches to a step",
-    "last.every_n_train_steps": "how often to keep what a resumed run continues from",
-    "early_stopping.patience": "evaluations (one an epoch) that may pass without the dev part getting better",
+    "config": "YAML file, or the name of a bundled configuration",
+    "print_config": "print the whole configuration, with defaults, and exit",
+    "seed_everything": "seed of weights, dropout and the order of examples",
+    "trainer.max_epochs": "maximum number of epochs",
+    "trainer.max_steps": "maximum number of steps; -1: no limit besides the epochs",
+    "trainer.max_time": "maximum training time, as DD:HH:MM:SS",
+    "trainer.accelerator": "cpu, gpu, mps, …; auto: the best available",
+    "trainer.devices": "number of devices",
+    "trainer.precision": "32-true, or bf16-mixed, which halves the time on hardware with bfloat16",
+    "trainer.accumulate_grad_batches": "batches per step",
+    "last.every_n_train_steps": "steps between checkpoints for --resume",
+    "early_stopping.patience": "evaluations (one per epoch) without improvement on dev before training stops",
 }
 
 # The groups of options in the order of the help, each with its heading there.
@@ -73,7 +73,7 @@ _USAGE = """learnedgec train --config FILE_OR_NAME [--KEY VALUE ...] [--quiet]
        learnedgec train --init FILE [--for {ratings,pairs,parallel}]"""
 
 _DESCRIPTION = (
-    "Train an evaluator from a configuration, of which every key may be given here too; --init writes a "
+    "Train an evaluator from a configuration, each key of which is also an option; --init writes a "
     "configuration to start from. "
     f"--quiet: {QUIET}."
 )
@@ -82,15 +82,15 @@ _MORE = "--help-all lists the other options of Lightning's trainer and callbacks
 
 
 class Stopping(EarlyStopping):
-    """Stop when the dev part has not got better for `patience` evaluations; without any, an error says so."""
+    """Stop after `patience` evaluations without improvement on dev; raise an error if there was none."""
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Look at an epoch of training."""
+        """Check after an epoch of training."""
         with self._evaluated(trainer):
             super().on_train_epoch_end(trainer, pl_module)
 
     def on_validation_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Look at an evaluation."""
+        """Check after an evaluation."""
         with self._evaluated(trainer):
             super().on_validation_end(trainer, pl_module)
 
@@ -105,7 +105,7 @@ class Stopping(EarlyStopping):
 
     @property
     def notice(self) -> str:
-        """What to say of a run that it has ended; empty where the run came to its end."""
+        """The notice about an early stop; empty if the run was not stopped early."""
         # Lightning counts epochs from 0, and its callback has 0 also where nothing was stopped.
         if not getattr(self, "stopping_reason_message", None):
             return ""
@@ -117,34 +117,36 @@ class Stopping(EarlyStopping):
 
 
 class _ParsedRun(LightningCLI):
-    """LightningCLI with the keys of a training run; it parses and builds, `fit` does the rest."""
+    """LightningCLI with the keys of a training run; it parses and builds; `fit` trains."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_argument("--name", type=str, help="name of the package", required=True)
         parser.add_argument(
-            "--output", type=str, default="checkpoints", help="folder that the package goes into"
+            "--output", type=str, default="checkpoints", help="folder for the package"
         )
         parser.add_argument(
             "--bits",
             type=Bits,
             default=16,
-            help="of a weight in the package: 16, or 4 in the encoder's matrices",
+            help="bits per weight in the package: 16, or 4 in the encoder's matrices",
         )
         parser.add_argument(
             "--runs", type=str, default="runs", help="folder for logs and resumable checkpoints"
         )
         parser.add_argument(
-            "--resume", action="store_true", help="continue after the last checkpoint of this run"
+            "--resume", action="store_true", help="continue this run from its last checkpoint"
         )
         parser.add_argument(
             "--overwrite",
             action="store_true",
-            help="start anew even if that replaces an evaluator or drops an unfinished run of this name",
+            help="start from scratch; replace an evaluator or an unfinished run of this name",
         )
         parser.add_argument(
-            "--tensorboard", action="store_true", help="log for TensorBoard as well as CSV"
+            "--tensorboard",
+            action="store_true",
+            help="write logs for TensorBoard in addition to CSV",
         )
-        # Callbacks with keys of their own: what is kept, what a resume continues from, when to stop.
+        # Callbacks with separate keys: the best checkpoint, the one to resume from, and early stopping.
         parser.add_lightning_class_args(ModelCheckpoint, "best")
         parser.add_lightning_class_args(ModelCheckpoint, "last")
         parser.add_lightning_class_args(Stopping, "early_stopping")
@@ -160,7 +162,7 @@ class _ParsedRun(LightningCLI):
         }
         for group, values in defaults.items():
             parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
-        # Pairs are kept by what they depend on, so runs that ask for the same share them.
+        # Pairs are cached by what they depend on, so that runs with the same pairs share them.
         parser.link_arguments("runs", "data.folder")
         for group in ("best", "last"):
             parser.link_arguments(("runs", "name"), f"{group}.dirpath", compute_fn=run_folder)
@@ -214,9 +216,9 @@ def parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
 
 
 def _explain(message: str) -> None:
-    """Raise our own error for the parser's message where it is about a mistake that people make.
+    """Raise a clearer error for the parser's message if it is about a common mistake.
 
-    The parser tells what it tried, type by type; its message stands where nothing is found here.
+    The parser lists every type that it tried; other messages are left as they are.
 
     Raises:
         UnknownNameError: no pair source has the name that was given.
@@ -246,15 +248,15 @@ def _explain(message: str) -> None:
         raise ConfigError(f"{key} is {given[:200]}; a list was expected: [{given[:200]}].")
 
 
-# Keys without which nothing can be trained, and what they are for.
+# Required keys and their purpose.
 _NEEDED = {
     "name": "give the package a name, such as mine",
-    "model.heads": "name what to learn, such as {fluency: {input: hypothesis}}",
+    "model.heads": "name the outputs to learn, such as {fluency: {input: hypothesis}}",
 }
 
 
 def _cause(error: BaseException) -> LearnedgecError:
-    """Return our own error that the parser has wrapped, or another's as one of ours."""
+    """Return the package's error that the parser has wrapped, or wrap another error as `ConfigError`."""
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, LearnedgecError):
@@ -266,7 +268,7 @@ def _cause(error: BaseException) -> LearnedgecError:
 
 
 def _help(parser: LightningArgumentParser, *, whole: bool) -> str:
-    """Return the options by group, ours first; of Lightning's own the few that are used, unless `whole`."""
+    """Return the options by group, with all of Lightning's if `whole`, else only the common ones."""
     parser.usage, parser.description = _USAGE, _DESCRIPTION
     groups = {
         prefix: group
@@ -281,12 +283,12 @@ def _help(parser: LightningArgumentParser, *, whole: bool) -> str:
         for prefix, group in groups.items():
             for action in group._group_actions:
                 lightnings = prefix in ("trainer", "best", "last", "early_stopping")
-                # A group as a whole, or the help of a class: known to who needs it.
+                # Options for a whole group or for the help of a class are hidden.
                 special = action.dest == prefix != "name" or action.dest.endswith(".help")
                 if special or (lightnings and action.dest not in _SHOWN):
                     action.help = SUPPRESS
                 else:
                     action.help = _SHOWN.get(action.dest, action.help)
-    # What is linked cannot be given.
+    # Linked options cannot be set by the user.
     parser._action_groups = [groups[prefix] for prefix in _GROUPS]
     return str(parser.format_help())

@@ -114,7 +114,7 @@ def write_package(
 
 
 def continuation(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a package says of the evaluator with this manifest, from which its run went on."""
+    """Return a package's record of the evaluator with this manifest that its run continued from."""
     return {
         "name": manifest["name"],
         "sha256": manifest["files"]["model.safetensors"],

@@ -45,7 +45,7 @@ def test_text_to_m2_and_back(folder: Path, capsys: pytest.CaptureFixture[str]) -
         (["--gold", "x.m2"], "either --src and --hyp"),
         (["--src", "{s}", "--hyp", "{a}", "--apply"], "either --src and --hyp"),
         (["--src", "{s}", "--hyp", "{a}", "--annotator", "en"], "no annotator is named 'en'"),
-        (["--gold", "{g}", "--apply", "--number", "3"], "has no annotator 3, but 0;"),
+        (["--gold", "{g}", "--apply", "--number", "3"], "has no annotator 3, only 0;"),
     ],
 )
 def test_unusable_arguments(
@@ -80,7 +80,10 @@ def test_applying_one_of_several_annotators_is_told(
     assert main(words) == 0
     out, err = capsys.readouterr()
     assert out == "b\n"
-    assert "edits of several annotators (0, 1); those of each sentence's first are applied" in err
+    assert (
+        "edits of several annotators (0, 1); those of each sentence's first annotator are applied"
+        in err
+    )
     for more in (["--quiet"], ["--number", "1"]):
         assert main([*words, *more]) == 0
         assert capsys.readouterr().err == ""

@@ -153,12 +153,12 @@ def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--hyp", "{}/gold.m2"], "gold.m2 is an M2 file, and one sentence per line was expected"),
         (
             ["--hyp", "{}/good.txt", "--ref", "{}/gold.m2"],
-            "M2 file, and texts were expected; give it by",
+            "M2 file, and texts were expected; name it with",
         ),
         (["--hyp", "{}/good.txt", "--out", "{}/src.txt/o"], "cannot be written"),
         (
             ["--hyp", "{}/good.txt", "--out", "{}/scores.xlsx"],
-            "the suffix of scores.xlsx stands for no format; use .json, .csv, .tsv, .tex (LaTeX) or",
+            "scores.xlsx stands for no format; use .json, .csv, .tsv, .tex (LaTeX) or",
         ),
         (
             ["--hyp", "{}/good.txt", "--metric", "some(model='nowhere')"],

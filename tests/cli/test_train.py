@@ -97,7 +97,7 @@ ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
         ),
         (
             ["--name", "mine", "--data.ratings", "[mine.csv]"],
-            "model.heads is missing; name what to learn, such as {fluency: {input: hypothesis}}.",
+            "model.heads is missing; name the outputs to learn, such as {fluency: {input: hypothesis}}.",
         ),
         (
             ["--init", "mine.yaml"],
@@ -142,8 +142,8 @@ def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]])
     assert train(*given, "--resume", "--trainer.max_epochs", "1") == (
         2,
         "",
-        "learnedgec train: trainer.max_epochs is 1, but the run in runs/mine is in epoch 2 already; give at "
-        "least 2, or start anew with --overwrite.\n",
+        "learnedgec train: trainer.max_epochs is 1, but the run in runs/mine is already in epoch 2; give at "
+        "least 2, or start from scratch with --overwrite.\n",
     )
     settings = Path("runs/mine/settings.json")
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"finished": False}))

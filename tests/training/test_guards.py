@@ -171,7 +171,7 @@ def test_a_tokenizer_in_python_serves_all_but_detection(words: list[str], tmp_pa
     predicted = Evaluator.load(str(result.package)).predict(["a"], ["the dog"])["quality"]
     assert np.isfinite(predicted).all()
     heads = ["--model.heads", "{quality: {objective: detection}}"]
-    with pytest.raises(ConfigError, match="does not say where its tokens stand"):
+    with pytest.raises(ConfigError, match="does not give the positions of its tokens"):
         train([*words, "--model.encoder", encoder, *heads], progress=False)
 
 

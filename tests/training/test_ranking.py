@@ -263,7 +263,7 @@ def test_heads_without_pairs_and_pairs_without_heads(tmp_path: Path, tiny_encode
     config.write_text(
         config.read_text().replace("    quality:\n      - class", "    style:\n      - class")
     )
-    with pytest.raises(ConfigError, match=r"'style' is none of the heads"):
+    with pytest.raises(ConfigError, match=r"'style' is not the name of a head"):
         train(words, progress=False)
 
 

@@ -54,7 +54,7 @@ def build_parser() -> ArgumentParser:
         nargs="+",
         type=str,
         help="system outputs, one line per sentence: for each case the original, then its variants; for "
-        "several sets, one file with all sets in turn, or a folder with one file per set, such as conll14.txt",
+        "several sets, one file with all sets in turn, or a folder with one file per set (conll14.txt)",
     )
     add_metric_argument(parser, _DEFAULT)
     add_resampling_arguments(parser)
