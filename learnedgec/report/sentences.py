@@ -175,9 +175,9 @@ def findings(
     """Return what an edit metric found, each sentence compared with the reference that it chose.
 
     Returns:
-        `lists` (N lists): `annotator`, None if no annotator edits the sentence; `edits`, each with 1 at the end
-        if it was matched and its weight if it has one; `missed`, gold edits with a list of corrections; `rest`,
-        edits that the metric does not count. `of` (S, N): which of the lists.
+        `lists` (N lists): `annotator`, None if no annotator edits the sentence; `edits`, each with 1 at the
+        end if it was matched and its weight if it has one; `missed`, gold edits with a list of corrections;
+        `rest`, edits that the metric does not count. `of` (S, N): which of the lists.
     """
     benchmark = annotated.benchmark
     lists: list[list[dict[str, Any]]] = [[] for _ in benchmark.sources]
