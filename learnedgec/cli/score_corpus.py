@@ -36,46 +36,50 @@ def add_corpus_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--stream",
         action="store_true",
-        help="read the input block by block, in memory that does not grow with it; .zst files and URLs "
-        "(s3://…) work too",
+        help="read the input in blocks, so that memory does not grow with its size; .zst files and URLs "
+        "(s3://…) are also accepted",
     )
     group.add_argument(
         "--engine",
         choices=("local", "ray"),
         default="local",
-        help="where blocks are scored: here, or by workers on a Ray cluster (extra `ray`); ray implies "
-        "--stream",
+        help="where to score blocks: in this process, or by workers on a Ray cluster (extra `ray`); ray "
+        "implies --stream",
     )
-    group.add_argument("--out-dir", type=str, help="the folder; Ray's workers must reach it, too")
-    group.add_argument("--block-size", type=int, default=5000, help="sentences in a block")
+    group.add_argument(
+        "--out-dir", type=str, help="output folder; Ray's workers must have access to it"
+    )
+    group.add_argument(
+        "--block-size", type=int, default=5000, help="number of sentences in a block"
+    )
     group.add_argument(
         "--sentences",
         choices=("jsonl", "parquet"),
-        help="also write each sentence's scores, into OUT_DIR/sentences",
+        help="also write the scores of each sentence, to OUT_DIR/sentences",
     )
     group.add_argument(
         "--parquet",
         nargs="+",
         type=str,
         help="instead of --src and --hyp: one Parquet file, folder or URL per system with the columns "
-        "source, hypothesis and, where there are any, references (lists of texts) and id",
+        "source, hypothesis and, optionally, references (lists of texts) and id",
     )
     group.add_argument(
-        "--retries", type=int, default=1, help="attempts at a block after one that failed"
+        "--retries", type=int, default=1, help="number of further attempts after a block fails"
     )
     group.add_argument(
         "--address",
         type=str,
-        help="ray: the cluster's, such as auto; one on this machine if absent",
+        help="ray: address of the cluster, such as auto (default: start one on this machine)",
     )
     group.add_argument(
-        "--workers", type=int, default=1, help="ray: processes, each with its own models"
+        "--workers", type=int, default=1, help="ray: number of processes, each with its own models"
     )
     group.add_argument(
-        "--cpus-per-worker", type=float, default=1.0, help="ray: processor cores of each"
+        "--cpus-per-worker", type=float, default=1.0, help="ray: processor cores of each process"
     )
     group.add_argument(
-        "--gpus-per-worker", type=float, default=0.0, help="ray: GPUs of each, such as 0.25"
+        "--gpus-per-worker", type=float, default=0.0, help="ray: GPUs of each process, such as 0.25"
     )
 
 

@@ -77,7 +77,7 @@ def test_report_on_a_benchmark(tmp_path: Path) -> None:
         (["--hyp", "a"], "no metric was given"),
         (
             ["--metric", "gleu", "--benchmark", "sample", "--hyp", "a"],
-            "a benchmark has its own sentences",
+            "a benchmark contains its own sentences",
         ),
         (["--metric", "gleu", "--hyp", "a", "--human", "EW"], "--human needs a benchmark"),
         (["--metric", "gleu", "--attribution", "glue", "--hyp", "a"], "did you mean 'gleu'?"),

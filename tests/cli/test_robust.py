@@ -254,21 +254,21 @@ def test_robust_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == [
         "usage: learnedgec robust COMMAND [options]",
         "",
-        "Evaluate robustness against changes of the context, and against attacks.",
+        "Evaluate robustness to changes of the context, and to attacks.",
         "",
         "commands:",
-        "  systems  does a system correct the same when only the context changes?",
-        "  metrics  does a metric prefer the correction whatever the context?",
-        "  attack   does a metric prefer texts that were made to fool one?",
-        "  perturb  write variants of a parallel corpus whose context alone differs",
+        "  systems  evaluate whether a system's corrections stay the same when only the context changes",
+        "  metrics  evaluate whether a metric prefers the correction in every context",
+        "  attack   evaluate whether a metric prefers adversarial texts",
+        "  perturb  write variants of a parallel corpus in which only the context differs",
         "",
         "options:",
-        "  -h, --help  this text; `learnedgec robust COMMAND --help` explains a command",
+        "  -h, --help  show this help; `learnedgec robust COMMAND --help` explains a command",
     ]
     assert main(["robust"]) == 2
     assert capsys.readouterr().err == (
         "learnedgec robust: no command was given; name one of systems, metrics, attack, perturb; "
-        "`learnedgec robust --help` explains them.\n"
+        "see `learnedgec robust --help`.\n"
     )
 
 

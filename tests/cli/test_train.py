@@ -59,8 +59,8 @@ ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
     [
         (
             [],
-            "no configuration was given; name one with --config, such as sample or mine.yaml, or let --init "
-            "mine.yaml write one to start from.",
+            "no configuration was given; name one with --config, such as sample or mine.yaml, or write one "
+            "with --init mine.yaml.",
         ),
         (
             ["--config", "mine.yaml", "--data.ratings", "mine.csv"],

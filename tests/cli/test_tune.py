@@ -116,7 +116,7 @@ def test_figures(tmp_path: Path) -> None:
     ("words", "message"),
     [
         ((), "no metric was given"),
-        (("--metric", "gleu", "length"), "one metric is tuned at a time"),
+        (("--metric", "gleu", "length"), "but one is tuned at a time"),
         (("--metric", "gleu"), "space: gleu has no weights"),
         (("--metric", MIX, "--objective", "kendal"), "no objective 'kendal'"),
         (("--metric", MIX, "--name", "plain"), "'plain' is not a name for a tuned metric"),
