@@ -97,9 +97,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cells", type=Path, default=Path("runs/rerun"), help="one file each")
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", default="float32", help="of evaluators; signatures name it")
+    parser.add_argument("--cache-dir", help="keeps what models compute of each distinct input")
     parser.add_argument("--out", default="-", help="the document; -: standard output")
     options = parser.parse_args(arguments)
-    runtime = Runtime(device=options.device)
+    runtime = Runtime(device=options.device, dtype=options.dtype, cache_dir=options.cache_dir)
     metrics = [load_metric(name) for name in options.metric]
     for name in options.benchmark:
         fill(name, metrics, options.cells, options.resamples, runtime)
@@ -115,7 +117,7 @@ def fill(
     done: set[Metric] = set()
     # Human scores, and statistics that metrics share, are computed once.
     with tempfile.TemporaryDirectory() as folder:
-        shared = replace(runtime, cache_dir=folder)
+        shared = replace(runtime, cache_dir=runtime.cache_dir or folder)
         for metric in metrics:
             try:
                 check_fits(metric, benchmark)
