@@ -28,6 +28,7 @@ __all__ = [
     "freeze_layers",
     "is_correction",
     "merged",
+    "remove_corrections",
 ]
 
 _DOWN, _UP = ".down", ".up"
@@ -134,6 +135,24 @@ def _layers(encoder: torch.nn.Module) -> list[torch.nn.Module]:
     """Return an encoder's layers, from the bottom: its longest list of modules."""
     lists = [each for each in encoder.modules() if isinstance(each, torch.nn.ModuleList)]
     return list(max(lists, key=len, default=[]))
+
+
+def remove_corrections(encoder: torch.nn.Module) -> None:
+    """Put each linear layer back as it was before its correction, in place.
+
+    Example:
+        >>> encoder = torch.nn.ModuleDict({"query": LowRankLinear(torch.nn.Linear(8, 3), rank=2)})
+        >>> remove_corrections(encoder)
+        >>> encoder["query"]
+        Linear(in_features=8, out_features=3, bias=True)
+    """
+    for parent in list(encoder.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, LowRankLinear):
+                outputs, inputs = child.weight.shape
+                layer = torch.nn.Linear(inputs, outputs, device="meta")
+                layer.weight, layer.bias = child.weight, child.bias
+                setattr(parent, name, layer)
 
 
 def is_correction(name: str) -> bool:

@@ -18,7 +18,7 @@ from torchmetrics import MeanMetric, PearsonCorrCoef
 from learnedgec.errors import ConfigError
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig, Pooling
 from learnedgec.models.loading import load_pretrained, load_tokenizer
-from learnedgec.models.low_rank import freeze_layers, is_correction
+from learnedgec.models.low_rank import freeze_layers, is_correction, remove_corrections
 from learnedgec.models.packages import check_package, find_evaluator, is_evaluator
 from learnedgec.training.heads import HeadOptions
 
@@ -76,7 +76,8 @@ class EvaluatorModule(lightning.LightningModule):
         rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`), as an
             encoder of 4-bit weights needs; their learning rate is ten times that of heads. They apply to the
             inputs that `heads` read; heads of the continued evaluator that read another input stay
-            unchanged. Without a rank the whole encoder is trained.
+            unchanged. Without a rank the whole encoder is trained. Corrections of the continued evaluator are
+            trained further if rank, layers and inputs are the same, and removed otherwise.
         corrected_layers: number of the encoder's uppermost layers with corrections; all by default.
         frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. They take no
             gradients, and training stores none of their activations.
@@ -152,18 +153,18 @@ class EvaluatorModule(lightning.LightningModule):
         if rank is not None:
             corrected = sorted({options.input for options in heads.values()})
             corrections = {"rank": rank, "layers": corrected_layers, "inputs": corrected}
-        earlier_corrections = started.config.corrections if started else {}
-        if earlier_corrections and earlier_corrections != corrections:
-            raise ConfigError(
-                f"model.rank: {encoder} has corrections of rank {earlier_corrections['rank']} already, for "
-                f"{' and '.join(earlier_corrections['inputs'])}; only these can be trained further."
-            )
+        earlier = started.config.corrections if started else {}
+        if earlier and earlier != corrections:
+            remove_corrections(pretrained)
         kept: dict[str, HeadConfig] = {}
         if started and corrections:
             kept = {
                 name: started.config.head(name)
                 for name, head in started.config.heads.items()
-                if name not in heads and head["input"] not in corrections["inputs"]
+                if name not in heads
+                and head["input"] not in corrections["inputs"]
+                # A head cannot stay as it is where the corrections that it reads do not.
+                and (earlier == corrections or not started.config.corrects(head["input"]))
             }
         trained = {
             name: HeadConfig(options.input, reads="tokens" if options.detects else "pooled")
@@ -191,11 +192,11 @@ class EvaluatorModule(lightning.LightningModule):
                     f"model.pooling: the evaluator {encoder} has no pooler; name {started.config.pooling}."
                 )
             for name, own in self.model.config.heads.items():
-                earlier = started.config.heads.get(name)
+                other = started.config.heads.get(name)
                 # A head of the same name that reads or learned something else is another head.
-                if earlier and all(own[key] == earlier[key] for key in ("input", "reads")):
+                if other and all(own[key] == other[key] for key in ("input", "reads")):
                     self.model.heads[name].load_state_dict(started.heads[name].state_dict())
-                    own |= {key: earlier[key] for key in ("offset", "scale")}
+                    own |= {key: other[key] for key in ("offset", "scale")}
         if corrections:
             for name, parameter in self.model.encoder.named_parameters():
                 parameter.requires_grad_(is_correction(name))

@@ -328,14 +328,22 @@ def test_corrections_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
     assert before_and_after[1] > 0.4
     manifest = check_package(package)
     assert set(manifest["heads"]) == {"grammaticality", "fluency", "meaning"}
-    # Corrections go on being corrections.
-    with pytest.raises(ConfigError, match="has corrections of rank 8 already, for pair"):
-        train(
-            [
-                *("--config", str(config), "--name", "again", *places),
-                *("--model.encoder", str(package), "--model.rank", "2"),
-            ]
+    # What continues from it with other corrections, or with none, starts from what they correct.
+    for name, options in (("other", ["--model.rank", "2"]), ("whole", [])):
+        whole = PAIR_CONFIG.replace("  rank: 8\n", "") if name == "whole" else PAIR_CONFIG
+        config.write_text(whole.format(encoder=package, ratings=SAMPLE_FOLDER))
+        few = ["--trainer.max_steps", "1", "--model.learning_rate", "0", "--bits", "4"]
+        again = package_of(["--config", str(config), "--name", name, *options, *few, *places])
+        found = load_file(again / "model.safetensors")
+        assert {value.shape[0] for key, value in found.items() if key.endswith(".down")} == (
+            {2} if name == "other" else set()
         )
+        third = Evaluator.load(str(again)).predict(*rows)
+        assert set(third) == (
+            {"grammaticality", "fluency", "meaning"} if name == "other" else {"meaning"}
+        )
+        if name == "other":
+            assert third["fluency"].tolist() == pytest.approx(first["fluency"].tolist())
 
 
 @pytest.mark.parametrize(
