@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--benchmark", default="gmeg:fce")
     parser.add_argument("--metric", nargs="+", default=["some", "impara", "preference"])
     parser.add_argument("--out", type=Path, default=PLACE)
+    parser.add_argument("--dtype", default="float32")
     parser.add_argument("--cache")
     options = parser.parse_args()
     benchmark = load_benchmark(options.benchmark)
@@ -47,7 +48,7 @@ def main() -> None:
         found = dict(
             zip(
                 benchmark.systems,
-                benchmark_statistics(metric, benchmark, Runtime(cache_dir=options.cache)),
+                benchmark_statistics(metric, benchmark, Runtime(dtype=options.dtype, cache_dir=options.cache)),
                 strict=True,
             )
         )

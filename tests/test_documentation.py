@@ -31,6 +31,7 @@ from learnedgec.ranking import ABOUT_CLUSTERS
 
 ROOT = Path(__file__).parent.parent
 README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
+EVERYDAY = HOW_TO / "everyday-tasks.md"
 PAGES = sorted(HOW_TO.glob("*.md"))
 NEW_METRIC, NEW_DATASET = HOW_TO / "new-metric.md", HOW_TO / "new-dataset.md"
 OWN_DATA, SHARE = HOW_TO / "own-data.md", HOW_TO / "share-evaluators.md"
@@ -45,12 +46,14 @@ SKIPPED = {
     "README.md": {
         "pip install": "the package index",
         "make": "a checkout",
-        "learnedgec serve": "it serves until it is stopped; tests/use/test_serve.py",
+        "learnedgec tune": "a download",
+        "learnedgec meta": "a download",
+        "learnedgec robust": "a download",
+    },
+    "everyday-tasks.md": {
         "learnedgec train --config some-mini": "half an hour of training",
         "learnedgec train --config impara-mini": "half an hour of training",
-        "learnedgec data fetch tmu-gfm": "a download",
         "learnedgec tune": "a download",
-        "learnedgec meta --benchmark seeda": "a download",
         "learnedgec robust systems": "a download",
         "learnedgec robust metrics": "a download",
         "learnedgec robust attack": "a download",
@@ -258,10 +261,20 @@ def test_the_wheel_brings_the_command(site: Path, tmp_path: Path) -> None:
         assert done.stdout.startswith("learnedgec 0." if "--version" in words else str(site))
 
 
-def test_readme(site: Path, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("page", "count", "written"),
+    [
+        (README, 10, ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"]),
+        (EVERYDAY, 16, ["scores.json", "edits.m2", "corrected.txt", "cases.jsonl"]),
+    ],
+    ids=["readme", "everyday-tasks"],
+)
+def test_readme_and_everyday_tasks(
+    site: Path, folder: Path, page: Path, count: int, written: list[str]
+) -> None:
     leave_evaluators(folder)
-    steps = as_steps(README)
-    assert len(steps) >= 20
+    steps = as_steps(page)
+    assert len(steps) == count
     prelude = (
         "from pathlib import Path\n"
         "sources = Path('source.txt').read_text().splitlines()\n"
@@ -269,12 +282,11 @@ def test_readme(site: Path, folder: Path) -> None:
         "theirs = Path('systems/weak.txt').read_text().splitlines()\n"
         "references = [[line] for line in Path('a.txt').read_text().splitlines()]\n"
     )
-    examples = [prelude, *(text for language, text in blocks(README) if language == "python")]
-    assert len(examples) == 3
-    steps += [{"python": text, "place": "README.md"} for text in examples]
+    examples = [prelude, *(text for language, text in blocks(page) if language == "python")]
+    assert len(examples) == (3 if page == README else 2)
+    steps += [{"python": text, "place": page.name} for text in examples]
     assert perform(steps, folder, site) == []
-    assert (folder / "checkpoints" / "sample" / "manifest.json").is_file()
-    for name in ("report.html", "edits.m2", "cases.jsonl"):
+    for name in written:
         assert (folder / name).stat().st_size
 
 

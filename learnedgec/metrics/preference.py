@@ -32,7 +32,7 @@ class Preference(Metric):
 
     Attributes:
         model: name, directory or hub id of an evaluator package with the head or sum `preference`;
-            `joint-mpnet` is released with learnedgec.
+            `joint-mpnet-2` is released with learnedgec.
 
     Example:
         >>> from learnedgec import load_metric
@@ -42,7 +42,7 @@ class Preference(Metric):
 
     name: ClassVar[str] = "preference"
     needs_references: ClassVar[bool] = False
-    model: str = "joint-mpnet"
+    model: str = "joint-mpnet-2"
 
     def compute(
         self,

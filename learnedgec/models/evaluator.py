@@ -268,7 +268,7 @@ class Evaluator:
         name: what progress bars call it.
 
     Example:
-        >>> evaluator = Evaluator.load("joint-mpnet")
+        >>> evaluator = Evaluator.load("joint-mpnet-2")
         >>> fluency = evaluator.predict(["He go ."] * 2, ["He go .", "He goes ."])["fluency"]
         >>> bool(fluency[0] < fluency[1])
         True

@@ -140,7 +140,7 @@ def package_digest(name: str) -> str:
         PackageError: see `check_package`.
 
     Example:
-        >>> package_digest("joint-mpnet")
+        >>> package_digest("joint-mpnet-2")
         '33768238f6a3'
     """
     files: dict[str, str] = check_package(find_evaluator(name))["files"]

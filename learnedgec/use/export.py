@@ -64,7 +64,7 @@ def export_evaluator(
         ConfigError: a head's name is not a valid name of a folder.
         OutputError: the folder cannot be written.
 
-    Example: `export_evaluator("joint-mpnet", "exported", heads=["fluency"])` writes `exported/fluency/`.
+    Example: `export_evaluator("joint-mpnet-2", "exported", heads=["fluency"])` writes `exported/fluency/`.
     """
     evaluator = Evaluator.load(name, runtime=Runtime(device="cpu"))
     own = evaluator.model.config.heads

@@ -79,9 +79,9 @@ def test_evaluators_are_lists_where_columns_do_not_fit(
     terminal: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = terminal("evaluators").splitlines()
-    assert lines[0] == "joint-mpnet"
+    assert lines[0] == "joint-mpnet-2"
     heads = next(line for line in lines if line.startswith("  heads"))
-    assert heads.split()[1:3] == ["grammaticality", "fluency"]
+    assert heads.split()[1:3] == ["fluency", "grammaticality"]
     # A path may be copied, so it stays whole.
     assert [line for line in lines if len(line) > 80 and not line.startswith("  where")] == []
     assert main(["data", "list", "--format", "csv"]) == 0
