@@ -175,25 +175,30 @@ def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
 
 # -- what cannot be ---------------------------------------------------------------------------
 
+PLAIN = "errant(annotator='plain')"
+
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["sistems"], "no command of robust is named 'sistems'; did you mean 'systems'?"),
         (["systems"], "no system output was given; name at least one file with --hyp"),
-        (["systems", "--hyp", SYSTEM], "no case was given"),
+        (["systems", "--hyp", SYSTEM, "--metric", PLAIN], "no case was given"),
         (
             ["systems", "--case", "sample", "--hyp", SYSTEM, "--metric", "gleu"],
             "gleu does not compare edits",
         ),
-        (["systems", "--case", "sample", "--hyp", PARA], "sample has 36 sentences but"),
+        (
+            ["systems", "--case", "sample", "--hyp", PARA, "--metric", PLAIN],
+            "sample has 36 sentences but",
+        ),
         (
             ["systems", "--case", PARA, "--show", "sources", "--metric", "length"],
             "--show sources only writes what to correct",
         ),
         (["systems", "--case", PARA, "--hyp", SYSTEM, "--gold", "nofile.m2"], "--gold"),
         (
-            ["metrics", "--case", "robustgec:tem"],
+            ["metrics", "--case", "robustgec:tem", "--metric", "length"],
             "no set of cases is named 'robustgec:tem'; did you mean 'robustgec:tem8'?",
         ),
         (
@@ -288,6 +293,6 @@ def test_help_lists_only_what_applies(command: str, capsys: pytest.CaptureFixtur
     assert ended.value.code == 0
     flags = set(re.findall(r"^  (?:-h, )?--([a-z_-]+)", capsys.readouterr().out, re.MULTILINE))
     shared = {"help", "config", "print_config", "out", "quiet"}
-    shared |= {"wide"} if command != "perturb" else set()
+    shared |= {"profile"} | ({"wide"} if command != "perturb" else set())
     runtime = {field.name for field in fields(Runtime)} - {"progress"}
     assert {flag.replace("-", "_") for flag in flags} == shared | runtime | OWN[command]
