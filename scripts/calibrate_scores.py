@@ -48,7 +48,9 @@ def main() -> None:
         found = dict(
             zip(
                 benchmark.systems,
-                benchmark_statistics(metric, benchmark, Runtime(dtype=options.dtype, cache_dir=options.cache)),
+                benchmark_statistics(
+                    metric, benchmark, Runtime(dtype=options.dtype, cache_dir=options.cache)
+                ),
                 strict=True,
             )
         )
