@@ -15,6 +15,9 @@ from hypothesis import settings
 from learnedgec.catalog import files
 from learnedgec.catalog.registry import DATASETS, Dataset, File
 
+# Output wraps at this width, also in a pipe; that of whoever runs the tests must not matter.
+os.environ.pop("COLUMNS", None)
+
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("learnedgec", deadline=None)
 settings.load_profile("learnedgec")
