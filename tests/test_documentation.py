@@ -264,8 +264,8 @@ def test_the_wheel_brings_the_command(site: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "count", "written"),
     [
-        (README, 10, ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"]),
-        (EVERYDAY, 16, ["scores.json", "edits.m2", "corrected.txt", "cases.jsonl"]),
+        (README, 14, ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"]),
+        (EVERYDAY, 17, ["scores.json", "edits.m2", "corrected.txt", "cases.jsonl"]),
     ],
     ids=["readme", "everyday-tasks"],
 )

@@ -245,9 +245,9 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
     """Return the metric that `name` describes; the inverse of `str(metric)`.
 
     Args:
-        name: the name of a metric, with parameters if needed, such as `gleu` or `some(weights=(0.5, 0.4,
-            0.1))`, of a tuned metric, such as `some@jfleg`, or the import path of a class, such as
-            `mymodule:MyMetric`; `learnedgec.metrics.registry` describes the grammar.
+        name: the name of a metric, with parameters if needed, such as `gleu` or
+            `some(weights=(0.5, 0.4, 0.1))`, of a tuned metric, such as `some@jfleg`, or the import path of a
+            class, such as `mymodule:MyMetric`; `learnedgec.metrics.registry` describes the grammar.
         parameters: parameters that replace those of the name.
 
     Raises:

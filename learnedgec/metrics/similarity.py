@@ -8,7 +8,7 @@ pairs of all systems, references (and, for PT-M2, edits) are scored together:
 2. Pairs are cut into parts whose sentences' token states fit `runtime.states_mb`. Pairs that share a
    sentence stay together, so that no sentence is encoded twice unless a part alone is too large.
 3. In each part every sentence is encoded once, in batches of similar length; then the pairs are scored from
-these states, also in batches; then the states are freed.
+   these states, also in batches; then the states are freed.
 """
 
 from __future__ import annotations

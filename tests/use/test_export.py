@@ -199,7 +199,7 @@ def test_the_command_exports_what_it_is_told(
     assert "`LicenseRef-own-data`" in card.text
     assert main(words) == 2
     assert capsys.readouterr().err == (
-        "learnedgec evaluators: no folder was given for the heads; name one with --out.\n"
+        "learnedgec evaluators: no output folder was given; name one with --out.\n"
     )
 
 
