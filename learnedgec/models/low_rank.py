@@ -152,6 +152,8 @@ def remove_corrections(encoder: torch.nn.Module) -> None:
                 outputs, inputs = child.weight.shape
                 layer = torch.nn.Linear(inputs, outputs, device="meta")
                 layer.weight, layer.bias = child.weight, child.bias
+                # Without this mark, transformers gives it random weights when a model is built around it.
+                setattr(layer, "_is_hf_initialized", True)  # noqa: B010
                 setattr(parent, name, layer)
 
 

@@ -329,12 +329,16 @@ def test_corrections_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
     manifest = check_package(package)
     assert set(manifest["heads"]) == {"grammaticality", "fluency", "meaning"}
     # What continues from it with other corrections, or with none, starts from what they correct.
-    for name, options in (("other", ["--model.rank", "2"]), ("whole", [])):
+    other = ["--model.rank", "2", "--model.corrected_layers", "1"]
+    for name, options in (("other", other), ("whole", [])):
         whole = PAIR_CONFIG.replace("  rank: 8\n", "") if name == "whole" else PAIR_CONFIG
         config.write_text(whole.format(encoder=package, ratings=SAMPLE_FOLDER))
         few = ["--trainer.max_steps", "1", "--model.learning_rate", "0", "--bits", "4"]
         again = package_of(["--config", str(config), "--name", name, *options, *few, *places])
         found = load_file(again / "model.safetensors")
+        assert all(
+            torch.equal(before[name], found[name]) for name in encoder if "heads" not in name
+        )
         assert {value.shape[0] for key, value in found.items() if key.endswith(".down")} == (
             {2} if name == "other" else set()
         )
