@@ -22,8 +22,8 @@ from learnedgec.benchmarks.swedish import swedish
 from learnedgec.benchmarks.tmu_gfm import tmu_gfm
 from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.execution.lookup import local_path
 from learnedgec.execution.plugins import Plugin, Registry
-from learnedgec.execution.shelves import local_path
 
 __all__ = ["BENCHMARKS", "REGISTRY", "BenchmarkEntry", "expand_benchmarks", "load_benchmark"]
 

@@ -30,8 +30,8 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from learnedgec.errors import FormatError, InputError, UnknownNameError
+from learnedgec.execution.lookup import local_path
 from learnedgec.execution.plugins import Plugin, Registry
-from learnedgec.execution.shelves import local_path
 from learnedgec.execution.writing import PathLike
 
 __all__ = ["DATASETS", "KINDS", "Dataset", "File", "Kind", "dataset", "read_datasets"]

@@ -22,7 +22,7 @@ from typing import Any
 from learnedgec.edits.annotators import ANNOTATORS, Annotator
 from learnedgec.errors import FormatError, InputError, ModelError, UnknownNameError
 from learnedgec.execution.digests import file_digest
-from learnedgec.execution.shelves import local_path, shelves
+from learnedgec.execution.lookup import local_path, lookup_folders
 from learnedgec.formats.text import read_json
 
 __all__ = [
@@ -80,7 +80,8 @@ def registered_annotator(name: str) -> Annotator | None:
 
 
 def _find_pipeline(name: str) -> Path | None:
-    for place in (local_path(name), *(local_path(str(shelf / name)) for shelf in shelves())):
+    named = (str(folder / name) for folder in lookup_folders())
+    for place in map(local_path, (name, *named)):
         if place is not None and _is_pipeline(place):
             return place
     return _package_folder(name)
@@ -104,9 +105,9 @@ def find_annotator(name: str) -> Path:
     if folder is None:
         found = {
             place.name
-            for shelf in shelves()
-            if shelf.is_dir()
-            for place in shelf.iterdir()
+            for each in lookup_folders()
+            if each.is_dir()
+            for place in each.iterdir()
             if _is_pipeline(place)
         }
         found |= set(ANNOTATORS)

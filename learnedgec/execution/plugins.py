@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from learnedgec.errors import BadNameError, PluginError, UnknownNameError
-from learnedgec.execution.shelves import local_path
+from learnedgec.execution.lookup import local_path
 
 __all__ = ["Plugin", "Registry", "import_class", "see_current_folder"]
 

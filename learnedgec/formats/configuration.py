@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from learnedgec.errors import ConfigError, UnknownNameError
-from learnedgec.execution.shelves import local_path
+from learnedgec.execution.lookup import local_path
 
 if TYPE_CHECKING:
     import yaml

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec.errors import FormatError, UnknownNameError
-from learnedgec.execution.shelves import shelves
+from learnedgec.execution.lookup import lookup_folders
 from learnedgec.formats.text import read_json, write_json
 
 __all__ = [
@@ -62,9 +62,9 @@ class TunedMetric:
 def list_tuned() -> dict[str, Path]:
     """Return every tuned metric that can be loaded by name, and its file."""
     found: dict[str, Path] = {}
-    for shelf in shelves():
-        if shelf.is_dir():
-            for path in sorted(shelf.glob(f"*@*{_SUFFIX}")):
+    for folder in lookup_folders():
+        if folder.is_dir():
+            for path in sorted(folder.glob(f"*@*{_SUFFIX}")):
                 found.setdefault(path.name.removesuffix(_SUFFIX), path)
     return found
 

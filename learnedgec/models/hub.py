@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from learnedgec.errors import ModelError
-from learnedgec.execution.shelves import local_path
+from learnedgec.execution.lookup import local_path
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -18,8 +18,8 @@ import torch
 
 from learnedgec.errors import MissingDependencyError, ModelError
 from learnedgec.execution.digests import file_digest, file_state, files_digest
+from learnedgec.execution.lookup import local_path
 from learnedgec.execution.runtime import Runtime
-from learnedgec.execution.shelves import local_path
 from learnedgec.models.adapters import ADAPTER, ADAPTER_WEIGHTS, Adapter, find_adapter
 from learnedgec.models.hub import cached_file, hub, reported, split_revision
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
 from learnedgec.execution.digests import file_digest, files_digest
-from learnedgec.execution.shelves import local_path, shelves
+from learnedgec.execution.lookup import local_path, lookup_folders
 from learnedgec.formats.text import read_json
 from learnedgec.models.hub import hub_file, hub_files, is_hub_name
 
@@ -290,9 +290,9 @@ def fetch_package(name: str, *, fresh: bool = False) -> Path:
 def list_evaluators() -> dict[str, Path]:
     """Return every evaluator that can be loaded by name, and where it is."""
     found: dict[str, Path] = {}
-    for shelf in shelves():
-        if shelf.is_dir():
-            for path in sorted(shelf.iterdir()):
+    for folder in lookup_folders():
+        if folder.is_dir():
+            for path in sorted(folder.iterdir()):
                 if is_package(path):
                     found.setdefault(path.name, path)
     return found

@@ -12,8 +12,8 @@ from learnedgec._version import __version__
 from learnedgec.arrays import Floats
 from learnedgec.errors import ModelError
 from learnedgec.execution.kept import KeptRows
+from learnedgec.execution.lookup import local_path
 from learnedgec.execution.runtime import Runtime
-from learnedgec.execution.shelves import local_path
 from learnedgec.models.batching import Item, model_inputs
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.inference import remembered_rows, run

@@ -14,7 +14,7 @@ import yaml
 
 from learnedgec.catalog.ratings import RATINGS
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.execution.shelves import local_path
+from learnedgec.execution.lookup import local_path
 from learnedgec.formats.configuration import check_yaml
 from learnedgec.training.heads import HeadOptions
 

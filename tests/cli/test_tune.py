@@ -19,8 +19,8 @@ MIX = "ensemble(length=0.25, random=0.75)"
 
 
 @pytest.fixture(autouse=True)
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty folder that is also the shelf of evaluators."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder, in which evaluators and tuned metrics are looked up."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path / "checkpoints"))
     return tmp_path / "checkpoints"
@@ -31,7 +31,7 @@ def run(*words: str) -> int:
     return main(["tune", *common, *words])
 
 
-def test_writes_a_metric_that_score_knows(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_writes_a_metric_that_score_knows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--metric", MIX, "--folds", "2", "--compare", "sample", "--resamples", "20") == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
@@ -40,7 +40,7 @@ def test_writes_a_metric_that_score_knows(shelf: Path, capsys: pytest.CaptureFix
         ["sample", label] for label in ("tuned", "given", "uniform") * 2
     ]
     assert "wrote checkpoints/ensemble@sample.json; use it as --metric ensemble@sample" in err
-    content = json.loads((shelf / "ensemble@sample.json").read_text())
+    content = json.loads((folder / "ensemble@sample.json").read_text())
     assert set(content) == {"metric", "tuned_on_test", "study"}
     assert len(content["study"]["trials"]) == 12
     assert len(content["study"]["folds"]) == 2
@@ -143,9 +143,9 @@ def test_bad_input_is_one_sentence(
 # -- files of tuned metrics ------------------------------------------------------------------------
 
 
-def test_tuned_names(shelf: Path) -> None:
-    write_tuned(shelf, "gleu@mine", TunedMetric("gleu(n=2, iterations=9)", {"benchmark": "mine"}))
-    assert list_tuned() == {"gleu@mine": shelf / "gleu@mine.json"}
+def test_tuned_names(folder: Path) -> None:
+    write_tuned(folder, "gleu@mine", TunedMetric("gleu(n=2, iterations=9)", {"benchmark": "mine"}))
+    assert list_tuned() == {"gleu@mine": folder / "gleu@mine.json"}
     assert load_metric("gleu@mine") == load_metric("gleu(n=2, iterations=9)")
     assert load_metric("gleu@mine(n=3)") == load_metric("gleu@mine", n=3)
     assert load_metric("gleu@mine(n=3)") == load_metric("gleu(n=3, iterations=9)")
@@ -158,8 +158,8 @@ def test_tuned_names(shelf: Path) -> None:
         load_metric("gleu@min")
 
 
-def test_tuned_on_test_warns(shelf: Path) -> None:
-    write_tuned(shelf, "gleu@x+test", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
+def test_tuned_on_test_warns(folder: Path) -> None:
+    write_tuned(folder, "gleu@x+test", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
     with pytest.warns(UserWarning, match=r"gleu@x\+test was tuned on test data \(x\)"):
         load_metric("gleu@x+test")
     with warnings.catch_warnings():
@@ -169,9 +169,9 @@ def test_tuned_on_test_warns(shelf: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.* was tuned on test data")
 def test_a_tuned_metric_keeps_its_name_and_the_mark(
-    shelf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_tuned(shelf, "gleu@x+test", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
+    write_tuned(folder, "gleu@x+test", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
     metric = load_metric("gleu@x+test")
     assert metric.label == "gleu@x+test"
     assert load_metric("gleu@x+test(n=3)").label == "gleu@x+test(n=3)"
@@ -198,11 +198,11 @@ def test_a_tuned_metric_keeps_its_name_and_the_mark(
 
     # Tuned anew, elsewhere, it is still made of what test data taught.
     assert run("--metric", "ensemble(gleu@x+test=0.5, length=0.5)", "--validation", "none") == 0
-    assert [path.name for path in shelf.glob("ensemble*")] == ["ensemble@sample+test.json"]
+    assert [path.name for path in folder.glob("ensemble*")] == ["ensemble@sample+test.json"]
 
 
-def test_a_file_cannot_hide_the_mark(shelf: Path) -> None:
-    path = write_tuned(shelf, "gleu@x", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
+def test_a_file_cannot_hide_the_mark(folder: Path) -> None:
+    path = write_tuned(folder, "gleu@x", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
     with pytest.raises(FormatError, match=rf"{path}:1: .*rename the file to gleu@x\+test\.json"):
         load_metric("gleu@x")
 
@@ -218,8 +218,8 @@ def test_a_file_cannot_hide_the_mark(shelf: Path) -> None:
         ('{"metric": "gleu", "study": 3, "tuned_on_test": false}', "must be an object"),
     ],
 )
-def test_damaged_files_are_named(shelf: Path, content: str, message: str) -> None:
-    shelf.mkdir()
-    (shelf / "gleu@mine.json").write_text(content)
+def test_damaged_files_are_named(folder: Path, content: str, message: str) -> None:
+    folder.mkdir()
+    (folder / "gleu@mine.json").write_text(content)
     with pytest.raises(FormatError, match=rf"gleu@mine\.json:1: .*{message}"):
         read_tuned("gleu@mine")

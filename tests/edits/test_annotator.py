@@ -134,7 +134,9 @@ def test_pipelines_are_found_by_name_and_by_directory(tmp_path: Path) -> None:
 def test_an_annotator_that_is_missing_is_not_suggested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learnedgec.edits.parsing.shelves", lambda: [tmp_path, tmp_path / "none"])
+    monkeypatch.setattr(
+        "learnedgec.edits.parsing.lookup_folders", lambda: [tmp_path, tmp_path / "none"]
+    )
     with pytest.raises(
         UnknownNameError, match="its folder checkpoints/en-ewt-sm is missing"
     ) as caught:

@@ -50,7 +50,9 @@ def test_terms_are_those_of_the_licence() -> None:
 def test_a_package_says_its_licence_in_manifest_card_and_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tiny.save_evaluator(tmp_path / "shelf" / "licensed", datasets=["gug:train", "tmu-gfm"])
+    folder = tiny.save_evaluator(
+        tmp_path / "evaluators" / "licensed", datasets=["gug:train", "tmu-gfm"]
+    )
     expected = "CC-BY-NC-SA-4.0 AND LicenseRef-none-stated"
     assert check_package(folder)["license"] == expected
     card = (folder / "README.md").read_text()

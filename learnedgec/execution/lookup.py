@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = [
-    "local_path",
-    "shelves",
-]
+__all__ = ["local_path", "lookup_folders"]
 
 
 def local_path(name: str) -> Path | None:
@@ -24,8 +21,8 @@ def local_path(name: str) -> Path | None:
     return path if name else None
 
 
-def shelves() -> list[Path]:
-    """Return the folders in which evaluators and tuned metrics are looked up by name, in order."""
+def lookup_folders() -> list[Path]:
+    """Return the folders in which evaluators, annotators and tuned metrics are looked up, in order."""
     here = Path(__file__).parents[1]
     own = os.environ.get("LEARNEDGEC_EVALUATORS")
     return [
