@@ -31,7 +31,13 @@ from learnedgec._version import __version__
 from learnedgec.arrays import Array
 from learnedgec.corpus.reading import Corpus, CorpusBlock
 from learnedgec.errors import ConfigError, InputError, ModelError
-from learnedgec.execution.blocks import BlockEntries, BlockEntry, BlockRunner, LocalBlocks
+from learnedgec.execution.blocks import (
+    BlockEntries,
+    BlockEntry,
+    BlockRunner,
+    BlockWork,
+    LocalBlocks,
+)
 from learnedgec.execution.digests import key_of
 from learnedgec.execution.progress import track_pace
 from learnedgec.execution.runtime import Runtime
@@ -255,7 +261,7 @@ def score_corpus(
             if _is_done(entries.read(block), work, sentences)
         }
         left = [block for block in range(corpus.blocks) if block not in done]
-        found = runner.run(work, left, entries, retries=retries) if left else iter(())
+        found = runner.run(BlockWork(work, entries, retries), left) if left else iter(())
         sizes = [last - first + 1 for first, last in map(corpus.lines, range(corpus.blocks))]
         counted = ((entry, sizes[entry["block"]]) for entry in found)
         for _ in track_pace(

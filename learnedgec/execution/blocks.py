@@ -2,7 +2,7 @@
 
 A block is a number. What became of it stands in a file of its own, its entry, which appears whole or not at
 all; a block whose entry says that it is done is not worked on again. Whatever runs the blocks (`LocalBlocks`
-here, `learnedgec.execution.ray` on several machines) calls `run_block` for each where the work is done.
+here, `learnedgec.execution.ray` on several machines) calls `BlockWork.run` for each where the work is done.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias
 from learnedgec.errors import InputError
 from learnedgec.execution.writing import atomic_path
 
-__all__ = ["BlockEntry", "BlockEntries", "BlockRunner", "LocalBlocks", "run_block"]
+__all__ = ["BlockEntries", "BlockEntry", "BlockRunner", "BlockWork", "LocalBlocks"]
 
 BlockEntry: TypeAlias = Mapping[str, Any]
 """What became of a block, for JSON: `block`, `status` (`done` or `failed`), `attempts`, `seconds`,
@@ -55,42 +55,47 @@ class BlockEntries:
             temporary.write_text(json.dumps(entry, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def run_block(
-    work: Callable[[int], Mapping[str, Any]], block: int, entries: BlockEntries, *, retries: int = 1
-) -> BlockEntry:
-    """Work on a block, write its entry and return it.
+@dataclass(frozen=True, slots=True)
+class BlockWork:
+    """What is done to blocks; is sent to where they are worked on.
 
-    Args:
-        work: what to do; returns what else the entry says.
-        block: its number.
-        entries: where to write.
-        retries: how often an error is followed by another attempt. What is wrong with the input stays
-            wrong, and is not tried again.
+    Attributes:
+        function: works on the block with a number, and returns what else its entry says.
+        entries: where entries are written.
+        retries: how often an error is followed by another attempt. What is wrong with the input stays wrong,
+            and is not tried again.
     """
-    start, processor = time.perf_counter(), time.process_time()
-    found: dict[str, Any] = {}
-    for attempt in range(1, retries + 2):
-        try:
-            found = {"status": "done", **work(block)}
-        except InputError as error:
-            found = {"status": "failed", "error": str(error)}
-        except Exception as error:
-            # Whatever a metric raises at a block is said of it, and the others go on.
-            found = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
-            if attempt <= retries:
-                continue
-        break
-    entry = {
-        "block": block,
-        "attempts": attempt,
-        "seconds": round(time.perf_counter() - start, 6),
-        "processor_seconds": round(time.process_time() - processor, 6),
-        "worker": f"{platform.node()}:{os.getpid()}",
-        **_peak(),
-        **found,
-    }
-    entries.write(entry)
-    return entry
+
+    function: Callable[[int], Mapping[str, Any]]
+    entries: BlockEntries
+    retries: int = 1
+
+    def run(self, block: int) -> BlockEntry:
+        """Work on a block, write its entry and return it."""
+        start, processor = time.perf_counter(), time.process_time()
+        found: dict[str, Any] = {}
+        for attempt in range(1, self.retries + 2):
+            try:
+                found = {"status": "done", **self.function(block)}
+            except InputError as error:
+                found = {"status": "failed", "error": str(error)}
+            except Exception as error:
+                # Whatever a metric raises at a block is said of it, and the others go on.
+                found = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
+                if attempt <= self.retries:
+                    continue
+            break
+        entry = {
+            "block": block,
+            "attempts": attempt,
+            "seconds": round(time.perf_counter() - start, 6),
+            "processor_seconds": round(time.process_time() - processor, 6),
+            "worker": f"{platform.node()}:{os.getpid()}",
+            **_peak(),
+            **found,
+        }
+        self.entries.write(entry)
+        return entry
 
 
 def _peak() -> dict[str, int]:
@@ -105,14 +110,7 @@ def _peak() -> dict[str, int]:
 class BlockRunner(Protocol):
     """Something that works on blocks."""
 
-    def run(
-        self,
-        work: Callable[[int], Mapping[str, Any]],
-        blocks: Sequence[int],
-        entries: BlockEntries,
-        *,
-        retries: int,
-    ) -> Iterator[BlockEntry]:
+    def run(self, work: BlockWork, blocks: Sequence[int]) -> Iterator[BlockEntry]:
         """Work on each block and yield its entry, in the order in which they are finished."""
 
 
@@ -120,14 +118,6 @@ class BlockRunner(Protocol):
 class LocalBlocks:
     """Works on blocks in this process, one after the other."""
 
-    def run(
-        self,
-        work: Callable[[int], Mapping[str, Any]],
-        blocks: Sequence[int],
-        entries: BlockEntries,
-        *,
-        retries: int,
-    ) -> Iterator[BlockEntry]:
+    def run(self, work: BlockWork, blocks: Sequence[int]) -> Iterator[BlockEntry]:
         """Work on each block and yield its entry."""
-        for block in blocks:
-            yield run_block(work, block, entries, retries=retries)
+        return map(work.run, blocks)

@@ -15,13 +15,13 @@ import logging
 import os
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from learnedgec.errors import ConfigError, MissingDependencyError
-from learnedgec.execution.blocks import BlockEntries, BlockEntry, run_block
+from learnedgec.execution.blocks import BlockEntry, BlockWork
 
 __all__ = ["RayBlocks"]
 
@@ -102,19 +102,12 @@ class RayBlocks:
 
         ray.shutdown()
 
-    def run(
-        self,
-        work: Callable[[int], Mapping[str, Any]],
-        blocks: Sequence[int],
-        entries: BlockEntries,
-        *,
-        retries: int,
-    ) -> Iterator[BlockEntry]:
+    def run(self, work: BlockWork, blocks: Sequence[int]) -> Iterator[BlockEntry]:
         """Work on each block and yield its entry, in the order in which they are finished."""
         import ray.data
 
         # What a run that was killed has left.
-        for note in entries.folder.glob("*/*.attempts-*"):
+        for note in work.entries.folder.glob("*/*.attempts-*"):
             note.unlink(missing_ok=True)
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
@@ -127,7 +120,7 @@ class RayBlocks:
         )
         found = numbers.map_batches(
             _Worker,
-            fn_constructor_args=(work, entries, retries, uuid.uuid4().hex),
+            fn_constructor_args=(work, uuid.uuid4().hex),
             compute=ray.data.ActorPoolStrategy(
                 size=self.workers, max_tasks_in_flight_per_actor=_AHEAD
             ),
@@ -136,7 +129,7 @@ class RayBlocks:
         )
         for row in found.iter_rows():
             block = int(row["block"])
-            yield entries.read(block) or {"block": block, "status": "failed"}
+            yield work.entries.read(block) or {"block": block, "status": "failed"}
 
 
 @contextlib.contextmanager
@@ -156,20 +149,14 @@ def _silence() -> Iterator[None]:
 class _Worker:
     """An actor's work: one block at a time, and the next one with the models that are loaded."""
 
-    def __init__(
-        self,
-        work: Callable[[int], Mapping[str, Any]],
-        entries: BlockEntries,
-        retries: int,
-        token: str,
-    ) -> None:
-        self.work, self.entries, self.retries, self.token = work, entries, retries, token
+    def __init__(self, work: BlockWork, token: str) -> None:
+        self.work, self.token = work, token
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         for block in batch["block"].tolist():
             died = self._begin(block)
-            if died > self.retries:
-                self.entries.write(
+            if died > self.work.retries:
+                self.work.entries.write(
                     {
                         "block": block,
                         "status": "failed",
@@ -179,13 +166,13 @@ class _Worker:
                     }
                 )
             else:
-                run_block(self.work, block, self.entries, retries=self.retries)
+                self.work.run(block)
             self._note(block).unlink(missing_ok=True)
         return {"block": batch["block"]}
 
     def _note(self, block: int) -> Path:
         """Return the file that counts the attempts at a block in this run."""
-        return self.entries.path(block).with_suffix(f".attempts-{self.token}")
+        return self.work.entries.path(block).with_suffix(f".attempts-{self.token}")
 
     def _begin(self, block: int) -> int:
         """Count an attempt, and return how many were begun before and not ended."""
