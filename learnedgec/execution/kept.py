@@ -13,7 +13,7 @@ import contextlib
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -63,17 +63,19 @@ class KeptRows:
         """Return the rows of those of some distinct inputs that are known."""
         if not self._path.is_file():
             return {}
-        keys = {self._key(item): item for item in items}
+        items_by_key = {self._key(item): item for item in items}
+        keys = list(items_by_key)
         found: dict[Input, Floats] = {}
         # A file that cannot be read holds nothing; one that cannot be written says so when it is written.
         with contextlib.suppress(sqlite3.Error), self._opened() as database:
-            for part in _parts(list(keys), _ASKED):
+            for start in range(0, len(keys), _ASKED):
+                part = keys[start : start + _ASKED]
                 marks = ",".join("?" * len(part))
                 question = f"SELECT key, row FROM rows WHERE key IN ({marks})"
                 for key, content in database.execute(question, part):
                     row = self._row(key, content)
                     if row is not None:
-                        found[keys[key]] = row
+                        found[items_by_key[key]] = row
         return found
 
     def store(self, rows: Mapping[Input, Floats]) -> None:
@@ -82,43 +84,38 @@ class KeptRows:
         Raises:
             OutputError: the folder cannot be written.
         """
-        contents = [
-            (key, self._content(key, row))
-            for key, row in ((self._key(item), row) for item, row in rows.items())
-        ]
+        entries = [self._entry(item, row) for item, row in rows.items()]
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                self._write(contents)
+                self._write(entries)
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:
                 # It is no database, or no longer one.
                 self._path.unlink(missing_ok=True)
-                self._write(contents)
+                self._write(entries)
         except (OSError, sqlite3.Error) as error:
             raise OutputError(
                 f"the cache {self._path} cannot be written ({error}); free or name another folder."
             ) from None
 
-    def _write(self, contents: Sequence[tuple[bytes, bytes]]) -> None:
+    def _write(self, entries: Sequence[tuple[bytes, bytes]]) -> None:
         with self._opened() as database, database:
             database.execute(_TABLE)
-            database.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?)", contents)
+            database.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?)", entries)
 
-    @contextlib.contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        with contextlib.closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as database:
-            yield database
+    def _opened(self) -> contextlib.closing[sqlite3.Connection]:
+        return contextlib.closing(sqlite3.connect(self._path, timeout=_PATIENCE))
 
     def _key(self, item: Input) -> bytes:
         """Return the 32 bytes that stand for an input of this model."""
         return bytes.fromhex(key_of(self._about, [item] if isinstance(item, str) else item))
 
-    def _content(self, key: bytes, row: Floats) -> bytes:
-        """Return a row's bytes, with a checksum before them."""
-        content = np.asarray(row, dtype="<f8").tobytes()
-        return zlib.crc32(key + content).to_bytes(4, "little") + content
+    def _entry(self, item: Input, row: Floats) -> tuple[bytes, bytes]:
+        """Return an input's key, and its row's bytes with a checksum before them."""
+        key, content = self._key(item), np.asarray(row, dtype="<f8").tobytes()
+        return key, zlib.crc32(key + content).to_bytes(4, "little") + content
 
     def _row(self, key: bytes, content: object) -> Floats | None:
         """Return the row in what was read, or `None` if that is not what was stored."""
@@ -127,9 +124,3 @@ class KeptRows:
         if zlib.crc32(key + content[4:]).to_bytes(4, "little") != content[:4]:
             return None
         return np.frombuffer(content[4:], dtype="<f8").astype(np.float64)
-
-
-def _parts(items: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
-    """Yield the items in parts of a size."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

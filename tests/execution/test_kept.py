@@ -11,7 +11,6 @@ import pytest
 
 from learnedgec.errors import OutputError
 from learnedgec.execution.kept import KeptRows
-from learnedgec.execution.profile import Profile
 
 ROWS = {
     "a": np.array([1.0, np.pi]),
@@ -82,28 +81,3 @@ def test_writers_share_a_file(tmp_path: Path) -> None:
         list(pool.map(write, range(8)))
     asked = [f"{number} {i}" for number in range(8) for i in range(20)]
     assert len(KeptRows(tmp_path, ["m"], 1).load(asked)) == 160
-
-
-def test_a_profile_says_what_was_done_and_spared() -> None:
-    profile = Profile(
-        rows=2000,
-        distinct=1500,
-        asked=1500,
-        remembered=300,
-        kept=200,
-        encoded=1000,
-        tokens=900,
-        padding=100,
-    )
-    profile.seconds, profile.processor = 4.0, 8.0
-    assert profile.lines() == [
-        "rows: 2,000, of which 1,500 are distinct (75.0 %)",
-        "inputs: 1,500, of which 300 were in memory and 200 in the cache folder",
-        "models: 1,000 inputs in 4.0 s, 250.0 a second (125.0 a processor second); "
-        "900 tokens, padding 10.0 %",
-    ]
-    with profile.paused():
-        profile.encoded += 1
-    assert profile.encoded == 1000
-    profile.reset()
-    assert profile.lines() == ["rows: 0, of which 0 are distinct (0.0 %)", "models: none was asked"]
