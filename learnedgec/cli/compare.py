@@ -29,7 +29,7 @@ from learnedgec.cli.output import add_output_arguments, emit, notice, shows_bold
 from learnedgec.cli.table import Layout, Strong
 from learnedgec.comparison import BaselineComparison, compare_systems
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, shared_statistics
 from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.stats.significance import too_few_resamples
@@ -61,10 +61,12 @@ def main(arguments: Sequence[str]) -> None:
     check_metrics(metrics, runtime)
     rows: list[BaselineComparison] = []
     signatures = {}
-    for metric in metrics:
-        statistics = metric.statistics_of_systems(
+    for metric, statistics in shared_statistics(
+        metrics,
+        lambda m: m.statistics_of_systems(
             inputs.sources, inputs.systems, inputs.references, runtime=runtime
-        )
+        ),
+    ):
         found = compare_systems(
             metric,
             statistics,

@@ -27,6 +27,7 @@ from learnedgec.cli.output import (
     with_format,
 )
 from learnedgec.cli.table import Layout, Strong
+from learnedgec.metrics.base import shared_statistics
 from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.ranking import plot_ranking
@@ -88,10 +89,12 @@ def main(arguments: Sequence[str]) -> None:
     inputs = read_inputs(options, metrics)
     check_metrics(metrics, runtime)
     rankings = []
-    for metric in metrics:
-        statistics = metric.statistics_of_systems(
+    for metric, statistics in shared_statistics(
+        metrics,
+        lambda m: m.statistics_of_systems(
             inputs.sources, inputs.systems, inputs.references, runtime=runtime
-        )
+        ),
+    ):
         rankings.append(
             rank_systems(
                 metric,

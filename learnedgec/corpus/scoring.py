@@ -45,7 +45,7 @@ from learnedgec.execution.writing import atomic_path, check_writable
 from learnedgec.formats.references import Reference, References
 from learnedgec.formats.rows import plain
 from learnedgec.formats.text import read_json, write_json
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, shared_statistics
 from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
@@ -120,15 +120,15 @@ class _BlockScorer:
         given = self.corpus.read(block)
         first, last = self.corpus.lines(block)
         counts = [len(row) for row in given.references] if given.references is not None else [0]
-        kept: dict[Metric, dict[str, Statistics]] = {}
         scores: dict[tuple[str, Metric], Any] = {}
         arrays: dict[str, Array] = {}
-        for metric in self.metrics:
-            key = metric.for_statistics
-            inputs = metric.as_inputs(given.sources, given.systems, given.references, self.runtime)
-            if key not in kept:
-                kept[key] = metric.compute_systems(*inputs, self.runtime)
-            for system, statistics in kept[key].items():
+        for metric, found in shared_statistics(
+            self.metrics,
+            lambda m: m.statistics_of_systems(
+                given.sources, given.systems, given.references, runtime=self.runtime
+            ),
+        ):
+            for system, statistics in found.items():
                 prefix = self._prefix(metric, system)
                 small = metric.condense(statistics).arrays
                 arrays |= {prefix + name: array for name, array in small.items()}
@@ -240,11 +240,12 @@ def score_corpus(
     folder = folder.absolute()
     for metric in metrics:
         metric.check_blocks(sentences=sentences is not None)
-        if metric.needs_references and not corpus.has_references:
-            raise InputError(
-                f"{metric.name} needs references, and there are none; give files of them, or records with "
-                "the key 'references'."
-            )
+    needing = [metric.name for metric in metrics if metric.needs_references]
+    if needing and not corpus.has_references:
+        raise InputError(
+            f"{needing[0]} needs references, and there are none; give files of them, or records with the "
+            "key 'references'."
+        )
     check_metrics(metrics, runtime)
     check_writable(folder / "run.json")
     with _alone(folder):

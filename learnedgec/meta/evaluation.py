@@ -21,7 +21,7 @@ from learnedgec.meta.agreement import decided, preferences
 from learnedgec.meta.human_scores import default_human, judged
 from learnedgec.meta.measures import JudgedBenchmark, Measurement, measurements
 from learnedgec.meta.protocol import Protocol
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, shared_statistics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.ranking import sentence_scores, system_scores, system_scores_of_resamples
@@ -165,9 +165,12 @@ def evaluate(
     human = human or default_human(benchmark)[0]
     benchmark = judged(benchmark, human)
     counts = load_metric("edit-count")
-    edits = sentence_scores(counts, benchmark_statistics(counts, benchmark, runtime))
+    statistics = shared_statistics(
+        [counts, *everything], lambda m: benchmark_statistics(m, benchmark, runtime)
+    )
+    edits = sentence_scores(*next(statistics))
     shared = JudgedBenchmark(benchmark, protocol, human, edits, runtime)
-    found = [_evaluate_metric(shared, metric, runtime) for metric in everything]
+    found = [_evaluate_metric(shared, metric, each, runtime) for metric, each in statistics]
     tested = [each for each in found if not each[0].sentinel or each[0].metric == "edit-count"]
     return Evaluation(
         benchmark=benchmark.name,
@@ -211,11 +214,10 @@ def benchmark_statistics(
 
 
 def _evaluate_metric(
-    shared: JudgedBenchmark, metric: Metric, runtime: Runtime
+    shared: JudgedBenchmark, metric: Metric, statistics: Sequence[Statistics], runtime: Runtime
 ) -> tuple[MetricEvaluation, Floats]:
     """Return every measure of one metric, and its sentence scores (S, N)."""
     protocol, benchmark = shared.protocol, shared.benchmark
-    statistics = benchmark_statistics(metric, benchmark, runtime)
     sentences = sentence_scores(metric, statistics)
     scores = system_scores(metric, statistics, protocol.aggregation, protocol.model)
     many = system_scores_of_resamples(

@@ -29,7 +29,8 @@ import dataclasses
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -57,9 +58,11 @@ from learnedgec.metrics.tuned import TEST_MARK
 __all__ = [
     "Metric",
     "score_metrics",
+    "shared_statistics",
 ]
 
 _Own = TypeVar("_Own", bound="Metric")
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -544,14 +547,31 @@ def score_metrics(
         LengthError, InputError: as for `Metric.statistics_of_systems`.
     """
     check_metrics(metrics, runtime)
-    kept: dict[Metric, dict[str, Statistics]] = {}
-    scores: dict[Metric, Scores[Score]] = {}
+    sources, systems = as_sentences(sources, "sources"), as_systems(systems)
+    references = as_references(references, len(sources))
+    statistics = shared_statistics(
+        metrics, lambda m: m.statistics_of_systems(sources, systems, references, runtime=runtime)
+    )
+    return {metric: metric._scores_of(found, references, runtime) for metric, found in statistics}
+
+
+def shared_statistics(
+    metrics: Sequence[Metric], compute: Callable[[Metric], _Found]
+) -> Iterator[tuple[Metric, _Found]]:
+    """Yield each metric with its statistics, computed once for metrics whose statistics are equal.
+
+    They are held in memory no longer than for the last metric that shares them.
+
+    Args:
+        metrics: the metrics.
+        compute: a function from a metric to its statistics, such as those of several systems.
+    """
+    left = Counter(metric.for_statistics for metric in metrics)
+    kept: dict[Metric, _Found] = {}
     for metric in metrics:
-        given = sources, systems, references = metric.as_inputs(
-            sources, systems, references, runtime
-        )
         key = metric.for_statistics
-        if key not in kept:
-            kept[key] = metric.compute_systems(*given, runtime)
-        scores[metric] = metric._scores_of(kept[key], references, runtime)
-    return scores
+        found = kept.pop(key) if key in kept else compute(metric)
+        left[key] -= 1
+        if left[key]:
+            kept[key] = found
+        yield metric, found

@@ -25,7 +25,7 @@ from learnedgec.meta.evaluation import SENTINELS, benchmark_statistics, evaluate
 from learnedgec.meta.human_scores import default_human, judged
 from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.abilities import ShowsEdits
-from learnedgec.metrics.base import Metric
+from learnedgec.metrics.base import Metric, shared_statistics
 from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.metrics.scores import Score
@@ -362,14 +362,7 @@ def _statistics(
     metrics: Sequence[Metric], benchmark: Benchmark, runtime: Runtime
 ) -> dict[Metric, list[Statistics]]:
     """Return each metric's statistics of each system; metrics with equal statistics share them."""
-    kept: dict[Metric, list[Statistics]] = {}
-    found = {}
-    for metric in metrics:
-        key = metric.for_statistics
-        if key not in kept:
-            kept[key] = benchmark_statistics(metric, benchmark, runtime)
-        found[metric] = kept[key]
-    return found
+    return dict(shared_statistics(metrics, lambda m: benchmark_statistics(m, benchmark, runtime)))
 
 
 def _describe_metric(metric: Metric, short: str) -> dict[str, Any]:

@@ -7,11 +7,14 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
+from learnedgec.metrics.m2 import M2
+from learnedgec.metrics.statistics import Statistics
 
 Run = Callable[..., str]
 
@@ -96,3 +99,20 @@ def test_plots_are_written(run: Run, tmp_path: Path) -> None:
         "length.mean.wins.pdf",
         "length.mean.wins.png",
     ]
+
+
+@pytest.mark.parametrize("command", ["rank", "compare"])
+def test_metrics_share_statistics(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[str] = []
+    compute = M2.compute
+
+    def counted(self: M2, *given: Any) -> Statistics:
+        computed.append(self.label)
+        return compute(self, *given)
+
+    monkeypatch.setattr(M2, "compute", counted)
+    systems = sorted(map(str, (SAMPLE_FOLDER / "systems").glob("*.txt")))
+    given = [command, "--gold", str(SAMPLE_FOLDER / "gold.m2"), "--hyp", *systems]
+    given += ["--baseline", systems[0]] if command == "compare" else []
+    assert main([*given, "--metric", "m2", "sentm2", "--resamples", "150"]) == 0
+    assert computed == ["m2"]
