@@ -14,6 +14,8 @@ from hypothesis import settings
 
 from learnedgec.catalog import files
 from learnedgec.catalog.registry import DATASETS, Dataset, File
+from learnedgec.corpus.reading import Corpus, open_lines
+from learnedgec.formats.text import write_lines
 
 # Output wraps at this width, also in a pipe; that of whoever runs the tests must not matter.
 os.environ.pop("COLUMNS", None)
@@ -35,6 +37,27 @@ def mirror() -> Path:
 @pytest.fixture(scope="session")
 def sample() -> Sample:
     return read_sample()
+
+
+@pytest.fixture
+def corpus_files(sample: Sample, tmp_path: Path) -> dict[str, str]:
+    """Return files of the sample's sources, a system's hypotheses and its first references."""
+    texts = {
+        "source": sample.sources,
+        "weak": sample.systems["weak"],
+        "reference": [row[0].text for row in sample.references],
+    }
+    for name, each in texts.items():
+        write_lines(tmp_path / f"{name}.txt", each)
+    return {name: str(tmp_path / f"{name}.txt") for name in texts}
+
+
+@pytest.fixture
+def corpus(corpus_files: dict[str, str], tmp_path: Path) -> Iterator[Corpus]:
+    """Return these files as a corpus in blocks of ten sentences."""
+    systems, references = {"weak": corpus_files["weak"]}, [corpus_files["reference"]]
+    with open_lines(corpus_files["source"], systems, references, 10, tmp_path) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

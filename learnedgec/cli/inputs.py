@@ -14,7 +14,7 @@ from learnedgec.cli.flags import with_flags
 from learnedgec.cli.output import notice
 from learnedgec.errors import FormatError, InputError
 from learnedgec.formats.m2 import is_m2, read_m2
-from learnedgec.formats.records import check_sentence_record
+from learnedgec.formats.records import check_same_sentences, check_sentence_record
 from learnedgec.formats.references import References
 from learnedgec.formats.text import (
     check_lengths,
@@ -233,32 +233,21 @@ def _read_jsonl(options: Namespace) -> Inputs:
             "--jsonl contains the whole input; leave out --src, --hyp, --ref and --gold."
         )
     paths: list[str] = options.jsonl
-    first: tuple[list[str], list[Any]] | None = None
     systems: dict[str, list[str]] = {}
+    first: list[dict[str, Any]] = []
     for name, path in zip(system_names(paths), paths, strict=True):
         records = _read_records(path)
         for number, record in enumerate(records, 1):
             check_sentence_record(record, f"{path}:{number}")
-        found = (
-            [record["source"] for record in records],
-            [record.get("references") for record in records],
+        first = first or records
+        check_lengths(
+            (paths[0], [r["source"] for r in first]), (path, [r["source"] for r in records])
         )
-        first = first or found
-        check_lengths((paths[0], first[0]), (path, found[0]))
-        for number, pair in enumerate(
-            zip(zip(*first, strict=True), zip(*found, strict=True), strict=True), 1
-        ):
-            if pair[0] != pair[1]:
-                raise InputError(
-                    f"{path}:{number}: the source or the references differ from {paths[0]}; "
-                    "all systems must have corrected the same sentences."
-                )
+        check_same_sentences((paths[0], first), (path, records))
         systems[name] = [record["hypothesis"] for record in records]
-    assert first is not None
-    sources, rows = first
-    references = None
-    if any(row is not None for row in rows):
-        references = References.from_lists(rows)
+    sources = [record["source"] for record in first]
+    rows = [record.get("references") for record in first]
+    references = References.from_lists(rows) if any(row is not None for row in rows) else None
     return Inputs(sources, systems, references)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from learnedgec.corpus.files import JsonRows, LineRows, ParquetRows, RowFile, copied
 from learnedgec.errors import ConfigError, InputError, LengthError
 from learnedgec.formats.m2 import is_m2
+from learnedgec.formats.records import check_same_sentences
 from learnedgec.formats.references import References
 
 __all__ = ["Corpus", "CorpusBlock", "open_lines", "open_records"]
@@ -109,15 +110,15 @@ class Corpus:
                 References.from_texts(*texts) if texts else None,
             )
         records = {name: file.read(block) for name, file in self.systems.items()}
-        shared = [[_shared(record) for record in each] for each in records.values()]
-        for path, others in zip((file.path for file in self.files), shared, strict=True):
-            for number, (one, other) in enumerate(zip(shared[0], others, strict=True), first):
-                if one != other:
-                    raise InputError(
-                        f"{path}:{number}: the source or the references differ from {self.files[0].path}; "
-                        "all systems must have corrected the same sentences."
-                    )
         own = next(iter(records.values()))
+        for file, others in zip(self.files, records.values(), strict=True):
+            check_same_sentences((self.files[0].path, own), (file.path, others), line=first)
+            for number, (one, other) in enumerate(zip(own, others, strict=True), first):
+                if one.get("id") != other.get("id"):
+                    raise InputError(
+                        f"{file.path}:{number}: the id {other.get('id')!r} differs from {one.get('id')!r} in "
+                        f"{self.files[0].path}; all systems must have corrected the same sentences."
+                    )
         rows = [record.get("references") for record in own]
         return CorpusBlock(
             first,
@@ -212,8 +213,3 @@ def _checked(block_size: int) -> int:
     if block_size < 1:
         raise ConfigError(f"block_size is {block_size}; give 1 or more.")
     return block_size
-
-
-def _shared(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what a record has in common with those of other systems."""
-    return record["source"], record.get("references"), record.get("id")

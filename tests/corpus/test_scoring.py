@@ -67,27 +67,6 @@ def test_records_in_blocks_score_as_all_at_once(
     assert (found.size, found.scored, found.failed) == (72, 72, ())
 
 
-@pytest.fixture
-def lines(sample: Sample, tmp_path: Path) -> dict[str, str]:
-    """Return files of the sample's sources, a system's hypotheses and its first references."""
-    texts = {
-        "source": sample.sources,
-        "weak": sample.systems["weak"],
-        "reference": [row[0].text for row in sample.references],
-    }
-    for name, each in texts.items():
-        write_lines(tmp_path / f"{name}.txt", each)
-    return {name: str(tmp_path / f"{name}.txt") for name in texts}
-
-
-@pytest.fixture
-def corpus(lines: dict[str, str], tmp_path: Path) -> Any:
-    with open_lines(
-        lines["source"], {"weak": lines["weak"]}, [lines["reference"]], 10, tmp_path
-    ) as corpus:
-        yield corpus
-
-
 def test_a_learned_metric_agrees_to_1e_6(
     sample: Sample, corpus: Corpus, tmp_path: Path, tiny_evaluator: Path
 ) -> None:
@@ -166,23 +145,29 @@ def test_finished_blocks_are_not_scored_again_unless_damaged(
         score_corpus([metric], corpus, tmp_path / "run")
 
 
-def test_a_folder_is_of_one_run(corpus: Corpus, lines: dict[str, str], tmp_path: Path) -> None:
+def test_a_folder_is_of_one_run(
+    corpus: Corpus, corpus_files: dict[str, str], tmp_path: Path
+) -> None:
     metric = load_metric("length")
     score_corpus([metric], corpus, tmp_path / "run")
     with pytest.raises(ConfigError, match="holds a run with other metrics"):
         score_corpus([load_metric("edit-count")], corpus, tmp_path / "run")
-    Path(lines["weak"]).write_text("Other .\n" * 72)
+    Path(corpus_files["weak"]).write_text("Other .\n" * 72)
     with (
-        open_lines(lines["source"], {"weak": lines["weak"]}, [], 10, tmp_path) as other,
+        open_lines(
+            corpus_files["source"], {"weak": corpus_files["weak"]}, [], 10, tmp_path
+        ) as other,
         pytest.raises(ConfigError, match="holds a run with other input"),
     ):
         score_corpus([metric], other, tmp_path / "run")
 
 
 def test_bad_input_is_refused_before_any_block(
-    corpus: Corpus, lines: dict[str, str], tmp_path: Path, sample: Sample
+    corpus: Corpus, corpus_files: dict[str, str], tmp_path: Path, sample: Sample
 ) -> None:
-    with open_lines(lines["source"], {"weak": lines["weak"]}, [], 10, tmp_path) as bare:
+    with open_lines(
+        corpus_files["source"], {"weak": corpus_files["weak"]}, [], 10, tmp_path
+    ) as bare:
         with pytest.raises(InputError, match="gleu needs references"):
             score_corpus([load_metric("gleu")], bare, tmp_path / "run")
         with pytest.raises(InputError, match="gotoscorer learns its weights from all sentences"):
@@ -194,13 +179,13 @@ def test_bad_input_is_refused_before_any_block(
     write_lines(tmp_path / "short.txt", sample.sources[:-1])
     with (
         pytest.raises(LengthError, match=r"source\.txt has 72 sentences but .*short\.txt has 71"),
-        open_lines(lines["source"], {"s": str(tmp_path / "short.txt")}, [], 10, tmp_path),
+        open_lines(corpus_files["source"], {"s": str(tmp_path / "short.txt")}, [], 10, tmp_path),
     ):
         pass
     gold = str(sample.folder / "gold.m2")
     with (
         pytest.raises(InputError, match="is an M2 file"),
-        open_lines(lines["source"], {"weak": lines["weak"]}, [gold], 10, tmp_path),
+        open_lines(corpus_files["source"], {"weak": corpus_files["weak"]}, [gold], 10, tmp_path),
     ):
         pass
 
@@ -216,3 +201,12 @@ def test_systems_must_correct_the_same_sentences(sample: Sample, tmp_path: Path)
     (failed,) = found.failed
     assert "b.jsonl:13: the source or the references differ" in failed.error
     assert found.scored == 62
+    own[12] = {**records(sample, "weak", sample.references)[12], "id": "another"}
+    write_jsonl(tmp_path / "b.jsonl", own)
+    with (
+        open_records(paths, "jsonl", 10, tmp_path) as corpus,
+        pytest.raises(
+            InputError, match=r"b\.jsonl:13: the id 'another' differs from 's12' in .*a\.jsonl"
+        ),
+    ):
+        corpus.read(1)

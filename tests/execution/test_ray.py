@@ -9,12 +9,11 @@ import pytest
 from embedded import Sample
 from failing import Deadly
 
-from learnedgec.corpus.reading import Corpus, open_lines
+from learnedgec.corpus.reading import Corpus
 from learnedgec.corpus.scoring import score_corpus
 from learnedgec.errors import ConfigError, MissingDependencyError
 from learnedgec.execution.blocks import BlockEntries
 from learnedgec.execution.ray import RayBlocks
-from learnedgec.formats.text import write_lines
 from learnedgec.metrics.registry import load_metric
 
 # Ray Data warns of what it does itself, and leaves files to the garbage collector.
@@ -31,21 +30,6 @@ def runner() -> Iterator[RayBlocks]:
     pytest.importorskip("ray")
     with RayBlocks(workers=2) as runner:
         yield runner
-
-
-@pytest.fixture
-def corpus(sample: Sample, tmp_path: Path) -> Iterator[Corpus]:
-    for name, texts in {
-        "source": sample.sources,
-        "weak": sample.systems["weak"],
-        "reference": [row[0].text for row in sample.references],
-    }.items():
-        write_lines(tmp_path / f"{name}.txt", texts)
-    source, weak, reference = (
-        str(tmp_path / f"{name}.txt") for name in ("source", "weak", "reference")
-    )
-    with open_lines(source, {"weak": weak}, [reference], 10, tmp_path) as corpus:
-        yield corpus
 
 
 def test_two_workers_one_of_which_is_killed(
