@@ -14,14 +14,14 @@ import importlib.util
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from learnedgec.edits.annotators import ANNOTATORS, Annotator
 from learnedgec.errors import FormatError, InputError, ModelError, UnknownNameError
-from learnedgec.execution.digests import file_digest
+from learnedgec.execution.digests import file_digest, folder_state
 from learnedgec.execution.lookup import local_path, lookup_folders
 from learnedgec.formats.text import read_json
 
@@ -140,8 +140,8 @@ def _package_folder(name: str) -> Path | None:
     return None
 
 
-@cache
-def _description(path: Path) -> str:
+@lru_cache(maxsize=16)
+def _description(path: Path, state: object) -> str:
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")):
         if file.is_file():
@@ -162,19 +162,24 @@ def describe_annotator(name: str) -> dict[str, str]:
     """
     if (found := registered_annotator(name)) is not None:
         return {"annotator-version": found.version}
+    path = find_annotator(name)
     return {
-        "annotator-version": _description(find_annotator(name)),
+        "annotator-version": _description(path, folder_state(path)),
         "errant": version("errant"),
         "spacy": version("spacy"),
     }
 
 
-@lru_cache(maxsize=4)
 def load_pipeline(path: Path, types: bool) -> Any:
-    """Return the spaCy pipeline without what nothing here reads.
+    """Return the spaCy pipeline without what nothing here reads (cached while its files stay the same).
 
     Dependencies are read by the classifier of types alone, unless a later component reads them.
     """
+    return _load_pipeline(path, types, folder_state(path))
+
+
+@lru_cache(maxsize=4)
+def _load_pipeline(path: Path, types: bool, state: object) -> Any:
     import spacy
 
     try:

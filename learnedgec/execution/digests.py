@@ -13,6 +13,7 @@ __all__ = [
     "file_state",
     "files_digest",
     "folder_digest",
+    "folder_state",
     "key_of",
 ]
 
@@ -72,3 +73,9 @@ def folder_digest(folder: Path) -> str:
     """Return the `files_digest` of all files in a folder and below it."""
     files = (file for file in folder.rglob("*") if file.is_file())
     return files_digest({file.relative_to(folder).as_posix(): file_digest(file) for file in files})
+
+
+def folder_state(folder: Path) -> tuple[tuple[str | int, ...], ...]:
+    """Return what changes whenever a file in a folder or below it does; see `file_state`."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return tuple((file.relative_to(folder).as_posix(), *file_state(file)) for file in files)

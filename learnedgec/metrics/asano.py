@@ -23,7 +23,7 @@ from learnedgec.metrics.meteor import meteor
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.causal import TokenScores, token_scores
-from learnedgec.models.loading import checkpoint_digest
+from learnedgec.models.loading import checkpoint_digest, model_state
 from learnedgec.models.precision import model_precision
 
 __all__ = [
@@ -83,7 +83,7 @@ class Asano(Metric):
     ) -> Statistics:
         """Return `grammaticality`, `fluency` and `meaning`, float64 (N,) each."""
         texts, values = _rated(self.ratings)
-        regression = _train(self.model, texts, values, runtime)
+        regression = _train(self.model, model_state(self.model), texts, values, runtime)
         scores = token_scores(self.model, hypotheses, runtime)
         empty = np.array([not text.split() for text in hypotheses])
         found = {
@@ -209,7 +209,7 @@ class _Grammaticality:
 
 @lru_cache(maxsize=4)
 def _train(
-    model: str, texts: tuple[str, ...], values: tuple[float, ...], runtime: Runtime
+    model: str, state: object, texts: tuple[str, ...], values: tuple[float, ...], runtime: Runtime
 ) -> _Grammaticality:
     return _Grammaticality(texts, values, token_scores(model, texts, runtime))
 

@@ -30,7 +30,7 @@ from learnedgec.metrics.similarity import (
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import group_by_length, model_inputs, tokenise
 from learnedgec.models.inference import TokenStates, token_states
-from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer
+from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer, model_state
 from learnedgec.models.precision import model_precision
 
 __all__ = [
@@ -146,7 +146,8 @@ class BertScore(Similarity):
             other = 1.0
         else:
             documents = tuple(read_lines(self.idf))
-            table, other = _inverse_document_frequencies(self.encoder, documents)
+            state = model_state(self.encoder)
+            table, other = _inverse_document_frequencies(self.encoder, state, documents)
         ends = tokenise(tokenizer, [""])["input_ids"][0]
         table = {**table, **dict.fromkeys(ends, 0.0)}
 
@@ -159,7 +160,7 @@ class BertScore(Similarity):
 
 @lru_cache(maxsize=4)
 def _inverse_document_frequencies(
-    encoder: str, documents: tuple[str, ...]
+    encoder: str, state: object, documents: tuple[str, ...]
 ) -> tuple[dict[int, float], float]:
     """Return `log((D + 1)/(d + 1))` of each token in D documents, and that of a token in none."""
     tokenised = tokenise(load_tokenizer(encoder), documents)["input_ids"]

@@ -30,6 +30,7 @@ __all__ = [
     "load_pretrained",
     "load_tokenizer",
     "locate",
+    "model_state",
     "torch_device",
 ]
 
@@ -147,7 +148,7 @@ def check_model(name: str, layer: int | None = None) -> None:
 
 
 def _files_state(place: str) -> FilesState:
-    """Return what changes with any file of a model, so that a cache does not take it for the former one."""
+    """Return what changes with any file of a model's own."""
     folder = Path(place)
     if not folder.is_dir():
         cached = cached_file(place, *_CONFIGURATIONS)
@@ -159,6 +160,16 @@ def _files_state(place: str) -> FilesState:
         return tuple((file.name, *file_state(file)) for file in files)
     except OSError as error:
         raise ModelError(f"the model {place} cannot be read ({error}); check its files.") from None
+
+
+def model_state(name: str) -> FilesState:
+    """Return what changes with any file of a model, of its tokenizer, or of the model that an adapter adapts.
+
+    In the key of a cache, it keeps another model from being taken for the former one.
+    """
+    place, local = _available(name)
+    adapter = find_adapter(place, local=local)
+    return _files_state(place) + (model_state(adapter.base) if adapter else ())
 
 
 def load_tokenizer(name: str) -> Any:
@@ -207,7 +218,7 @@ def load_model(
     """
     place, local = _available(name)
     device = str(torch_device(runtime))
-    state = _files_state(place)
+    state = model_state(name)
     return _load_model(place, local, state, kind, device, runtime.allow_pickle, layer, pooling)
 
 

@@ -10,7 +10,12 @@ import pytest
 from embedded import Sample
 
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.parsing import default_annotator, describe_annotator, find_annotator
+from learnedgec.edits.parsing import (
+    default_annotator,
+    describe_annotator,
+    find_annotator,
+    load_pipeline,
+)
 from learnedgec.errors import ModelError, UnknownNameError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import apply_edits
@@ -129,6 +134,20 @@ def test_pipelines_are_found_by_name_and_by_directory(tmp_path: Path) -> None:
     assert describe_annotator(NAME)["annotator-version"].startswith("0.1.0 (sha256 ")
     with pytest.raises(UnknownNameError, match="no annotator is named 'en-ewt-md'; did you mean"):
         find_annotator("en-ewt-md")
+
+
+def test_a_pipeline_that_takes_the_place_of_another_is_read(tmp_path: Path) -> None:
+    import spacy
+
+    path = tmp_path / "pipeline"
+    spacy.blank("en").to_disk(path)
+    described, loaded = describe_annotator(str(path)), load_pipeline(path, False)
+    assert load_pipeline(path, False) is loaded
+    again = spacy.blank("en")
+    again.add_pipe("sentencizer")
+    again.to_disk(path)
+    assert describe_annotator(str(path)) != described
+    assert load_pipeline(path, False).pipe_names == ["sentencizer"]
 
 
 def test_an_annotator_that_is_missing_is_not_suggested(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from math import log
 from pathlib import Path
@@ -122,6 +123,27 @@ def test_bertscore_weighs_tokens_by_inverse_document_frequency(
     score = metric.score(texts, texts, references_of(PAIRS))
     assert score.sentences == pytest.approx([f for _, _, f in expected], abs=1e-6)
     assert "|documents:" in score.signature
+
+
+def test_document_frequencies_are_those_of_the_tokenizer_that_is_there_now(
+    tiny_encoder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "documents.txt").write_text("He goes to school .\nHe was late .\n")
+    texts, references = [text for text, _ in PAIRS], references_of(PAIRS)
+
+    def sentences(folder: Path) -> list[float]:
+        metric = BertScore(encoder=str(folder), layer=2, idf=str(tmp_path / "documents.txt"))
+        return metric.score(texts, texts, references).sentences.tolist()
+
+    here = shutil.copytree(tiny_encoder, tmp_path / "here")
+    before = sentences(here)
+    tokenizer = json.loads((here / "tokenizer.json").read_text())
+    numbers = tokenizer["model"]["vocab"]
+    numbers["he"], numbers["late"] = numbers["late"], numbers["he"]
+    (here / "tokenizer.json").write_text(json.dumps(tokenizer))
+    after = sentences(here)
+    assert after == sentences(shutil.copytree(here, tmp_path / "there"))
+    assert after != before
 
 
 def test_documents_that_are_not_there(tiny_encoder: Path, tmp_path: Path) -> None:
