@@ -19,11 +19,14 @@ from learnedgec.metrics.labels import short_labels
 
 if TYPE_CHECKING:
     from learnedgec.corpus.reading import Corpus
-    from learnedgec.corpus.scoring import CorpusScores
+    from learnedgec.corpus.results import CorpusScores
     from learnedgec.execution.blocks import BlockRunner
 
 # What belongs to scores of all sentences at once.
 _ALONE = ("gold", "by", "show", "explain", "dry_run", "save_weights")
+
+# The most notices about inputs that are printed.
+_NOTICES = 3
 
 
 def add_corpus_arguments(parser: ArgumentParser) -> None:
@@ -121,11 +124,14 @@ def score_blocks(metrics: Sequence[Metric], options: Namespace) -> int:
             retries=options.retries,
         )
     _print(found, options)
+    for text in found.notices[:_NOTICES]:
+        notice(text)
+    if len(found.notices) > _NOTICES:
+        notice(
+            f"{len(found.notices) - _NOTICES:,} more such notices are in {folder / 'scores.json'}."
+        )
     for block in found.failed:
-        where = f"lines {block.first:,} to {block.last:,} were"
-        if block.first == block.last:
-            where = f"line {block.first:,} was"
-        notice(f"{where} not scored: {block.error}")
+        notice(str(block))
     if found.failed:
         notice(
             f"{found.size - found.scored:,} of {found.size:,} sentences were not scored; run the same "
@@ -184,20 +190,15 @@ def _runner(options: Namespace) -> Iterator[BlockRunner]:
 
 def _print(found: CorpusScores, options: Namespace) -> None:
     """Print the corpus scores as those of a small corpus are printed."""
-    from learnedgec.corpus.scoring import as_payload
+    from learnedgec.corpus.results import as_payload
 
     if not found.scores:
         return
+    payload = as_payload(found)
     rows = [
-        {
-            "system": system,
-            "metric": metric.label,
-            "score": score.value,
-            **score.details,
-            "signature": score.signature,
-        }
-        for metric, systems in found.scores.items()
-        for system, score in systems.items()
+        {name: row[name] for name in ("system", "metric", "score")}
+        | {**row["details"], "signature": row["signature"]}
+        for row in payload["scores"]
     ]
     table = []
     for system in next(iter(found.scores.values())):
@@ -213,7 +214,7 @@ def _print(found: CorpusScores, options: Namespace) -> None:
     emit(
         rows,
         options,
-        payload=as_payload(found),
+        payload=payload,
         caption=f"Scores by {', '.join(short_labels(names).values())} of {len(table)} systems on "
         f"{found.scored:,} sentences.",
         table_rows=table,

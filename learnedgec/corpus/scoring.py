@@ -30,6 +30,7 @@ from filelock import FileLock, Timeout
 from learnedgec._version import __version__
 from learnedgec.arrays import Array
 from learnedgec.corpus.reading import Corpus, CorpusBlock
+from learnedgec.corpus.results import CorpusScore, CorpusScores, FailedBlock, as_payload, lines_of
 from learnedgec.errors import ConfigError, InputError, ModelError
 from learnedgec.execution.blocks import (
     BlockEntries,
@@ -37,8 +38,10 @@ from learnedgec.execution.blocks import (
     BlockRunner,
     BlockWork,
     LocalBlocks,
+    block_path,
 )
 from learnedgec.execution.digests import key_of
+from learnedgec.execution.notices import collected
 from learnedgec.execution.progress import track_pace
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import atomic_path, check_writable
@@ -50,58 +53,10 @@ from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
 
-__all__ = [
-    "CorpusScore",
-    "CorpusScores",
-    "FailedBlock",
-    "SentenceFormat",
-    "as_payload",
-    "score_corpus",
-]
+__all__ = ["SentenceFormat", "score_corpus"]
 
 SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]
 """How the scores of sentences are written."""
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusScore:
-    """The score of one system by one metric over the blocks that are done.
-
-    Attributes:
-        value: the corpus score.
-        details: further corpus numbers.
-        signature: as of a `Score`; where blocks failed it also says how many sentences were scored.
-    """
-
-    value: float
-    details: Mapping[str, float]
-    signature: str
-
-
-@dataclass(frozen=True, slots=True)
-class FailedBlock:
-    """A block that could not be scored: its first and last sentence, from 1, and why."""
-
-    first: int
-    last: int
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusScores:
-    """What a run over a corpus gave.
-
-    Attributes:
-        scores: of each metric, by system; empty where no block could be scored.
-        size: the number of sentences of the corpus.
-        scored: how many of them the scores are of.
-        failed: the blocks of the others.
-    """
-
-    scores: Mapping[Metric, Mapping[str, CorpusScore]]
-    size: int
-    scored: int
-    failed: tuple[FailedBlock, ...]
 
 
 @dataclass(frozen=True)
@@ -122,18 +77,19 @@ class _BlockScorer:
         counts = [len(row) for row in given.references] if given.references is not None else [0]
         scores: dict[tuple[str, Metric], Any] = {}
         arrays: dict[str, Array] = {}
-        for metric, found in shared_statistics(
-            self.metrics,
-            lambda m: m.statistics_of_systems(
-                given.sources, given.systems, given.references, runtime=self.runtime
-            ),
-        ):
-            for system, statistics in found.items():
-                prefix = self._prefix(metric, system)
-                small = metric.condense(statistics).arrays
-                arrays |= {prefix + name: array for name, array in small.items()}
-                if self.sentences:
-                    scores[system, metric] = metric.sentence_scores(statistics)
+        with collected() as notices:
+            for metric, found in shared_statistics(
+                self.metrics,
+                lambda m: m.statistics_of_systems(
+                    given.sources, given.systems, given.references, runtime=self.runtime
+                ),
+            ):
+                for system, statistics in found.items():
+                    prefix = self._prefix(metric, system)
+                    small = metric.condense(statistics).arrays
+                    arrays |= {prefix + name: array for name, array in small.items()}
+                    if self.sentences:
+                        scores[system, metric] = metric.sentence_scores(statistics)
         with atomic_path(self._path(block)) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
         if self.sentences:
@@ -144,6 +100,7 @@ class _BlockScorer:
             "run": self.run,
             "references": [min(counts), max(counts)],
             "sentences": self.sentences,
+            "notices": list(dict.fromkeys(map(str, notices))),
         }
 
     def statistics(
@@ -171,7 +128,7 @@ class _BlockScorer:
 
     def _path(self, block: int) -> Path:
         """Return the file of a block's statistics."""
-        return self.folder / "statistics" / f"{block // 1000:04}" / f"{block % 1000:03}.npz"
+        return block_path(self.folder / "statistics", block, ".npz")
 
     def _prefix(self, metric: Metric, system: str) -> str:
         """Return what the names of a metric's and a system's arrays begin with in that file."""
@@ -256,11 +213,7 @@ def score_corpus(
             tuple(metrics), corpus, quiet, folder, key_of(json.dumps(about)), sentences
         )
         entries = BlockEntries(folder / "blocks")
-        done = {
-            block
-            for block in range(corpus.blocks)
-            if _is_done(entries.read(block), work, sentences)
-        }
+        done = {block for block in range(corpus.blocks) if _is_done(entries.read(block), work)}
         left = [block for block in range(corpus.blocks) if block not in done]
         found = runner.run(BlockWork(work, entries, retries), left) if left else iter(())
         sizes = [last - first + 1 for first, last in map(corpus.lines, range(corpus.blocks))]
@@ -282,13 +235,15 @@ def _aggregate(work: _BlockScorer, entries: BlockEntries) -> CorpusScores:
     """Return the scores that follow from the statistics of all blocks that are done."""
     good: list[int] = []
     failed = []
+    notices: list[str] = []
     low, high, scored = None, 0, 0
     for block in range(work.corpus.blocks):
         first, last = work.corpus.lines(block)
         entry = entries.read(block)
-        if entry is not None and _is_done(entry, work, work.sentences):
+        if entry is not None and _is_done(entry, work):
             good.append(block)
             scored += last - first + 1
+            notices += [f"{lines_of(first, last)}: {text}" for text in entry.get("notices", ())]
             least, most = entry["references"]
             low, high = least if low is None else min(low, least), max(high, most)
         else:
@@ -308,16 +263,16 @@ def _aggregate(work: _BlockScorer, entries: BlockEntries) -> CorpusScores:
             )
             value, details = metric.fold(blocks)
             scores[metric][system] = CorpusScore(value, details, signature)
-    return CorpusScores(scores, work.corpus.size, scored, tuple(failed))
+    return CorpusScores(scores, work.corpus.size, scored, tuple(failed), tuple(notices))
 
 
-def _is_done(entry: BlockEntry | None, work: _BlockScorer, sentences: str | None) -> bool:
+def _is_done(entry: BlockEntry | None, work: _BlockScorer) -> bool:
     """Return whether a block was scored by this run, and everything is there that is asked for."""
     return (
         entry is not None
         and entry.get("status") == "done"
         and entry.get("run") == work.run
-        and (sentences is None or entry.get("sentences") == sentences)
+        and (work.sentences is None or entry.get("sentences") == work.sentences)
     )
 
 
@@ -366,26 +321,3 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def as_payload(found: CorpusScores) -> dict[str, Any]:
-    """Return a run's scores as JSON holds them."""
-    payload: dict[str, Any] = plain(
-        {
-            "scores": [
-                {
-                    "system": system,
-                    "metric": metric.label,
-                    "score": score.value,
-                    "details": score.details,
-                    "signature": score.signature,
-                }
-                for metric, systems in found.scores.items()
-                for system, score in systems.items()
-            ],
-            "sentences": found.size,
-            "scored": found.scored,
-            "failed": [dataclasses.asdict(block) for block in found.failed],
-        }
-    )
-    return payload

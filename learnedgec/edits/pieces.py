@@ -9,11 +9,12 @@ leaves.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 import numpy as np
+
+from learnedgec.execution.notices import InputWarning, warn_of_inputs
 
 __all__ = ["LONG", "LongSentenceWarning", "Piece", "cut", "warn_of_long"]
 
@@ -27,7 +28,7 @@ Piece: TypeAlias = tuple[int, int, int, int]
 """Where a piece starts and ends in the source, and where in the target."""
 
 
-class LongSentenceWarning(UserWarning):
+class LongSentenceWarning(InputWarning):
     """A sentence is so long that it is aligned in pieces."""
 
 
@@ -39,13 +40,12 @@ def warn_of_long(lengths: Collection[int]) -> None:
     """
     longer = [length for length in lengths if length > LONG]
     if longer:
-        warnings.warn(
+        warn_of_inputs(
             LongSentenceWarning(
                 f"sentences longer than {LONG:,} tokens, of which there are {len(longer)}, up to "
                 f"{max(longer):,} tokens, are aligned in pieces, and their edits may differ from those of "
                 "the official tool; is each line one sentence?"
-            ),
-            stacklevel=3,
+            )
         )
 
 

@@ -20,15 +20,20 @@ from typing import Any, Protocol, TypeAlias
 from learnedgec.errors import InputError
 from learnedgec.execution.writing import atomic_path
 
-__all__ = ["BlockEntries", "BlockEntry", "BlockRunner", "BlockWork", "LocalBlocks"]
+__all__ = ["BlockEntries", "BlockEntry", "BlockRunner", "BlockWork", "LocalBlocks", "block_path"]
 
 BlockEntry: TypeAlias = Mapping[str, Any]
 """What became of a block, for JSON: `block`, `status` (`done` or `failed`), `attempts`, `seconds`,
 `processor_seconds`, `worker` (`HOST:PROCESS`), its largest resident memory so far in MiB (`peak_mb`, where
 the system tells), where it failed `error`, and what the work returned."""
 
-# Entries in one folder.
+# Files in one folder.
 _TOGETHER = 1000
+
+
+def block_path(folder: Path, block: int, suffix: str) -> Path:
+    """Return a file of a block, in one of the folders that keep any from growing too long."""
+    return folder / f"{block // _TOGETHER:04}" / f"{block % _TOGETHER:03}{suffix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class BlockEntries:
 
     def path(self, block: int) -> Path:
         """Return the file of a block's entry."""
-        return self.folder / f"{block // _TOGETHER:04}" / f"{block % _TOGETHER:03}.json"
+        return block_path(self.folder, block, ".json")
 
     def read(self, block: int) -> BlockEntry | None:
         """Return a block's entry; `None` where there is none that can be read."""

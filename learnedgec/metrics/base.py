@@ -44,6 +44,7 @@ from learnedgec.edits.tokenisation import describe_tokens, tokenise, tokenise_re
 from learnedgec.errors import InputError, PluginError
 from learnedgec.execution import cache
 from learnedgec.execution.digests import file_digest, key_of
+from learnedgec.execution.notices import InputWarning, collected, warn_of_inputs
 from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import ReferenceRows, References, as_references
@@ -317,9 +318,10 @@ class Metric(ABC):
 
         Each distinct row (source, hypothesis, references) is computed once, since systems often agree. With
         `runtime.cache_dir`, the statistics of a system are read from the cache if they were computed
-        before, with the same signature and for the same texts. New statistics are stored there, unless the
-        signature has changed in the meantime because a model was replaced. A metric that needs all systems
-        together, or that combines other metrics, overrides this.
+        before, with the same signature and for the same texts; what was warned of the texts then is warned of
+        again. New statistics are stored there, unless the signature has changed in the meantime because a
+        model was replaced. A metric that needs all systems together, or that combines other metrics,
+        overrides this.
         """
         used = references if self.needs_references else None
         for caveat in self.caveats(used) if used is not None else ():
@@ -327,20 +329,34 @@ class Metric(ABC):
         if runtime.cache_dir is None:
             return self._distinct(sources, systems, used, runtime)
         signature = self.for_statistics.signature(references, runtime=runtime)
-        about = [signature, repr(used and used.rows)]
+        about = ["with notices", signature, repr(used and used.rows)]
         keys = {name: key_of(*about, sources, systems[name]) for name in systems}
         kept = {name: cache.load(runtime.cache_dir, key) for name, key in keys.items()}
         missing = {name: systems[name] for name in systems if kept[name] is None}
-        computed = self._distinct(sources, missing, used, runtime) if missing else {}
+        with collected() as notices:
+            computed = self._distinct(sources, missing, used, runtime) if missing else {}
         if missing and self.for_statistics.signature(references, runtime=runtime) != signature:
             # It is unknown which model computed these statistics; one pass over all systems uses one model.
             return self._distinct(sources, systems, used, runtime)
+        # What is warned of may be in any of the systems that were computed together.
+        texts = [str(notice) for notice in notices]
         for name, statistics in computed.items():
-            cache.store(runtime.cache_dir, keys[name], statistics.arrays, statistics.records)
-        return {
-            name: computed[name] if entry is None else Statistics(entry[0], tuple(entry[1]))
-            for name, entry in kept.items()
-        }
+            records = [texts, *statistics.records]
+            cache.store(runtime.cache_dir, keys[name], statistics.arrays, records)
+        found = {}
+        former: dict[str, None] = {}
+        for name, entry in kept.items():
+            if entry is None:
+                found[name] = computed[name]
+            else:
+                arrays, (said, *records) = entry
+                found[name] = Statistics(arrays, tuple(records))
+                former |= dict.fromkeys(said)
+        for notice in notices:
+            warn_of_inputs(notice)
+        for text in former:
+            warn_of_inputs(InputWarning(f"when cached statistics were computed, {text}"))
+        return found
 
     def _distinct(
         self,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
+from learnedgec.execution.notices import InputWarning, warn_of_inputs
 from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.progress import track
 from learnedgec.execution.runtime import Runtime
@@ -38,8 +38,20 @@ Item: TypeAlias = str | tuple[str, str]
 Batch: TypeAlias = dict[str, torch.Tensor]
 
 
-class TruncationWarning(UserWarning):
-    """Some inputs were longer than the encoder accepts and were cut."""
+class TruncationWarning(InputWarning):
+    """Some inputs were longer than the encoder accepts and were cut.
+
+    Args:
+        places: which of the inputs.
+        inputs: how many there are.
+        limit: the tokens to which they were cut.
+    """
+
+    def __init__(self, places: Sequence[int], inputs: int, limit: int) -> None:
+        super().__init__(
+            f"{len(places)} of {inputs} inputs were longer than {limit} tokens and were cut."
+        )
+        self.places, self.limit = places, limit
 
 
 def batches(
@@ -97,18 +109,14 @@ def tokenise(
         )
 
     encoded = encode(limit)
-    if encoded.encodings is not None:
-        cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
-    else:
-        # Tokenizers that are written in Python do not say what they cut.
-        cut = sum(len(ids) > limit for ids in encode(None)["input_ids"]) if limit else 0
-    if cut:
-        warnings.warn(
-            TruncationWarning(
-                f"{cut} of {len(items)} inputs were longer than {limit} tokens and were cut."
-            ),
-            stacklevel=2,
-        )
+    if limit is not None:
+        if encoded.encodings is not None:
+            cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
+        else:
+            # Tokenizers that are written in Python do not say what they cut.
+            cut = [len(ids) > limit for ids in encode(None)["input_ids"]]
+        if any(cut):
+            warn_of_inputs(TruncationWarning(np.flatnonzero(cut).tolist(), len(items), limit))
     return dict(encoded)
 
 

@@ -353,7 +353,7 @@ class Evaluator:
         store: KeptRows | None = None
         if runtime.cache_dir is not None and self.digest:
             about = ["evaluator", self.digest, kind, precision, *names, __version__]
-            store = KeptRows(runtime.cache_dir, about, len(names))
+            store = KeptRows(runtime.cache_dir, about, len(names) + 1)
         rows = remembered_rows(
             lambda fresh: run(
                 lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),

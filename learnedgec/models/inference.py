@@ -17,9 +17,18 @@ import torch
 
 from learnedgec.arrays import Floats
 from learnedgec.execution.kept import KeptRows
+from learnedgec.execution.notices import collected, warn_of_inputs
 from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
-from learnedgec.models.batching import Batch, Item, batches, model_inputs, padded_batches, tokenise
+from learnedgec.models.batching import (
+    Batch,
+    Item,
+    TruncationWarning,
+    batches,
+    model_inputs,
+    padded_batches,
+    tokenise,
+)
 from learnedgec.models.loading import load_model, load_tokenizer, torch_device
 from learnedgec.models.precision import model_precision
 
@@ -92,10 +101,13 @@ def remembered_rows(
 ) -> dict[Item, Floats]:
     """Return the row of each distinct input, encoding those alone that neither memory nor disk holds.
 
+    Memory and disk have one number more in each row: the tokens to which the input was cut, 0 if it is whole.
+    So inputs that were cut are warned of wherever their rows come from.
+
     Args:
         encode: returns a row of K numbers for each of some distinct inputs.
         items: N texts or pairs.
-        memory: rows by input; gets the new ones.
+        memory: rows of K + 1 numbers by input; gets the new ones.
         store: rows on disk, likewise; `None` without a cache folder.
     """
     distinct = list(dict.fromkeys(items))
@@ -106,12 +118,24 @@ def remembered_rows(
     PROFILE.remembered += len(distinct) - len(new)
     PROFILE.kept += len(found)
     if fresh:
-        made = dict(zip(fresh, encode(fresh).astype(np.float64), strict=True))
+        with collected() as notices:
+            rows = encode(fresh).astype(np.float64)
+        limits = np.zeros((len(fresh), 1))
+        for notice in notices:
+            if isinstance(notice, TruncationWarning):
+                limits[notice.places] = notice.limit
+            else:
+                warn_of_inputs(notice)
+        made = dict(zip(fresh, np.hstack([rows, limits]), strict=True))
         found |= made
         if store:
             store.store(made)
     memory |= found
-    return memory
+    cut = [place for place, item in enumerate(distinct) if memory[item][-1]]
+    if cut:
+        limit = int(memory[distinct[cut[0]]][-1])
+        warn_of_inputs(TruncationWarning(cut, len(distinct), limit))
+    return {item: memory[item][:-1] for item in distinct}
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def classifier_ratings(
     if runtime.cache_dir is not None:
         reading = [str(pooling), str(max_length), model_precision(runtime)]
         about = ["classifier", checkpoint_digest(name), *reading, __version__]
-        store = KeptRows(runtime.cache_dir, about, 1)
+        store = KeptRows(runtime.cache_dir, about, 2)
     rows = remembered_rows(
         lambda fresh: run(
             lambda batch: model(**model_inputs(batch, model)).logits,

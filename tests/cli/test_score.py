@@ -478,6 +478,23 @@ def test_a_stream_prints_what_a_whole_corpus_prints(
     assert score(*hypotheses, *blocks, "--format", "csv")[1] == expected
 
 
+def test_a_stream_says_what_metrics_warn_of(
+    score: Callable[..., tuple[int, str, str]], files: Path
+) -> None:
+    (files / "long.txt").write_text("He goes home .\n" + "home " * 1001 + ".\n")
+    words = ("--hyp", str(files / "long.txt"), "--stream", "--block-size", "1")
+    words += ("--out-dir", str(files / "run"))
+    # The second command scores nothing.
+    for _ in range(2):
+        code, _, err = score(*words, metric="errant(annotator='plain')")
+        assert code == 0
+        assert err.splitlines()[1:] == [
+            "line 2: sentences longer than 1,000 tokens, of which there are 1, up to 1,002 tokens, are "
+            "aligned in pieces, and their edits may differ from those of the official tool; is each line one "
+            "sentence?"
+        ]
+
+
 def test_a_stream_names_what_it_could_not_score(
     score: Callable[..., tuple[int, str, str]], files: Path
 ) -> None:

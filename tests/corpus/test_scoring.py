@@ -14,7 +14,8 @@ from embedded import Sample
 from failing import Fragile
 
 from learnedgec.corpus.reading import Corpus, open_lines, open_records
-from learnedgec.corpus.scoring import CorpusScores, score_corpus
+from learnedgec.corpus.results import CorpusScores
+from learnedgec.corpus.scoring import score_corpus
 from learnedgec.errors import ConfigError, InputError, LengthError
 from learnedgec.execution.blocks import BlockEntries
 from learnedgec.formats.references import References
@@ -75,6 +76,22 @@ def test_a_learned_metric_agrees_to_1e_6(
     score = metric.score(sample.sources, sample.systems["weak"])
     assert found.scores[metric]["weak"].value == pytest.approx(score.value, abs=1e-6)
     assert found.scores[metric]["weak"].signature == score.signature
+
+
+def test_what_is_warned_of_is_named_with_its_lines(
+    sample: Sample, corpus_files: dict[str, str], tmp_path: Path, tiny_evaluator: Path
+) -> None:
+    hypotheses = list(sample.systems["weak"])
+    hypotheses[12] = "the " * 300
+    write_lines(tmp_path / "long.txt", hypotheses)
+    metric = load_metric("some", model=str(tiny_evaluator))
+    systems = {"long": str(tmp_path / "long.txt")}
+    with open_lines(corpus_files["source"], systems, [], 10, tmp_path) as corpus:
+        # The second run scores no block.
+        for _ in range(2):
+            found = score_corpus([metric], corpus, tmp_path / "run")
+            text = "10 inputs were longer than 256 tokens and were cut."
+            assert found.notices == (f"lines 11 to 20: 1 of {text}",)
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])

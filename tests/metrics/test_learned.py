@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from embedded import Sample
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from learnedgec.errors import ModelError, ParameterError
+from learnedgec.execution.notices import InputWarning
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import score_metrics
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.some import Some
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.batching import TruncationWarning
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
@@ -144,6 +147,26 @@ def test_long_texts_are_cut_at_128_tokens(metric: Impara) -> None:
     assert score.sentence_details["similarity"] == pytest.approx([1.0], abs=1e-6)
     expected = metric.score([short], [short])
     assert score.sentences == pytest.approx(expected.sentences, abs=1e-6)
+
+
+def test_what_was_cut_is_said_again_of_statistics_from_the_cache(
+    tiny_evaluator: Path, tmp_path: Path
+) -> None:
+    metric, runtime = Some(model=str(tiny_evaluator)), Runtime(cache_dir=str(tmp_path))
+    long, short = ["the " * 300], ["He go ."]
+
+    def warned(**systems: list[str]) -> set[str]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            metric.score_systems(short, systems, runtime=runtime)
+        assert all(issubclass(each.category, InputWarning) for each in caught)
+        return {str(each.message) for each in caught}
+
+    text = "1 of 2 inputs were longer than 256 tokens and were cut."
+    assert warned(a=long, b=short) == {text}
+    assert warned(a=long) == {f"when cached statistics were computed, {text}"}
+    # What was computed without a warning stays without.
+    assert [warned(a=["He goes ."]) for _ in range(2)] == [set(), set()]
 
 
 def literal_embedding_similarity(

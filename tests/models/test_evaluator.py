@@ -22,6 +22,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.metrics.preference import Preference
 from learnedgec.metrics.some import Some
 from learnedgec.models import evaluator as evaluator_module
+from learnedgec.models.batching import TruncationWarning
 from learnedgec.models.evaluator import Evaluator, EvaluatorModel
 from learnedgec.models.loading import load_tokenizer
 from learnedgec.models.packages import (
@@ -402,6 +403,24 @@ def test_models_that_cannot_serve_are_refused(tiny_encoder: Path, tmp_path: Path
     made.save_pretrained(tmp_path / "two")
     with pytest.raises(ModelError, match="has 2 labels; a regressor with one was expected"):
         Some(*[str(tmp_path / "two")] * 4).score(SOURCES, HYPOTHESES)
+
+
+def test_inputs_that_were_cut_are_warned_of_wherever_their_rows_are(
+    tiny_evaluator: Path, tmp_path: Path
+) -> None:
+    runtime = Runtime(device="cpu", cache_dir=str(tmp_path))
+    loaded = Evaluator.load(str(tiny_evaluator))
+    texts = ["He go .", "the " * 300]
+    evaluators = [Evaluator(loaded.model, loaded.tokenizer, loaded.digest) for _ in range(2)]
+    # Encoded, from memory, and from disk as another process has it.
+    for evaluator in (evaluators[0], *evaluators):
+        with pytest.warns(TruncationWarning) as caught:
+            evaluator.predict(texts, texts, ["fluency"], runtime=runtime)
+        assert [str(each.message) for each in caught] == [
+            "1 of 2 inputs were longer than 256 tokens and were cut."
+        ]
+    # Rows of inputs that are whole are read without a word.
+    evaluators[1].predict(texts[:1], texts[:1], ["fluency"], runtime=runtime)
 
 
 def test_rows_are_kept_on_disk_by_input(
