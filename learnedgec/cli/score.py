@@ -26,6 +26,7 @@ from learnedgec.cli.output import (
     write_result,
 )
 from learnedgec.cli.score_corpus import add_corpus_arguments, score_blocks, wants_blocks
+from learnedgec.cli.score_rows import flat_row, system_row
 from learnedgec.cli.show import able_to_show, show_edits
 from learnedgec.cli.show_attribution import add_attribution_arguments, show_attribution
 from learnedgec.cli.show_explanation import add_explanation_argument, explain_scores
@@ -264,14 +265,7 @@ def _long_rows(scores: SystemScores, by_sentence: bool) -> list[dict[str, Any]]:
                 for number, sentence in enumerate(record["sentences"], 1)
             ]
         else:
-            rows.append(
-                {
-                    **head,
-                    "score": record["score"],
-                    **record["details"],
-                    "signature": record["signature"],
-                }
-            )
+            rows.append(flat_row(record))
     return rows
 
 
@@ -279,25 +273,18 @@ def _wide_rows(
     scores: SystemScores, by_sentence: bool, *, everything: bool
 ) -> list[dict[str, Any]]:
     """Return one row per system (and sentence) with a column per metric, for readers."""
-    aside = {name for metric in scores if not everything for name in metric.side_details}
-    systems = next(iter(scores.values()))
     rows: list[dict[str, Any]] = []
-    for system in systems:
-        found = {metric.label: of[system] for metric, of in scores.items()}
-        row: dict[str, Any] = {"system": system}
-        for label, score in found.items():
-            row[label] = score.value
-            if len(found) == 1:
-                row |= {key: score.details[key] for key in score.details if key not in aside}
+    for system in next(iter(scores.values())):
+        row = system_row(system, scores, everything=everything)
         rows.append(row if not by_sentence else {**row, "sentence": "corpus"})
         if by_sentence:
-            count = len(next(iter(found.values())).sentences)
+            found = {metric.label: of[system].sentences for metric, of in scores.items()}
             rows += [
                 {
                     "system": system,
-                    "sentence": str(number + 1),
-                    **{label: score.sentences[number] for label, score in found.items()},
+                    "sentence": str(number),
+                    **dict(zip(found, values, strict=True)),
                 }
-                for number in range(count)
+                for number, values in enumerate(zip(*found.values(), strict=True), 1)
             ]
     return rows

@@ -12,6 +12,7 @@ from jsonargparse import ArgumentParser, Namespace
 from learnedgec.cli.inputs import system_files, system_names
 from learnedgec.cli.options import read_runtime
 from learnedgec.cli.output import emit, notice
+from learnedgec.cli.score_rows import flat_row, system_row
 from learnedgec.cli.table import Layout
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
@@ -195,24 +196,13 @@ def _print(found: CorpusScores, options: Namespace) -> None:
     if not found.scores:
         return
     payload = as_payload(found)
-    rows = [
-        {name: row[name] for name in ("system", "metric", "score")}
-        | {**row["details"], "signature": row["signature"]}
-        for row in payload["scores"]
+    table = [
+        system_row(system, found.scores, everything=options.wide)
+        for system in next(iter(found.scores.values()))
     ]
-    table = []
-    for system in next(iter(found.scores.values())):
-        row: dict[str, Any] = {"system": system}
-        for metric, systems in found.scores.items():
-            row[metric.label] = systems[system].value
-            if len(found.scores) == 1:
-                aside = frozenset() if options.wide else metric.side_details
-                details = systems[system].details
-                row |= {key: details[key] for key in details if key not in aside}
-        table.append(row)
     names = [metric.label for metric in found.scores]
     emit(
-        rows,
+        [flat_row(record) for record in payload["scores"]],
         options,
         payload=payload,
         caption=f"Scores by {', '.join(short_labels(names).values())} of {len(table)} systems on "
