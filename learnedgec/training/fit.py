@@ -104,7 +104,10 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     package = package_path(Path(config.output), config.name)
     folder = Path(run_folder(config.runs, config.name))
     check_writable(folder / "last.ckpt")
-    check_bits(module.model, config.bits)  # before hours of training rather than after them
+    # Before hours of training rather than after them, and before the files of an earlier run are removed.
+    check_bits(module.model, config.bits)
+    if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
+        raise ConfigError(NOT_EVALUATED)
     if data.check_leakage and module.continued and not was_checked(module.continued):
         raise LeakageError(
             f"model.encoder: {config.model.encoder} learned from text that was not checked against "
@@ -143,8 +146,6 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     if trainer.is_global_zero:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / _SETTINGS, {"sha256": digest, "finished": False})
-    if trainer.limit_val_batches == 0:
-        raise ConfigError(NOT_EVALUATED)
     _check_precision(trainer)
     loggers: list[Any] = [CSVLogger(folder, name="log")]
     if config.tensorboard:

@@ -106,10 +106,16 @@ def test_values_out_of_range(words: list[str], option: str, value: str) -> None:
         train([*words, f"--model.{option}", value], progress=False)
 
 
-@pytest.mark.parametrize("limit", ["max_epochs=0", "limit_val_batches=0"])
-def test_training_that_never_evaluates_is_refused(words: list[str], limit: str) -> None:
+@pytest.mark.parametrize("limit", ["max_epochs=0", "max_steps=0", "limit_val_batches=0"])
+def test_training_that_never_evaluates_is_refused(
+    words: list[str], limit: str, tmp_path: Path
+) -> None:
+    before = tmp_path / "runs" / "guarded" / "best.ckpt"
+    before.parent.mkdir(parents=True)
+    before.touch()
     with pytest.raises(ConfigError, match="ended before an evaluation"):
         train([*words, f"--trainer.{limit}"], progress=False)
+    assert before.exists()
 
 
 @pytest.mark.parametrize("group", ["early_stopping", "best", "last"])
