@@ -224,7 +224,7 @@ class Gleu(Metric):
                     picks = drawn.next(len(block))
                     for column in range(1, count):
                         steps = _difference(against, counts, count, column)
-                        sums = (picks == column).astype(np.float64) @ steps
+                        sums = (picks == column).astype(np.float64) @ steps.astype(np.float64)
                         totals += np.rint(sums).astype(np.int64)
             place += int(block["sentences"].sum()) if "sentences" in block.arrays else len(block)
         scores = _gleu(np.broadcast_to(lengths, totals.shape), totals)[: None if draws else 1]
@@ -262,8 +262,7 @@ class Gleu(Metric):
             picks = _picks(count, samples.shape[1], iterations)
             for column in range(1, count):
                 chosen = (picks == column).astype(kind)
-                difference = against[:, column] - against[:, 0]
-                difference = np.where((counts == count)[:, None], difference, 0).astype(kind)
+                difference = _difference(against, counts, count, column).astype(kind)
                 for start in range(0, len(samples), RESAMPLES_AT_ONCE):
                     part = slice(start, start + RESAMPLES_AT_ONCE)
                     steps = difference[samples[part]].transpose(1, 0, 2)
@@ -274,10 +273,10 @@ class Gleu(Metric):
         return _gleu(np.broadcast_to(lengths, totals.shape), totals)
 
 
-def _difference(against: Array, counts: Array, count: int, column: int) -> Floats:
+def _difference(against: Array, counts: Array, count: int, column: int) -> Array:
     """Return what another reference than the first changes, 0 for sentences without `count` of them."""
     difference = against[:, column] - against[:, 0]
-    return np.where((counts == count)[:, None], difference, 0).astype(np.float64)
+    return np.where((counts == count)[:, None], difference, 0)
 
 
 def _spread(scores: Floats) -> dict[str, float]:
