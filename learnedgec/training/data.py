@@ -181,6 +181,7 @@ class TrainingData(lightning.LightningDataModule):
                     and not any(placed.get(side, "train") != "train" for side in example.sides)
                 ]
             self.parts = parts
+            self._read.clear()
         return self.parts
 
     def _datasets(self) -> list[str]:
@@ -195,7 +196,7 @@ class TrainingData(lightning.LightningDataModule):
         return self._checked(rating_examples(self._ratings(name)), name)
 
     def _ratings(self, name: str) -> list[Rating]:
-        """Return the ratings of a dataset or a file, which is read once."""
+        """Return the ratings of a dataset or a file, which is read once until all data are loaded."""
         if name not in self._read:
             self._read[name] = load_ratings(name)
         return self._read[name]
@@ -345,7 +346,6 @@ class TrainingData(lightning.LightningDataModule):
                 f"data.pairs or data.cases: {unknown[0]!r} is not the name of a head; "
                 f"choose one of model.heads: {', '.join(self.inputs)}."
             )
-        self._check_columns(module.head_options)
         if not self.encoded:
             limit = module.model.config.max_tokens
             for part in ("train", "dev"):
