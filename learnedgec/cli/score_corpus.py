@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from learnedgec.corpus.results import CorpusScores
     from learnedgec.execution.blocks import BlockRunner
 
+# Options of corpora in blocks, and of their workers on a Ray cluster, with their defaults.
+_OF_BLOCKS = {"out_dir": None, "block_size": 5000, "sentences": None, "parquet": None, "retries": 1}
+_OF_RAY = {"address": None, "workers": 1, "cpus_per_worker": 1.0, "gpus_per_worker": 0.0}
+
 # What belongs to scores of all sentences at once.
 _ALONE = ("gold", "by", "show", "explain", "dry_run", "save_weights")
 
@@ -54,7 +58,10 @@ def add_corpus_arguments(parser: ArgumentParser) -> None:
         "--out-dir", type=str, help="output folder; Ray's workers must have access to it"
     )
     group.add_argument(
-        "--block-size", type=int, default=5000, help="number of sentences in a block"
+        "--block-size",
+        type=int,
+        default=_OF_BLOCKS["block_size"],
+        help="number of sentences in a block",
     )
     group.add_argument(
         "--sentences",
@@ -69,7 +76,10 @@ def add_corpus_arguments(parser: ArgumentParser) -> None:
         "source, hypothesis and, optionally, references (lists of texts) and id",
     )
     group.add_argument(
-        "--retries", type=int, default=1, help="number of further attempts after a block fails"
+        "--retries",
+        type=int,
+        default=_OF_BLOCKS["retries"],
+        help="number of further attempts after a block fails",
     )
     group.add_argument(
         "--address",
@@ -77,13 +87,22 @@ def add_corpus_arguments(parser: ArgumentParser) -> None:
         help="ray: address of the cluster, such as auto (default: start one on this machine)",
     )
     group.add_argument(
-        "--workers", type=int, default=1, help="ray: number of processes, each with its own models"
+        "--workers",
+        type=int,
+        default=_OF_RAY["workers"],
+        help="ray: number of processes, each with its own models",
     )
     group.add_argument(
-        "--cpus-per-worker", type=float, default=1.0, help="ray: processor cores of each process"
+        "--cpus-per-worker",
+        type=float,
+        default=_OF_RAY["cpus_per_worker"],
+        help="ray: processor cores of each process",
     )
     group.add_argument(
-        "--gpus-per-worker", type=float, default=0.0, help="ray: GPUs of each process, such as 0.25"
+        "--gpus-per-worker",
+        type=float,
+        default=_OF_RAY["gpus_per_worker"],
+        help="ray: GPUs of each process, such as 0.25",
     )
 
 
@@ -93,10 +112,14 @@ def wants_blocks(options: Namespace) -> bool:
     Raises:
         InputError: they ask for what only goes with it, or for what does not.
     """
-    if not (options.stream or options.engine == "ray"):
-        for name in ("out_dir", "sentences", "parquet", "address"):
-            if options[name]:
-                raise InputError(f"{_flag(name)} is for large corpora; give --stream, too.")
+    blocks = bool(options.stream or options.engine == "ray")
+    given = {name for name, usual in (_OF_BLOCKS | _OF_RAY).items() if options[name] != usual}
+    for name in sorted(given):
+        if name in _OF_RAY and options.engine != "ray":
+            raise InputError(f"{_flag(name)} is for a Ray cluster; give --engine ray, too.")
+        if not blocks:
+            raise InputError(f"{_flag(name)} is for large corpora; give --stream, too.")
+    if not blocks:
         return False
     for name in _ALONE:
         if options[name]:

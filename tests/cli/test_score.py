@@ -521,6 +521,11 @@ def test_a_stream_names_what_it_could_not_score(
     [
         (["--stream"], "no folder was given for the blocks; name one with --out-dir."),
         (["--out-dir", "run"], "--out-dir is for large corpora; give --stream, too."),
+        (["--block-size", "9"], "--block-size is for large corpora; give --stream, too."),
+        (
+            ["--stream", "--out-dir", "run", "--workers", "4"],
+            "--workers is for a Ray cluster; give --engine ray, too.",
+        ),
         (["--stream", "--by", "type"], "--by is for input that is read whole; leave out --stream."),
         (
             ["--stream", "--out-dir", "run", "--parquet", "a"],
