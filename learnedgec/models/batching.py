@@ -41,17 +41,22 @@ Batch: TypeAlias = dict[str, torch.Tensor]
 class TruncationWarning(InputWarning):
     """Some inputs were longer than the encoder accepts and were cut.
 
-    Args:
+    Attributes:
         places: which of the inputs.
-        inputs: how many there are.
         limit: the tokens to which they were cut.
     """
 
-    def __init__(self, places: Sequence[int], inputs: int, limit: int) -> None:
-        super().__init__(
+    places: Sequence[int] = ()
+    limit: int = 0
+
+    @classmethod
+    def of(cls, places: Sequence[int], inputs: int, limit: int) -> TruncationWarning:
+        """Return the warning that some of so many inputs were cut to so many tokens."""
+        found = cls(
             f"{len(places)} of {inputs} inputs were longer than {limit} tokens and were cut."
         )
-        self.places, self.limit = places, limit
+        found.places, found.limit = places, limit
+        return found
 
 
 def batches(
@@ -116,7 +121,7 @@ def tokenise(
             # Tokenizers that are written in Python do not say what they cut.
             cut = [len(ids) > limit for ids in encode(None)["input_ids"]]
         if any(cut):
-            warn_of_inputs(TruncationWarning(np.flatnonzero(cut).tolist(), len(items), limit))
+            warn_of_inputs(TruncationWarning.of(np.flatnonzero(cut).tolist(), len(items), limit))
     return dict(encoded)
 
 

@@ -122,7 +122,7 @@ def remembered_rows(
             rows = encode(fresh).astype(np.float64)
         limits = np.zeros((len(fresh), 1))
         for notice in notices:
-            if isinstance(notice, TruncationWarning):
+            if isinstance(notice, TruncationWarning) and notice.places:
                 limits[notice.places] = notice.limit
             else:
                 warn_of_inputs(notice)
@@ -134,7 +134,7 @@ def remembered_rows(
     cut = [place for place, item in enumerate(distinct) if memory[item][-1]]
     if cut:
         limit = int(memory[distinct[cut[0]]][-1])
-        warn_of_inputs(TruncationWarning(cut, len(distinct), limit))
+        warn_of_inputs(TruncationWarning.of(cut, len(distinct), limit))
     return {item: memory[item][:-1] for item in distinct}
 
 
