@@ -219,7 +219,10 @@ class Gleu(Metric):
             totals += against[:, 0].sum(axis=0)
             for count in range(2, int(counts.max()) + 1):
                 if (counts == count).any():
-                    drawn = draws.setdefault(count, _Draws(count, self.iterations))
+                    # Making one takes as long as scoring thousands of sentences.
+                    if count not in draws:
+                        draws[count] = _Draws(count, self.iterations)
+                    drawn = draws[count]
                     drawn.skip_to(place)
                     picks = drawn.next(len(block))
                     for column in range(1, count):

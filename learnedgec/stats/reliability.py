@@ -66,7 +66,9 @@ def rater_agreement(ratings: Floats) -> RaterAgreement:
     for a, b in combinations(range(ratings.shape[1]), 2):
         x, y = ratings[rated[:, a] & rated[:, b]][:, [a, b]].T
         if len(x):
-            expected = ((x[:, None] - y[None, :]) ** 2).mean()
+            # The mean of (x_i − y_j)² over all i and j; exactly 0 where all ratings are equal.
+            u, v = x - x[0], y - x[0]
+            expected = u.var() + v.var() + (u.mean() - v.mean()) ** 2
             kappa = 1 - ((x - y) ** 2).mean() / expected if expected else float("nan")
             pairs.append(((x == y).mean(), float(pearson(x, y)), kappa))
     equal, correlation, weighted = np.mean(pairs, axis=0) if pairs else (float("nan"),) * 3

@@ -18,6 +18,13 @@ def test_kappa_is_that_of_scikit_learn() -> None:
     assert found.leave_one_out == pytest.approx(found.pearson)
 
 
+def test_kappa_of_equal_ratings_is_undefined() -> None:
+    # The mean of these is not exactly 0.1.
+    found = rater_agreement(np.full((7, 2), 0.1))
+    assert found.equal == 1
+    assert math.isnan(found.kappa)
+
+
 def test_items_of_one_rater_do_not_count() -> None:
     ratings = np.array(
         [[1.0, 2.0, 1.0], [3.0, 3.0, math.nan], [4.0, math.nan, math.nan], [2.0, 1.0, 2.0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,15 @@ EDITS = (Edit(1, 2, "went"), Edit(4, 5, ""), Edit(3, 3, "the"))
 GOLD = str(SAMPLE_FOLDER / "gold.m2")
 
 
+@cache
+def load(encoder: Path) -> tuple[Any, Any]:
+    return AutoTokenizer.from_pretrained(encoder), AutoModel.from_pretrained(encoder)
+
+
+@cache
 def literal_impact(encoder: Path, source: str, edits: tuple[Edit, ...], number: int) -> float:
     """Equation 1 of the paper, one text at a time."""
-    tokenizer, model = AutoTokenizer.from_pretrained(encoder), AutoModel.from_pretrained(encoder)
+    tokenizer, model = load(encoder)
     vectors = []
     for chosen in (edits, [edit for other, edit in enumerate(edits) if other != number]):
         inputs = tokenizer(apply_edits(source, chosen), return_tensors="pt")
