@@ -7,16 +7,18 @@ import re
 from argparse import ArgumentError
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from docstring_parser import parse
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.cli.output import add_quiet_argument
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError, InputError, OutputError
 from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.configuration import parser_mode, with_configurations
+from learnedgec.execution.writing import check_writable
+from learnedgec.formats.configuration import parser_mode, with_configurations, wrong_value
 from learnedgec.formats.text import (
     write_text,
 )
@@ -47,6 +49,8 @@ class _Parser(ArgumentParser):
         try:
             return super().parse_args(with_configurations(args), **options)
         except ArgumentError as error:
+            if sentence := wrong_value(str(error)):
+                raise ConfigError(sentence) from None
             hint = self._nearest(str(error.message))
             raise ArgumentError(None, f"{error.message}{hint}") if hint else error from None
         except (ValueError, OverflowError, RecursionError) as error:
@@ -206,7 +210,18 @@ def add_runtime_arguments(parser: ArgumentParser) -> None:
 
 
 def read_runtime(options: Namespace) -> Runtime:
-    """Return the runtime that the flags describe; with `--profile`, begin to count."""
+    """Return the runtime that the flags describe; with `--profile`, begin to count.
+
+    Raises:
+        OutputError: the cache's folder cannot be written.
+    """
     PROFILE.reset()
     PROFILE.wanted = bool(options.get("profile"))
+    if options.get("cache_dir"):
+        try:
+            check_writable(Path(options.cache_dir) / "entry")
+        except OutputError:
+            raise OutputError(
+                f"the folder {options.cache_dir} cannot be written; choose another for --cache-dir."
+            ) from None
     return read_fields(Runtime, options, progress=not options.quiet)

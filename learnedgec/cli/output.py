@@ -19,6 +19,7 @@ from learnedgec.cli.table import Layout, Strong, format_table, renaming, text_of
 from learnedgec.cli.terminal import folded, width_of
 from learnedgec.errors import InputError
 from learnedgec.execution.progress import QUIET
+from learnedgec.execution.writing import check_writable
 from learnedgec.formats.rows import Row, columns_of, plain
 from learnedgec.formats.text import write_text
 from learnedgec.metrics.labels import short_labels
@@ -80,6 +81,7 @@ def with_format(
 
     Raises:
         InputError: the file's suffix stands for no format, and its content would be a table.
+        OutputError: the file could not be written.
     """
     if options.format is None:
         suffix = Path(options.out.removesuffix(".gz")).suffix.lower()
@@ -90,6 +92,9 @@ def with_format(
             )
         named = _SUFFIXES.get(suffix, "")
         options.format = named if named in formats else formats[0]
+    # Now, and not after hours of work.
+    if options.out != "-":
+        check_writable(options.out)
     return options
 
 

@@ -42,15 +42,17 @@ _PARTIAL, _OLD = ".partial", ".old"
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise `OutputError` now if `path` could not be written later; nothing is made.
+    """Raise `OutputError` now if the file `path` could not be written later; nothing is made.
 
     Raises:
-        OutputError: it, or the nearest folder above it that exists, cannot be written.
+        OutputError: it is a folder, or it, or the nearest folder above it that exists, cannot be written.
     """
     with _reported(path):
         target = _target(path)
         if _is_stream(target):
             return
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         folder = target.parent
         while not folder.exists():
             folder = folder.parent

@@ -10,17 +10,25 @@ is installed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.execution.lookup import local_path
+from learnedgec.formats.text import read_text
 
 if TYPE_CHECKING:
     import yaml
 
-__all__ = ["check_yaml", "configurations", "parser_mode", "with_configurations"]
+__all__ = [
+    "check_yaml",
+    "configurations",
+    "parser_mode",
+    "with_configurations",
+    "wrong_value",
+]
 
 _MODE = "yaml-within-limits"
 
@@ -122,6 +130,8 @@ def with_configurations(arguments: Sequence[str]) -> list[str]:
 
     Raises:
         UnknownNameError: no included configuration has the name; the message suggests the nearest.
+        ConfigError: the file holds nothing.
+        InputError: it is a folder, or is not UTF-8.
     """
     words = list(arguments)
     for place, word in enumerate(words):
@@ -135,14 +145,16 @@ def with_configurations(arguments: Sequence[str]) -> list[str]:
 def _configuration(given: str) -> str:
     """Return the file for a value of `--config`; the parser checks a value that is not a name."""
     path = local_path(given)
+    if path is not None and given and path.is_dir() and given not in configurations():
+        raise InputError(
+            f"{given} is a directory; a YAML file or the name of a configuration was expected."
+        )
+    if path is not None and path.is_file():
+        if not re.sub(r"(?m)^\s*(#.*|---|\.\.\.)$", "", read_text(path)).strip():
+            raise ConfigError(f"{given} holds no key; a configuration in YAML was expected.")
+        return given
     # The value may also be YAML itself, which has a colon.
-    if (
-        not given
-        or Path(given).suffix
-        or ":" in given
-        or given.startswith("-")
-        or (path and path.is_file())
-    ):
+    if not given or Path(given).suffix or ":" in given or given.startswith("-"):
         return given
     known = configurations()
     if given not in known:
@@ -150,6 +162,32 @@ def _configuration(given: str) -> str:
             "configuration", given, known, hint="The path of a YAML file is also accepted."
         )
     return str(known[given])
+
+
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
+
+_WRONG = re.compile(
+    r'Parser key "([\w.]+)":\s*Expected a '
+    r"(?:<class '(int|float|bool|str)'>|typing\.Literal\[(.+)\])\. Got value: (.*)",
+    re.DOTALL,
+)
+
+
+def wrong_value(message: str) -> str | None:
+    r"""Return a sentence for a parser's message about a value of another type; `None` for other messages.
+
+    Example:
+        >>> wrong_value('Parser key "jobs": Expected a <class \'int\'>. Got value: two')
+        "jobs is 'two'; a whole number was expected."
+        >>> wrong_value('Parser key "bits": Expected a typing.Literal[16, 4]. Got value: 3')
+        "bits is '3'; one of 16, 4 was expected."
+    """
+    found = _WRONG.search(message)
+    if found is None:
+        return None
+    key, kind, choices, given = found.groups()
+    expected = _KINDS[kind] if kind else f"one of {choices}"
+    return f"{key} is {given.strip()[:200]!r}; {expected} was expected."
 
 
 def parser_mode() -> str:

@@ -193,8 +193,14 @@ def package_config(name: str) -> dict[str, Any]:
 
     Raises:
         UnknownNameError: no evaluator has this name.
+        PackageError: the evaluator lacks the file.
     """
-    config: dict[str, Any] = read_json(find_evaluator(name) / "config.json")
+    folder = find_evaluator(name)
+    if not (folder / "config.json").is_file():
+        raise PackageError(
+            f"the evaluator {folder} lacks the file config.json; fetch or train it again."
+        )
+    config: dict[str, Any] = read_json(folder / "config.json")
     return config
 
 
@@ -316,9 +322,7 @@ def find_evaluator(name: str) -> Path:
         return found[name]
     if is_hub_name(name):
         return fetch_package(name)
-    raise UnknownNameError(
-        "evaluator",
-        name,
-        found,
-        hint="Train it (`learnedgec train --config …`) or give a package's directory.",
-    )
+    hint = "Train it (`learnedgec train --config …`) or give a package's directory."
+    if path is not None and path.is_dir():
+        hint += f" The directory of this name holds no {MANIFEST}, which a package has."
+    raise UnknownNameError("evaluator", name, found, hint=hint)

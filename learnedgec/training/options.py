@@ -17,7 +17,7 @@ from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from learnedgec.errors import ConfigError, LearnedgecError
 from learnedgec.execution.plugins import see_current_folder
 from learnedgec.execution.progress import QUIET
-from learnedgec.formats.configuration import parser_mode, with_configurations
+from learnedgec.formats.configuration import parser_mode, with_configurations, wrong_value
 from learnedgec.formats.text import write_text
 from learnedgec.models.quantization import Bits
 from learnedgec.training.data import TrainingData
@@ -222,8 +222,10 @@ def _explain(message: str) -> None:
 
     Raises:
         UnknownNameError: no pair source has the name that was given.
-        ConfigError: a key is missing, or holds one value and not a list.
+        ConfigError: a key is missing, or has a value of another type.
     """
+    if sentence := wrong_value(message):
+        raise ConfigError(sentence)
     if "data.pairs" in message:
         for name in re.findall(r"'class_path': '(\w+)'", message):
             REGISTRY.find(name)

@@ -148,6 +148,7 @@ def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--hyp", "{}/good.txt", "--metric", "gleu(k=3)"], "no parameter of gleu is named 'k'"),
         (["--hyp", "{}/good.txt", "--gold", "{}/gold.m2"], "references come from one of them"),
         (["--hyp", "{}/good.txt", "--level", "word"], "invalid choice: 'word'"),
+        (["--hyp", "{}/good.txt", "--jobs", "x"], "jobs is 'x'; a whole number was expected."),
         (["--hyp", "{}/good.txt", "--jobs", "-1"], "give 0 (one per core) or a positive number"),
         (["--hyp", "{}/good.txt", "{}/good.txt"], "good.txt was given twice as a system's output"),
         (["--hyp", "{}/gold.m2"], "gold.m2 is an M2 file, and one sentence per line was expected"),
@@ -156,6 +157,16 @@ def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> 
             "M2 file, and texts were expected; name it with",
         ),
         (["--hyp", "{}/good.txt", "--out", "{}/src.txt/o"], "cannot be written"),
+        # Inputs are read after outputs are checked.
+        (["--hyp", "{}/none.txt", "--out", "{}"], "cannot be written (Is a directory)"),
+        (
+            ["--hyp", "{}/none.txt", "--cache-dir", "{}/src.txt"],
+            "src.txt cannot be written; choose another for --cache-dir.",
+        ),
+        (
+            ["--hyp", "{}/good.txt", "--metric", "some(model='{}')"],
+            "The directory of this name holds no manifest.json",
+        ),
         (
             ["--hyp", "{}/good.txt", "--out", "{}/scores.xlsx"],
             "scores.xlsx stands for no format; use .json, .csv, .tsv, .tex (LaTeX) or",

@@ -80,7 +80,7 @@ def test_a_configuration_that_is_no_text(
     file = tmp_path / "config.yaml"
     file.write_bytes(content)
     assert main(["score", "--config", str(file)]) == 2
-    assert "an option cannot be read" in capsys.readouterr().err
+    assert "config.yaml:1: not UTF-8" in capsys.readouterr().err
 
 
 # -- names of those that come along ----------------------------------------------------------------
@@ -120,3 +120,39 @@ def test_a_typo_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
         assert main([command, "--config", "tune-sme"]) == 2
         error = capsys.readouterr().err
         assert "no configuration is named 'tune-sme'; did you mean 'tune-some'?" in error
+
+
+@pytest.mark.parametrize("command", ["score", "train"])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("binary.yaml", "binary.yaml:1: not UTF-8 (byte 0xff); convert the file to UTF-8."),
+        ("empty.yaml", "empty.yaml holds no key; a configuration in YAML was expected."),
+        ("notes.yaml", "notes.yaml holds no key; a configuration in YAML was expected."),
+        (
+            "folder",
+            "folder is a directory; a YAML file or the name of a configuration was expected.",
+        ),
+        ("wrong.yaml", "'x'; a whole number was expected."),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    name: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\x00")
+    (tmp_path / "empty.yaml").touch()
+    (tmp_path / "notes.yaml").write_text("# To do.\n\n")
+    (tmp_path / "folder").mkdir()
+    wrong = {"score": "jobs: x\n", "train": "name: a\ntrainer: {max_steps: x}\n"}
+    (tmp_path / "wrong.yaml").write_text(wrong[command])
+    assert main([command, "--config", name]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"learnedgec {command}: ")
+    assert error.endswith(f"{message}\n")
+    assert error.count("\n") == 1

@@ -29,6 +29,7 @@ from learnedgec.models.packages import (
     check_package,
     find_evaluator,
     list_evaluators,
+    package_config,
     package_digest,
 )
 from learnedgec.models.quantization import unpack
@@ -127,6 +128,9 @@ def test_altered_truncated_and_missing_files_are_named(copy: Path) -> None:
     (copy / "model.safetensors").unlink()
     with pytest.raises(PackageError, match=r"lacks the file model\.safetensors"):
         Evaluator.load(str(copy))
+    (copy / "config.json").unlink()
+    with pytest.raises(PackageError, match=r"lacks the file config\.json"):
+        package_config(str(copy))
     (copy / "manifest.json").write_text("{")
     with pytest.raises(PackageError, match=r"manifest\.json is damaged"):
         Evaluator.load(str(copy))
