@@ -20,6 +20,13 @@ from learnedgec.formats.text import write_lines
 # Output wraps at this width, also in a pipe; that of whoever runs the tests must not matter.
 os.environ.pop("COLUMNS", None)
 
+
+def pytest_collection_finish() -> None:
+    """Exempt what imports have made, millions of objects, from later searches for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("learnedgec", deadline=None)
 settings.load_profile("learnedgec")

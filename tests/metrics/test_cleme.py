@@ -148,7 +148,7 @@ corpora = st.lists(sentences(), min_size=1, max_size=6)
     st.sampled_from(["length", "released", "none"]),
     st.sampled_from([0.5, 1.0]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_cleme_is_its_definition(
     corpus: list[Targets], level: Any, assumption: Any, weights: Any, beta: float
 ) -> None:
@@ -185,7 +185,7 @@ def test_cleme_is_its_definition(
     st.sampled_from(["dependent", "independent"]),
     st.sampled_from(["length", "none"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_cleme2_is_its_definition(
     corpus: list[Targets], level: Any, assumption: Any, weights: Any
 ) -> None:

@@ -103,7 +103,8 @@ def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None
 def test_resume_gives_the_same_weights_as_no_interruption(
     tmp_path: Path, tiny_encoder: Path
 ) -> None:
-    whole = package_of(options(tmp_path, tiny_encoder, "whole"))
+    short = ("--trainer.max_epochs", "4")
+    whole = package_of(options(tmp_path, tiny_encoder, "whole", *short))
     # 18 steps an epoch: step 40 lies inside the third epoch, and every fifth step is kept.
     program = (
         "import os, sys; from learnedgec.training import fit, module;"
@@ -112,7 +113,7 @@ def test_resume_gives_the_same_weights_as_no_interruption(
         " os._exit(9) if self.global_step == 40 else step(self, batch, index);"
         "fit.train(sys.argv[1:], progress=False)"
     )
-    arguments = options(tmp_path, tiny_encoder, "killed")
+    arguments = options(tmp_path, tiny_encoder, "killed", *short)
     killed = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True)
     assert killed.returncode == 9
     assert not (tmp_path / "checkpoints" / "killed").exists()
