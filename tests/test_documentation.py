@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 import tiny
 from embedded import SAMPLE_FOLDER
+from filelock import FileLock
 
 from learnedgec.formats.m2 import read_m2, write_m2
 from learnedgec.formats.text import read_lines, write_lines
@@ -165,8 +166,20 @@ def is_skipped(command: str, path: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder into which the wheel of this checkout is installed."""
-    wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
+    """Return a folder into which the first worker that needs it installs the wheel of this checkout."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    site = base / "site"
+    with FileLock(base / "site.lock"):
+        if not site.is_dir():
+            install(base / "site.partial").rename(site)
+    return site
+
+
+def install(site: Path) -> Path:
+    """Build the wheel, install it into a folder and return that."""
+    wheels = site.with_name("wheels")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--isolated"]
     alone = ["--no-deps", "--no-index"]
     build = ["wheel", "--no-build-isolation", *alone, "--wheel-dir", str(wheels), str(ROOT)]

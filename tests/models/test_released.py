@@ -8,6 +8,7 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec import load_metric
+from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.text import read_lines, read_text
 from learnedgec.models.packages import check_package, package_digest
 
@@ -22,13 +23,19 @@ SCORES = {
 }
 
 
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
+    """Return a runtime that keeps what the evaluator computes; three metrics use the same outputs of it."""
+    return Runtime(cache_dir=str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.mark.parametrize("name", METRICS)
-def test_scores_of_the_sample_stay(name: str) -> None:
+def test_scores_of_the_sample_stay(name: str, runtime: Runtime) -> None:
     sources = read_lines(SAMPLE_FOLDER / "source.txt")
     systems = {
         system: read_lines(SAMPLE_FOLDER / "systems" / f"{system}.txt") for system in SCORES[name]
     }
-    scores = load_metric(name).score_systems(sources, systems)
+    scores = load_metric(name).score_systems(sources, systems, runtime=runtime)
     for system, expected in SCORES[name].items():
         assert scores[system].value == pytest.approx(expected, abs=1e-4)
     assert "='joint-mpnet-2'" in scores["strong"].signature
