@@ -1,20 +1,24 @@
 r"""Both tables of SOME's paper anew, beside its figures: docs/results/some-tables.md.
 
     learnedgec train --config some-mini
+    learnedgec train --config some-mini --name some-mini-random --data.split paper-random
     learnedgec train --config some-existing-mini
-    python scripts/some_tables.py --some "some(model='some-mini')" \
+    python scripts/some_tables.py --some "some(model='some-mini')" "some(model='some-mini-random')" \
         --existing "some(model='some-existing-mini')" --out docs/results/some-tables.md
+
+The paper deals its ratings out at random; by source is stricter. A model that was trained on one split has
+seen test ratings of the other, so each model has figures on its own split alone.
 
 With BERT-base, as in the paper, `scripts/train_some.sh` and `scripts/train_some_existing.sh` train three
 models each; `some(grammaticality='some-grammaticality', fluency='some-fluency', meaning='some-meaning')` is
-all three. Rows that are not given have the paper's figures alone. The paper tuned the weights for systems on
-the judged outputs of JFLEG, which are not public; here they are tuned on GMEG dev. Those for sentences are
-tuned, as in the paper, on a tenth of GJG15.
+all three. The paper tuned the weights for systems on the judged outputs of JFLEG, which are not public; here
+they are tuned on GMEG dev. Those for sentences are tuned, as in the paper, on a tenth of GJG15.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,11 +31,12 @@ from learnedgec import Runtime, load_metric
 from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.catalog.ratings import Rating, load_ratings
 from learnedgec.errors import InputError
-from learnedgec.formats.text import write_lines
+from learnedgec.formats.text import read_json, write_lines
 from learnedgec.meta.evaluation import evaluate
 from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.some import DIMENSIONS
+from learnedgec.models.packages import find_evaluator
 from learnedgec.stats.correlation import pearson, spearman
 from learnedgec.training.examples import rating_examples, split_examples
 from learnedgec.tuning.objective import Goal
@@ -103,9 +108,11 @@ _MEASURES = ("pearson", "spearman", "sentence_accuracy", "sentence_kendall")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="some_tables", description=__doc__.splitlines()[0])
-    parser.add_argument("--some", help="SOME: a metric with three dimensions and weights")
-    parser.add_argument("--existing", help="likewise, from existing data")
-    parser.add_argument("--asano", help="likewise, the baseline")
+    parser.add_argument(
+        "--some", nargs="*", default=[], help="SOME: metrics with three dimensions and weights"
+    )
+    parser.add_argument("--existing", nargs="*", default=[], help="likewise, from existing data")
+    parser.add_argument("--asano", nargs="*", default=[], help="likewise, the baseline")
     parser.add_argument("--ratings", default="tmu-gfm", help="whose test part is predicted")
     parser.add_argument("--systems", default="gjg15:12")
     parser.add_argument("--systems-dev", default="gmeg:dev", help="tunes the weights for systems")
@@ -114,29 +121,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--cache-dir", help="keeps what models compute of each distinct input")
     parser.add_argument("--out", default="-", help="the document; -: standard output")
     options = parser.parse_args(arguments)
-    known = {key: load_metric(vars(options)[key]) for key in PAPER if vars(options)[key]}
-    for metric in known.values():
+    known = {key: [load_metric(name) for name in vars(options)[key]] for key in PAPER}
+    for metric in (each for metrics in known.values() for each in metrics):
         if not hasattr(metric, "weights"):
             raise InputError(f"{metric} has no weights; give some(…) or asano(…).")
     with tempfile.TemporaryDirectory() as folder:
-        runtime = Runtime(device=options.device, cache_dir=folder)
+        runtime = Runtime(
+            device=options.device, dtype=options.dtype, cache_dir=options.cache_dir or folder
+        )
         write_lines(options.out, list(document(known, options, runtime)))
 
 
 def document(
-    known: Mapping[str, Metric], options: argparse.Namespace, runtime: Runtime
+    known: Mapping[str, Sequence[Metric]], options: argparse.Namespace, runtime: Runtime
 ) -> Iterator[str]:
     """Yield the lines of the document."""
     yield "# The tables of SOME's paper"
     yield ""
-    yield "Written by `scripts/some_tables.py`; figures of the paper (Yoshimura et al. 2020) in brackets."
-    for key, metric in known.items():
-        yield f"- {PAPER[key].called}: `{metric.label}`"
-    missing = [paper.called for key, paper in PAPER.items() if key not in known]
-    if missing:
-        yield f"- not run: {', '.join(missing)}"
+    yield (
+        f"Written by `python scripts/some_tables.py` on "
+        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; figures of the paper (Yoshimura et al. "
+        "2020) are the rows without a model."
+    )
     yield ""
     yield f"## The whole metric on `{options.systems}`"
     yield ""
@@ -147,52 +157,46 @@ def document(
     )
     yield ""
     yield from row(
-        "metric", "r", "ρ", "accuracy", "τ", "weights for systems", "weights for sentences"
+        *("metric", "model", "r", "ρ", "accuracy", "τ"),
+        *("weights for systems", "weights for sentences"),
     )
-    yield from row(*["---"] * 7)
+    yield from row(*["---"] * 8)
     for key, paper in PAPER.items():
-        found: list[str] = ["–"] * 4
-        weights = ["–", "–"]
-        if key in known:
-            found, weights = whole(known[key], options, runtime)
-        cells = [
-            f"{value} ({number(published)})"
-            for value, published in zip(found, paper.whole, strict=True)
-        ]
-        told = [f"{own} ({theirs})" for own, theirs in zip(weights, paper.weights, strict=True)]
-        yield from row(paper.called, *cells, *told)
+        yield from row(paper.called, "the paper's", *map(number, paper.whole), *paper.weights)
+        for metric in known[key]:
+            found, weights = whole(metric, options, runtime)
+            yield from row(paper.called, f"`{metric.label}`", *found, *weights)
     yield ""
     yield "## Each dimension alone"
     yield ""
     yield (
         f"r and ρ with the ratings of the test part of `{options.ratings}`, dealt out at random as in the "
-        f"paper and by source; then on `{options.systems}`."
+        f"paper and by source; then on `{options.systems}`. A model that learned from the ratings "
+        "has no figures on the split that it was not trained on."
     )
     yield ""
     yield from row(
-        *("metric", "dimension", "r, random split", "ρ", "r, by source", "ρ"),
+        *("metric", "model", "dimension", "r, random split", "ρ", "r, by source", "ρ"),
         *("r of systems", "ρ of systems", "accuracy", "τ"),
     )
-    yield from row(*["---"] * 10)
+    yield from row(*["---"] * 11)
     ratings = load_ratings(options.ratings)
     for key, paper in PAPER.items():
-        predicted: dict[str, list[str]] = {dimension: ["–"] * 4 for dimension in DIMENSIONS}
-        judged: dict[str, list[str]] = {dimension: ["–"] * 4 for dimension in DIMENSIONS}
-        if key in known:
-            predicted = on_ratings(known[key], ratings, runtime)
-            judged = alone(known[key], options, runtime)
         for dimension in DIMENSIONS:
-            own = [
-                f"{value} ({number(published)})"
-                for value, published in zip(
-                    predicted[dimension][:2], paper.own[dimension], strict=True
+            own = (*map(number, paper.own[dimension]), "–", "–")
+            yield from row(
+                *(paper.called, "the paper's", dimension, *own),
+                *map(number, paper.alone[dimension]),
+            )
+        for metric in known[key]:
+            predicted = on_ratings(metric, options.ratings, ratings, runtime)
+            judged = alone(metric, options, runtime)
+            for dimension in DIMENSIONS:
+                yield from row(
+                    *(paper.called, f"`{metric.label}`", dimension),
+                    *predicted[dimension],
+                    *judged[dimension],
                 )
-            ]
-            on_systems = [
-                f"{value} ({number(published)})"
-                for value, published in zip(judged[dimension], paper.alone[dimension], strict=True)
-            ]
-            yield from row(paper.called, dimension, *own, *predicted[dimension][2:], *on_systems)
 
 
 def weighted(metric: Metric, weights: Sequence[float]) -> Metric:
@@ -258,10 +262,26 @@ def measured(
     return cells
 
 
-def on_ratings(metric: Metric, ratings: Sequence[Rating], runtime: Runtime) -> dict[str, list[str]]:
-    """Return r and ρ of each dimension with the ratings of the test part of both splits."""
+def on_ratings(
+    metric: Metric, name: str, ratings: Sequence[Rating], runtime: Runtime
+) -> dict[str, list[str]]:
+    """Return r and ρ of each dimension with the ratings of the test part of both splits.
+
+    Args:
+        metric: with the three dimensions among its details.
+        name: of the ratings, as evaluators call them that learned from them.
+        ratings: all of them.
+        runtime: how to score.
+    """
+    learned = [
+        read_json(find_evaluator(each) / "manifest.json")["data"] for each in metric.evaluators()
+    ]
     found: dict[str, list[str]] = {dimension: [] for dimension in DIMENSIONS}
     for split in ("paper-random", "by-source"):
+        if any(name in data["ratings"] and data["split"] != split for data in learned):
+            for dimension in DIMENSIONS:
+                found[dimension] += ["–", "–"]
+            continue
         examples = split_examples(rating_examples(ratings), split)["test"]
         sources, hypotheses = zip(*(example.texts[0] for example in examples), strict=True)
         predicted = metric.score(sources, hypotheses, runtime=runtime).sentence_details

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 import tiny
 
-from learnedgec import load_metric
+from learnedgec import Runtime, load_metric
 from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.catalog.ratings import load_ratings
 from learnedgec.meta.evaluation import evaluate
 from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.registry import METRICS
+from learnedgec.metrics.some import DIMENSIONS
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
@@ -116,19 +119,39 @@ def test_some_tables(scripts: Any, tmp_path: Path) -> None:
         *("--sentences-dev", "sample", "--ratings", "sample", "--trials", "8", "--resamples", "20"),
     ]
     script.main([*words, "--some", f"some(model='{package}')", "--out", str(out)])
-    text = out.read_text()
-    assert "- not run: Asano et al. (2017), existing data" in text
-    whole, *alone = rows(out, "SOME")
-    assert len(whole) == 7
-    assert len(alone) == 3
-    assert "(.975)" in whole[1]
+    whole, own, *alone = rows(out, "SOME")
+    paper, alone = alone[:3], alone[3:]
+    assert len(whole) == len(own) == 8
+    assert [whole[1], whole[2], whole[-1]] == ["the paper's", ".975", ".55 : .43 : .02"]
+    assert [row[1] for row in alone] == [own[1]] * 3
+    assert [row[2] for row in alone] == [row[2] for row in paper] == list(DIMENSIONS)
     grammaticality = load_metric(f"some(model='{package}', weights=(1, 0, 0))")
     expected = evaluate(
         load_benchmark("sample"), [grammaticality], Protocol(resamples=20), sentinels=False
     )
     accuracy = expected.metrics[0].estimates["sentence_accuracy"].value
     number = scripts("rerun").number
-    assert alone[0][8].startswith(number(accuracy))
-    assert alone[0][8].endswith("(.745)")
+    assert alone[0][9].startswith(number(accuracy))
+    assert paper[0][9] == ".745"
+    # The model has not learned from these ratings, so both splits are held out.
+    assert "–" not in alone[0]
     # The paper's figures stand alone where nothing was run.
-    assert rows(out, "existing data")[0][1:5] == ["– (.939)", "– (.929)", "– (.744)", "– (.502)"]
+    assert rows(out, "existing data")[0][2:6] == [".939", ".929", ".744", ".502"]
+    assert len(rows(out, "existing data")) == 4
+
+
+def test_a_model_has_no_figures_on_the_split_it_was_not_trained_on(
+    scripts: Any, tmp_path: Path
+) -> None:
+    script = scripts("some_tables")
+    package = tiny.save_evaluator(tmp_path / "package")
+    tiny.sign(package, data=package_data(package) | {"ratings": ["sample"]})
+    metric = load_metric(f"some(model='{package}')")
+    found = script.on_ratings(metric, "sample", load_ratings("sample"), Runtime())
+    assert [cell == "–" for cell in found["meaning"]] == [True, True, False, False]
+
+
+def package_data(package: Path) -> dict[str, Any]:
+    """Return what a manifest says of the data."""
+    data: dict[str, Any] = json.loads((package / "manifest.json").read_text())["data"]
+    return data
