@@ -26,7 +26,7 @@ def tokenise(texts: Sentences) -> list[str]:
 
     Each word between spaces is cut by itself, and what it is cut into is cut again until nothing changes, so
     that tokens stay as they are: `tokenise(tokenise(texts)) == tokenise(texts)`. No character but spaces is
-    added or left out.
+    added or left out. A word of more than 1,000 characters stays as it is.
 
     Raises:
         InputError: something is no text.
@@ -80,6 +80,10 @@ def describe_tokens() -> str:
     return f"spacy-en-{version('spacy')}"
 
 
+# The tokenizer's time grows with the square of a word's length. No word is so long.
+_LONGEST_WORD = 1_000
+
+
 @cache
 def _tokenizer() -> Any:
     import spacy
@@ -90,5 +94,7 @@ def _tokenizer() -> Any:
 @lru_cache(maxsize=1 << 17)
 def _cut(word: str) -> str:
     """Return the tokens of a text without spaces, separated by spaces."""
+    if len(word) > _LONGEST_WORD:
+        return word
     pieces = [token.text for token in _tokenizer()(word)]
     return word if len(pieces) < 2 else " ".join(map(_cut, pieces))

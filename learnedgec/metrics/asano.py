@@ -22,6 +22,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.meteor import meteor
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.models.batching import shorten_words
 from learnedgec.models.causal import TokenScores, token_scores
 from learnedgec.models.loading import checkpoint_digest, model_state
 from learnedgec.models.precision import model_precision
@@ -83,6 +84,7 @@ class Asano(Metric):
     ) -> Statistics:
         """Return `grammaticality`, `fluency` and `meaning`, float64 (N,) each."""
         texts, values = _rated(self.ratings)
+        sources, hypotheses = shorten_words(sources), shorten_words(hypotheses)
         regression = _train(self.model, model_state(self.model), texts, values, runtime)
         scores = token_scores(self.model, hypotheses, runtime)
         empty = np.array([not text.split() for text in hypotheses])

@@ -66,7 +66,7 @@ from learnedgec.metrics.reference_choice import (
     sample_blocks,
 )
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.units import Unit, characters_apart, references_apart
+from learnedgec.metrics.units import Unit, characters_apart, references_apart, warn_of_long_words
 
 __all__ = ["CLASSES", "ChunkOverlap", "Cleme", "Cleme2"]
 
@@ -201,6 +201,8 @@ class ChunkOverlap(Metric):
         """
         assert references is not None
         if self.unit == "char":
+            given = (each.text for row in references for each in row)
+            warn_of_long_words([*sources, *hypotheses, *given])
             sources, hypotheses = (
                 [characters_apart(text) for text in texts] for texts in (sources, hypotheses)
             )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.arrays import Floats
+from learnedgec.edits.distances import levenshtein_distance, warn_of_slow_distances
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
@@ -57,15 +58,15 @@ class Hter(Metric):
         runtime: Runtime,
     ) -> Statistics:
         """Return `edits` int (N,) and `length` float (N,)."""
-        from rapidfuzz.distance import Levenshtein
-
         assert references is not None
-        edits, lengths = [], []
+        edits, lengths, longest = [], [], []
         for hypothesis, row in zip(hypotheses, references, strict=True):
             texts = [units(reference.text, self.unit) for reference in row]
             made = units(hypothesis, self.unit)
-            edits.append(min(Levenshtein.distance(made, text) for text in texts))
+            edits.append(min(levenshtein_distance(made, text) for text in texts))
             lengths.append(sum(map(len, texts)) / len(texts) or 1.0)
+            longest.append(max(len(made), *map(len, texts)))
+        warn_of_slow_distances(longest)
         return Statistics(
             {
                 "edits": np.array(edits, dtype=np.int64),

@@ -15,6 +15,7 @@ from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.models.batching import shorten_words
 from learnedgec.models.causal import token_scores
 from learnedgec.models.loading import checkpoint_digest, load_model
 from learnedgec.models.precision import model_precision
@@ -68,6 +69,7 @@ class Likelihood(Metric):
         texts = [" ".join(text.split()) for text in hypotheses]
         if self.written:
             texts = [as_written(text) for text in texts]
+        texts = shorten_words(texts)
         scores = token_scores(self.model, texts, runtime)
         model: Any = load_model(self.model, runtime, "AutoModelForCausalLM")
         even = -np.log(model.config.vocab_size)

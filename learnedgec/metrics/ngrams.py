@@ -16,12 +16,15 @@ import numpy.typing as npt
 
 from learnedgec.arrays import Ints
 from learnedgec.formats.references import References
-from learnedgec.metrics.units import Unit, units
+from learnedgec.metrics.units import Unit
 
 # Sentences counted, and resamples summed, at a time: bounds memory at a few hundred MiB.
 SENTENCES_AT_ONCE = 20_000
 
 RESAMPLES_AT_ONCE = 500
+
+# A table is made of numbers that are below so many times their count; others are sorted.
+_SPARSE = 4
 
 
 class NgramCounts:
@@ -33,13 +36,8 @@ class NgramCounts:
     """
 
     def __init__(self, texts: Sequence[str], unit: Unit, n: int) -> None:
-        tokens = [units(text, unit) for text in texts]
-        self.lengths = np.array([len(sentence) for sentence in tokens], dtype=np.int64)
-        vocabulary: dict[str, int] = {}
-        flat = np.array(
-            [vocabulary.setdefault(t, len(vocabulary)) for sentence in tokens for t in sentence],
-            dtype=np.int64,
-        )
+        flat, self.lengths = _numbered_units(texts, unit)
+        vocabulary = int(flat.max(initial=0)) + 1
         owner = np.repeat(np.arange(len(texts)), self.lengths)
         left = np.repeat(np.cumsum(self.lengths), self.lengths) - np.arange(len(flat))
         grams, places = flat, np.arange(len(flat))
@@ -49,10 +47,10 @@ class NgramCounts:
                 # An n-gram is its first n − 1 tokens, which have a number already, and its last one.
                 inside = left[places] >= order
                 grams, places = grams[inside], places[inside]
-                pairs = grams * len(vocabulary) + flat[places + order - 1]
-                grams = np.unique(pairs, return_inverse=True)[1]
+                pairs = grams * vocabulary + flat[places + order - 1]
+                grams = _ranks(pairs, (int(grams.max(initial=0)) + 1) * vocabulary)
             size = int(grams.max(initial=0)) + 1
-            keys, counts = np.unique(owner[places] * size + grams, return_counts=True)
+            keys, counts = _counted(owner[places] * size + grams, len(texts) * size)
             starts = np.searchsorted(keys, np.arange(len(texts) + 1) * size)
             self._orders.append((keys, counts, starts, size))
 
@@ -85,6 +83,42 @@ class NgramCounts:
             place = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
             found.append(np.where(keys[place] == key, counts[place], 0))
         return position, counts[entry], found
+
+
+def _numbered_units(texts: Sequence[str], unit: Unit) -> tuple[Ints, Ints]:
+    """Return the numbers of all tokens, one text after the other, and how many each text has."""
+    if unit == "char":
+        encoded = "".join(texts).encode("utf-32-le", "surrogatepass")
+        codes = np.frombuffer(encoded, dtype="<u4").astype(np.int64)
+        sizes = np.array([len(text) for text in texts], dtype=np.int64)
+        return _ranks(codes, int(codes.max(initial=0)) + 1), sizes
+    tokens = [text.split() for text in texts]
+    numbers: dict[str, int] = {}
+    flat = [numbers.setdefault(token, len(numbers)) for words in tokens for token in words]
+    sizes = np.array([len(words) for words in tokens], dtype=np.int64)
+    return np.array(flat, dtype=np.int64), sizes
+
+
+def _ranks(values: Ints, bound: int) -> Ints:
+    """Return the place of each value among the distinct ones; all are at least 0 and below `bound`."""
+    if bound > _SPARSE * len(values):
+        ranks: Ints = np.unique(values, return_inverse=True)[1]
+        return ranks
+    # A table of what there is takes less time than sorting.
+    present = np.zeros(bound, dtype=np.int64)
+    present[values] = 1
+    places: Ints = np.cumsum(present)[values] - 1
+    return places
+
+
+def _counted(values: Ints, bound: int) -> tuple[Ints, Ints]:
+    """Return the distinct values, all at least 0 and below `bound`, and how often each occurs."""
+    if bound > _SPARSE * len(values):
+        found: tuple[Ints, Ints] = np.unique(values, return_counts=True)
+        return found
+    counts = np.bincount(values, minlength=bound)
+    distinct = np.flatnonzero(counts)
+    return distinct, counts[distinct]
 
 
 @dataclass(frozen=True)

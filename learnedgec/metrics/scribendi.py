@@ -18,6 +18,7 @@ from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.models.batching import shorten_words
 from learnedgec.models.causal import TokenScores, token_scores
 from learnedgec.models.loading import checkpoint_digest
 from learnedgec.models.precision import model_precision
@@ -74,6 +75,8 @@ class Scribendi(Metric):
         runtime: Runtime,
     ) -> Statistics:
         """Return `source_perplexity`, `perplexity` and `similarity` float64, `unchanged` bool; (N,) each."""
+        unchanged = [s == h for s, h in zip(sources, hypotheses, strict=True)]
+        sources, hypotheses = shorten_words(sources), shorten_words(hypotheses)
         scores = token_scores(self.model, [*sources, *hypotheses], runtime)
         perplexities = np.array([_perplexity(score) for score in scores])
         return Statistics(
@@ -86,9 +89,7 @@ class Scribendi(Metric):
                         for s, h in zip(sources, hypotheses, strict=True)
                     ]
                 ),
-                "unchanged": np.array(
-                    [s == h for s, h in zip(sources, hypotheses, strict=True)], dtype=bool
-                ),
+                "unchanged": np.array(unchanged, dtype=bool),
             }
         )
 

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from learnedgec.arrays import Floats
+from learnedgec.edits.distances import levenshtein_distance, warn_of_slow_distances
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
@@ -64,12 +65,12 @@ class EditCount(_Sentinel):
         runtime: Runtime,
     ) -> Statistics:
         """Return `score` float (N,): the distance."""
-        from rapidfuzz.distance import Levenshtein
-
-        distances = [
-            Levenshtein.distance(units(source, self.unit), units(hypothesis, self.unit))
+        pairs = [
+            (units(source, self.unit), units(hypothesis, self.unit))
             for source, hypothesis in zip(sources, hypotheses, strict=True)
         ]
+        warn_of_slow_distances([max(map(len, pair)) for pair in pairs])
+        distances = [levenshtein_distance(*pair) for pair in pairs]
         return Statistics({"score": np.array(distances, dtype=np.float64)})
 
 

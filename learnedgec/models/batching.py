@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -27,11 +28,15 @@ __all__ = [
     "batches",
     "group_by_length",
     "padded_batches",
+    "shorten_words",
     "tokenise",
 ]
 
 # A batch of so many tokens keeps a processor busy.
 _ENOUGH_TOKENS = 512
+
+# Characters of a word that models read. No word is so long, and tokenizers take a second for 10⁶ characters.
+_LONGEST_WORD = 10_000
 
 Item: TypeAlias = str | tuple[str, str]
 
@@ -57,6 +62,30 @@ class TruncationWarning(InputWarning):
         )
         found.places, found.limit = places, limit
         return found
+
+
+def shorten_words(texts: Sequence[str]) -> list[str]:
+    """Return texts without what comes after the 10,000th character of a word, and warn of those that change.
+
+    To most encoders such a word is one unknown token, whatever its length.
+
+    Example:
+        >>> shorten_words(["He go home ."])
+        ['He go home .']
+    """
+    long_word = rf"(?<!\S)(\S{{{_LONGEST_WORD}}})\S+"
+    shorter = [
+        re.sub(long_word, r"\1", text) if len(text) > _LONGEST_WORD else text for text in texts
+    ]
+    changed = sum(short != text for short, text in zip(shorter, texts, strict=True))
+    if changed:
+        warn_of_inputs(
+            TruncationWarning(
+                f"{changed} of {len(texts)} inputs have a word of more than {_LONGEST_WORD:,} characters; "
+                f"models read the first {_LONGEST_WORD:,} of it; is each line one sentence?"
+            )
+        )
+    return shorter
 
 
 def batches(
@@ -101,11 +130,13 @@ def tokenise(
     """
     paired = not isinstance(items[0], str)
     limit = max_length or _longest(tokenizer)
+    first = shorten_words([item[0] if paired else item for item in items])  # type: ignore[misc]
+    second = shorten_words([item[1] for item in items]) if paired else None
 
     def encode(limit: int | None) -> Any:
         return tokenizer(
-            [item[0] for item in items] if paired else list(items),
-            [item[1] for item in items] if paired else None,
+            first,
+            second,
             add_special_tokens=special_tokens,
             truncation=limit is not None,
             max_length=limit,

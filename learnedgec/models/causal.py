@@ -13,7 +13,7 @@ import torch
 from learnedgec.arrays import Floats
 from learnedgec.errors import ModelError
 from learnedgec.execution.runtime import Runtime
-from learnedgec.models.batching import model_inputs, padded_batches
+from learnedgec.models.batching import model_inputs, padded_batches, shorten_words
 from learnedgec.models.inference import autocast
 from learnedgec.models.loading import load_model, load_tokenizer
 
@@ -47,7 +47,7 @@ def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[Toke
 
     Args:
         name: hub id or directory of a causal language model.
-        texts: N texts, as they are; `""` has no tokens.
+        texts: N texts, as they are (but for `shorten_words`); `""` has no tokens.
         runtime: device, precision, token budget, progress.
 
     Raises:
@@ -62,7 +62,9 @@ def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[Toke
         )
     distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     encoded = (
-        tokenizer(list(distinct), add_special_tokens=False, verbose=False)["input_ids"]
+        tokenizer(shorten_words(list(distinct)), add_special_tokens=False, verbose=False)[
+            "input_ids"
+        ]
         if distinct
         else []
     )

@@ -27,6 +27,13 @@ def test_words_are_cut_as_spacy_cuts_sentences() -> None:
     assert tokenise([text])[0].split() == [token.text for token in spacy.blank("en")(text)]
 
 
+def test_words_that_no_tokenizer_is_made_for_stay_whole() -> None:
+    longest = "a!" * 500
+    assert tokenise([f"{longest} ."])[0].split() == [*tokenise([longest])[0].split(), "."]
+    assert len(tokenise([longest])[0].split()) > 1
+    assert tokenise([f"{longest}! No."]) == [f"{longest}! No ."]
+
+
 def test_gold_edits_stay_where_the_tokens_do() -> None:
     edit = (Edit(1, 2, "goes"),)
     rows = tuple((Reference(text, edit, 3),) for text in ("He goes .", "He goes home."))

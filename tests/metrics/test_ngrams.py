@@ -18,6 +18,7 @@ from learnedgec.formats.text import read_lines
 from learnedgec.metrics import gleu, ngrams
 from learnedgec.metrics.gleu import Gleu
 from learnedgec.metrics.green import Green
+from learnedgec.metrics.ngrams import _counted, _ranks
 from learnedgec.ranking import system_scores
 
 TOY = Path(__file__).parents[1] / "golden"
@@ -99,6 +100,16 @@ def test_gleu_equals_a_literal_count(rows: Rows, unit: str, official: bool) -> N
                     kept = (h & r).total() - ((h & s) - r).total()
                 assert statistics["reference"][number, column, order] == kept
                 assert statistics["hypothesis"][number, order] == h.total()
+
+
+@given(st.lists(st.integers(0, 9), max_size=30))
+def test_tables_number_and_count_as_sorting_does(numbers: list[int]) -> None:
+    values = np.array(numbers, dtype=np.int64)
+    for bound in (10, 10**9):
+        assert _ranks(values, bound).tolist() == np.unique(values, return_inverse=True)[1].tolist()
+        found, counts = _counted(values, bound)
+        assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == Counter(numbers)
+        assert found.tolist() == sorted(set(numbers))
 
 
 def test_green_breaks_ties_by_shorter_ngrams_then_by_order() -> None:

@@ -12,7 +12,8 @@ import torch
 
 from learnedgec.errors import MissingDependencyError, ModelError
 from learnedgec.execution.runtime import Runtime
-from learnedgec.models.batching import TruncationWarning, batches
+from learnedgec.models import batching
+from learnedgec.models.batching import TruncationWarning, batches, shorten_words, tokenise
 from learnedgec.models.inference import mean_pool, run, sentence_vectors
 from learnedgec.models.loading import (
     checkpoint_digest,
@@ -95,6 +96,24 @@ def test_truncation_is_counted_once(tiny_encoder: Path) -> None:
             max_length=5,
         )
     assert len(caught) == 1
+
+
+def test_long_words_are_read_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "_LONGEST_WORD", 4)
+    assert shorten_words(["abcd  abcd\tabc "]) == ["abcd  abcd\tabc "]
+    with pytest.warns(
+        TruncationWarning, match="1 of 2 inputs have a word of more than 4 characters"
+    ):
+        assert shorten_words(["abc", " abcdefgh  abcde"]) == ["abc", " abcd  abcd"]
+
+
+def test_what_is_unknown_is_as_unknown_when_shortened(tiny_encoder: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    long = "a" * 10_001
+    with pytest.warns(TruncationWarning, match="2 of 2 inputs have a word"):
+        found = tokenise(tokenizer, [("go", f"go {long} ."), ("go", f"go {long}bc .")])
+    expected = tokenizer("go", f"go {long} .")["input_ids"]
+    assert found["input_ids"] == [expected, expected]
 
 
 def test_bfloat16_is_close(tiny_encoder: Path) -> None:
