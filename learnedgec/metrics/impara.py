@@ -81,7 +81,10 @@ class Impara(Metric):
             quality = rated["quality"]
         else:
             quality = classifier_ratings(self.quality, "quality", hypotheses, runtime)
-        texts = [*sources, *hypotheses]
+        similarity = np.ones(len(sources))
+        # What is as the source was is as similar as can be.
+        rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
+        texts = [side[row] for side in (sources, hypotheses) for row in rows]
         encoder = self._encoder()
         if encoder == _EMBEDDINGS:
             evaluator = Evaluator.load(self.quality, runtime=runtime)
@@ -90,7 +93,7 @@ class Impara(Metric):
             vectors = sentence_vectors(
                 encoder, texts, runtime, max_length=MAX_LENGTH, description="impara: similarity"
             )
-        similarity = cosines(vectors[: len(sources)], vectors[len(sources) :])
+        similarity[rows] = cosines(vectors[: len(rows)], vectors[len(rows) :])
         return Statistics({"quality": quality, "similarity": similarity})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from learnedgec.arrays import Floats
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
@@ -52,11 +54,15 @@ class Preference(Metric):
         runtime: Runtime,
     ) -> Statistics:
         """Return `preference`, float64 (N,)."""
-        heads = ["preference"]
-        both = package_ratings(
-            self.model, heads, [*sources, *sources], [*hypotheses, *sources], runtime
-        )["preference"]
-        return Statistics({"preference": both[: len(sources)] - both[len(sources) :]})
+        preference = np.zeros(len(sources))
+        # What is as the source was gets 0 whatever the head says.
+        rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
+        own, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
+        both = package_ratings(self.model, ["preference"], [*own, *own], [*changed, *own], runtime)[
+            "preference"
+        ]
+        preference[rows] = both[: len(rows)] - both[len(rows) :]
+        return Statistics({"preference": preference})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the preference."""

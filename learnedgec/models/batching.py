@@ -25,7 +25,6 @@ __all__ = [
     "Batch",
     "Item",
     "TruncationWarning",
-    "batches",
     "group_by_length",
     "padded_batches",
     "shorten_words",
@@ -88,34 +87,6 @@ def shorten_words(texts: Sequence[str]) -> list[str]:
     return shorter
 
 
-def batches(
-    tokenizer: Any,
-    items: Sequence[Item],
-    runtime: Runtime,
-    *,
-    max_length: int | None = None,
-    special_tokens: bool = True,
-    description: str = "encoding",
-) -> Iterator[tuple[list[int], Batch]]:
-    """Tokenise texts (or pairs) and yield them in batches of similar length on the device.
-
-    Args:
-        tokenizer: the model's tokenizer.
-        items: texts, or pairs of texts; not a mixture. Repeats are yielded as often as they occur:
-            `run` removes them first.
-        runtime: token budget, device, progress.
-        max_length: longest input in tokens; longer ones are cut, counted and warned about once.
-        special_tokens: add [CLS], [SEP] and the like.
-        description: what the progress bar says.
-
-    Yields:
-        The positions of the batch's items, and the batch: int64 tensors of shape (B, T).
-    """
-    if items:
-        encoded = tokenise(tokenizer, items, max_length=max_length, special_tokens=special_tokens)
-        yield from padded_batches(tokenizer, encoded, runtime, description=description)
-
-
 def tokenise(
     tokenizer: Any,
     items: Sequence[Item],
@@ -123,7 +94,13 @@ def tokenise(
     max_length: int | None = None,
     special_tokens: bool = True,
 ) -> Mapping[str, list[list[int]]]:
-    """Tokenise texts (or pairs of texts), not padded; see `batches`.
+    """Tokenise texts (or pairs of texts), not padded.
+
+    Args:
+        tokenizer: the model's tokenizer.
+        items: at least one; texts, or pairs of texts, not a mixture.
+        max_length: longest input in tokens; longer ones are cut, counted and warned about once.
+        special_tokens: add [CLS], [SEP] and the like.
 
     Returns:
         `input_ids` and, from some tokenizers, `token_type_ids`, one list for each item.
@@ -163,7 +140,17 @@ def padded_batches(
     *,
     description: str = "encoding",
 ) -> Iterator[tuple[list[int], Batch]]:
-    """Yield tokenised inputs in batches of similar length on the device; see `batches`."""
+    """Yield tokenised inputs in batches of similar length on the device.
+
+    Args:
+        tokenizer: the model's tokenizer.
+        encoded: what `tokenise` returns.
+        runtime: token budget, device, progress.
+        description: what the progress bar says.
+
+    Yields:
+        The positions of the batch's inputs, and the batch: int64 tensors of shape (B, T).
+    """
     groups = group_by_length([len(ids) for ids in encoded["input_ids"]], runtime.batch_tokens)
     device = torch_device(runtime)
     weights = [len(group) for group in groups]

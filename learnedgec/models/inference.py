@@ -24,7 +24,6 @@ from learnedgec.models.batching import (
     Batch,
     Item,
     TruncationWarning,
-    batches,
     model_inputs,
     padded_batches,
     tokenise,
@@ -59,7 +58,9 @@ def run(
     special_tokens: bool = True,
     description: str = "encoding",
 ) -> npt.NDArray[np.float32]:
-    """Apply `forward` to every text or pair, each distinct one once, and return a row for each.
+    """Apply `forward` to every text or pair, and return a row for each.
+
+    What has equal tokens goes through once, so that its rows are equal to the last digit.
 
     Args:
         forward: takes a batch of B inputs, returns a tensor of shape (B, K).
@@ -73,24 +74,29 @@ def run(
     Returns:
         float32 (N, K), in the order of `items`.
     """
-    distinct = {item: number for number, item in enumerate(dict.fromkeys(items))}
+    if not items:
+        return np.empty((0, 0), dtype=np.float32)
+    texts = list(dict.fromkeys(items))
+    encoded = tokenise(tokenizer, texts, max_length=max_length, special_tokens=special_tokens)
+    # Inputs with equal tokens are one to the model: texts may differ in spaces or, for many models, in case.
+    numbers: dict[tuple[tuple[int, ...], ...], int] = {}
+    inputs = zip(*(map(tuple, encoded[key]) for key in encoded), strict=True)
+    row_of = {
+        text: numbers.setdefault(found, len(numbers))
+        for text, found in zip(texts, inputs, strict=True)
+    }
+    distinct = dict(zip(encoded, zip(*numbers, strict=True), strict=True))
     rows: npt.NDArray[np.float32] | None = None
     with torch.inference_mode(), autocast(runtime):
-        for positions, batch in batches(
-            tokenizer,
-            list(distinct),
-            runtime,
-            max_length=max_length,
-            special_tokens=special_tokens,
-            description=description,
+        for positions, batch in padded_batches(
+            tokenizer, distinct, runtime, description=description
         ):
             output = forward(batch).float().cpu().numpy()
             if rows is None:
-                rows = np.empty((len(distinct), output.shape[1]), dtype=np.float32)
+                rows = np.empty((len(numbers), output.shape[1]), dtype=np.float32)
             rows[positions] = output
-    if rows is None:
-        return np.empty((0, 0), dtype=np.float32)
-    return rows[[distinct[item] for item in items]]
+    assert rows is not None
+    return rows[[row_of[item] for item in items]]
 
 
 def remembered_rows(
@@ -219,8 +225,7 @@ def sentence_vectors(
 
     Args:
         name: of the encoder; it is used as it is, not fine-tuned.
-        texts: N texts. Those with equal tokens are encoded once, so that their vectors are equal to the last
-            digit. [CLS] and [SEP] are in the mean.
+        texts: N texts; see `run`. [CLS] and [SEP] are in the mean.
         runtime: device, precision, batches, progress.
         max_length: longest text in tokens; longer ones are cut.
         description: what the progress bar says.
@@ -229,28 +234,23 @@ def sentence_vectors(
         float64 (N, H).
     """
     model = load_model(name, runtime)
-    tokenizer = load_tokenizer(name)
     if not texts:
         return np.empty((0, int(model.config.hidden_size)))
-    once = list(dict.fromkeys(texts))
-    encoded = tokenise(tokenizer, once, max_length=max_length)["input_ids"]
-    distinct: dict[tuple[int, ...], int] = {}
-    place_of = {
-        text: distinct.setdefault(tuple(ids), len(distinct))
-        for text, ids in zip(once, encoded, strict=True)
-    }
-    rows: npt.NDArray[np.float64] | None = None
-    with torch.inference_mode(), autocast(runtime):
-        for positions, batch in padded_batches(
-            tokenizer, {"input_ids": list(distinct)}, runtime, description=description
-        ):
-            states = model(**model_inputs(batch, model)).last_hidden_state
-            found = mean_pool(states, batch["attention_mask"]).float().cpu().double().numpy()
-            if rows is None:
-                rows = np.empty((len(distinct), found.shape[1]))
-            rows[positions] = found
-    assert rows is not None
-    return rows[[place_of[text] for text in texts]]
+
+    def forward(batch: Batch) -> torch.Tensor:
+        return mean_pool(
+            model(**model_inputs(batch, model)).last_hidden_state, batch["attention_mask"]
+        )
+
+    rows = run(
+        forward,
+        load_tokenizer(name),
+        list(texts),
+        runtime,
+        max_length=max_length,
+        description=description,
+    )
+    return rows.astype(np.float64)
 
 
 def cosines(

@@ -16,6 +16,7 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.execution.notices import InputWarning
+from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import score_metrics
@@ -307,3 +308,49 @@ def test_preference_is_the_head_s_value_over_that_of_the_source(tiny_preference:
     assert abs(score.sentences[0]) > 1e-3
     assert score.value == pytest.approx(np.mean(expected), abs=1e-5)
     assert f"sha256:{evaluator.digest}" in score.signature
+
+
+def test_what_is_as_the_source_was_is_not_encoded(
+    tiny_preference: Path, tiny_regressor: Path, tiny_encoder: Path
+) -> None:
+    sources = ["he walk to a house .", "a quiet cat", "two quiet cats"]
+    hypotheses = ["he walks to a house .", *sources[1:]]
+    metric = load_metric(f"preference(model={str(tiny_preference)!r})")
+    before = PROFILE.encoded
+    score = metric.score(sources, hypotheses)
+    # (source, hypothesis) and (source, source) of the first.
+    assert PROFILE.encoded - before == 2
+    assert score.sentences[1:].tolist() == [0, 0]
+    assert metric.score(sources[1:], sources[1:]).sentences.tolist() == [0, 0]
+    assert PROFILE.encoded - before == 2
+    gated = Impara(quality=str(tiny_regressor), similarity=str(tiny_encoder))
+    before = PROFILE.encoded
+    similarity = gated.score(sources, hypotheses).sentence_details["similarity"]
+    # The quality of three hypotheses, and the vectors of the first and its source.
+    assert PROFILE.encoded - before == 5
+    assert similarity[1:].tolist() == [1, 1]
+    assert similarity[0] == pytest.approx(
+        literal_similarity(tiny_encoder, sources, hypotheses)[0], abs=1e-6
+    )
+    before = PROFILE.encoded
+    assert gated.score(sources[1:], sources[1:]).details["similarity"] == pytest.approx(1)
+    assert PROFILE.encoded - before == 2
+
+
+def test_metrics_of_one_package_share_its_passes(tmp_path: Path) -> None:
+    heads = tiny.SOME_HEADS | {
+        "quality": HeadConfig("hypothesis"),
+        "preference": HeadConfig("pair"),
+    }
+    package = str(tiny.save_evaluator(tmp_path / "joint", heads=heads))
+    sources = ["he go home .", "a cat", "who is it ?"]
+    systems = {
+        "one": ["he goes home .", "a cat", "who is it ?"],
+        "other": ["he went home .", "a cat", "who was it ?"],
+    }
+    names = {"some": "model", "impara": "quality", "preference": "model"}
+    metrics = [load_metric(name, **{parameter: package}) for name, parameter in names.items()]
+    before = PROFILE.encoded
+    score_metrics(metrics, sources, systems)
+    # Five outputs, each alone and with its source, and a source with itself that no system left alone.
+    assert PROFILE.encoded - before == 5 + 6

@@ -13,7 +13,7 @@ import torch
 from learnedgec.errors import MissingDependencyError, ModelError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models import batching
-from learnedgec.models.batching import TruncationWarning, batches, shorten_words, tokenise
+from learnedgec.models.batching import TruncationWarning, padded_batches, shorten_words, tokenise
 from learnedgec.models.inference import mean_pool, run, sentence_vectors
 from learnedgec.models.loading import (
     checkpoint_digest,
@@ -63,6 +63,21 @@ def test_pairs_equal_one_by_one(tiny_encoder: Path) -> None:
         assert row == pytest.approx(states[0].mean(dim=0).numpy(), abs=1e-5)
 
 
+def test_texts_with_equal_tokens_are_encoded_once(tiny_encoder: Path) -> None:
+    seen: list[int] = []
+
+    def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        seen.append(len(batch["input_ids"]))
+        return batch["input_ids"][:, 1:2] + batch["token_type_ids"].sum(dim=1, keepdim=True)
+
+    pairs = [("The cat", "a"), ("the  cat", "A "), ("the cat a", ""), ("the", "cat a")]
+    rows = run(forward, load_tokenizer(str(tiny_encoder)), pairs, Runtime(device="cpu"))
+    # The last two have the tokens of the first, but for what separates them or which text they are of.
+    assert sum(seen) == 3
+    assert rows[0] == rows[1]
+    assert rows[0] != rows[3]
+
+
 def test_each_distinct_text_is_encoded_once(tiny_encoder: Path) -> None:
     seen: list[int] = []
 
@@ -78,7 +93,9 @@ def test_batches_keep_to_the_budget_and_pad_only_to_their_longest(tiny_encoder: 
     tokenizer = load_tokenizer(str(tiny_encoder))
     texts = ["a " * n for n in range(1, 40)]
     covered = []
-    for positions, batch in batches(tokenizer, texts, Runtime(device="cpu", batch_tokens=100)):
+    for positions, batch in padded_batches(
+        tokenizer, tokenise(tokenizer, texts), Runtime(device="cpu", batch_tokens=100)
+    ):
         covered += positions
         assert batch["input_ids"].numel() <= 100
         assert batch["attention_mask"].sum(dim=1).max() == batch["input_ids"].shape[1]
