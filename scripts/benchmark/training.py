@@ -1,12 +1,12 @@
 """What training takes: processor time and peak memory, and how the loss falls, in several settings.
 
-    python scripts/benchmark/training.py configs/some-mini.yaml [--steps 60] [--frozen 2] [--batch-tokens 1024]
-    python scripts/benchmark/training.py configs/some-mini.yaml --settings float32 bfloat16 -- --data.ratings …
+    python scripts/benchmark/training.py configs/some-mini.yaml [--steps 60] [--settings float32 bfloat16]
+    python scripts/benchmark/training.py CONFIGURATION [--frozen 2] [--batch-tokens 1024] -- --KEY VALUE …
 
 The first steps of a configuration are taken from the same seed in float32; in bfloat16; then with batches by
-tokens too; and with the lowest layers frozen too. Each setting runs in a process of its own, whose peak memory is that of
-everything: interpreter, data, model, optimizer, activations. What follows `--` goes to `learnedgec train`.
-The loss is the mean of ten steps each.
+tokens too; and with the lowest layers frozen too. Each setting runs in a process of its own, whose peak
+memory is that of everything: interpreter, data, model, optimizer, activations. What follows `--` goes to
+`learnedgec train`. Losses are means of ten steps.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ def main() -> None:
     options = parser.parse_args()
     base = ["--config", options.configuration, "--trainer.max_steps", str(options.steps)]
     base += ["--trainer.accelerator", "cpu", *options.more]
-    table = Table(title=f"{options.steps} steps of {options.configuration}, {options.threads} threads")
+    table = Table(
+        title=f"{options.steps} steps of {options.configuration}, {options.threads} threads"
+    )
     for column in ("", "user s", "system s", "peak MiB", f"loss, means of {TOGETHER} steps"):
         table.add_column(column, justify="right")
     for name, more in settings(options).items():
