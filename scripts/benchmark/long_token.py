@@ -143,7 +143,7 @@ def metrics(folder: Path) -> dict[str, str]:
         if "annotator" in parameters and getattr(metric, "edits", "errant") == "errant":
             found[f"{label} (plain)"] = str(with_parameters(metric, {"annotator": "plain"}))
         if "unit" in parameters:
-            apart = {"unit": "char"}
+            apart: dict[str, Any] = {"unit": "char"}
             if "assumption" in parameters:
                 apart |= {"edits": "aligned", "annotator": None, "weights": "length"}
             found[f"{label} (char)"] = str(with_parameters(metric, apart))

@@ -106,10 +106,11 @@ def main() -> None:
     parser.add_argument("--frozen", type=int, default=2)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--settings", nargs="+", help="all by default")
-    parser.add_argument("more", nargs="*", help="options of learnedgec train")
-    options = parser.parse_args()
+    # Not by the parser: it takes no options of another program.
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    options = parser.parse_args(sys.argv[1:end])
     base = ["--config", options.configuration, "--trainer.max_steps", str(options.steps)]
-    base += ["--trainer.accelerator", "cpu", *options.more]
+    base += ["--trainer.accelerator", "cpu", *sys.argv[end + 1 :]]
     table = Table(
         title=f"{options.steps} steps of {options.configuration}, {options.threads} threads"
     )
