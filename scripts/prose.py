@@ -76,8 +76,8 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _code(match: re.Match[str]) -> str:
-    # A word, so that sentences stay sentences.
-    return f"code{match.start()}" + "\n" * match[0].count("\n")
+    # A word, so that sentences stay sentences; without a digit at its end, whose genitive would be a decade.
+    return f"code{match.start()}x" + "\n" * match[0].count("\n")
 
 
 def private_words(name: str, text: str, prose: str) -> list[str]:
