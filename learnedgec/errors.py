@@ -64,7 +64,14 @@ class BadNameError(LearnedgecError):
 
 
 class UnknownNameError(BadNameError):
-    """No such metric, dataset, evaluator or benchmark."""
+    """No such metric, dataset, evaluator or benchmark.
+
+    Args:
+        kind: kind of thing, such as `metric`.
+        name: the unknown name.
+        known: names that exist; the nearest is suggested.
+        hint: end of the message.
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
         known = sorted(known)
@@ -114,7 +121,13 @@ class PluginError(LearnedgecError):
 
 
 class MissingDependencyError(LearnedgecError):
-    """An optional dependency that is not installed."""
+    """An optional dependency that is not installed.
+
+    Args:
+        package: name of the missing package.
+        extra: extra of learnedgec that installs it.
+        what: what needs the package.
+    """
 
     def __init__(self, package: str, extra: str, what: str) -> None:
         super().__init__(

@@ -277,7 +277,7 @@ def test_the_wheel_brings_the_command(site: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "count", "written"),
     [
-        (README, 12, ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"]),
+        (README, 11, ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"]),
         (EVERYDAY, 17, ["scores.json", "edits.m2", "corrected.txt", "cases.jsonl"]),
     ],
     ids=["readme", "everyday-tasks"],

@@ -5,7 +5,7 @@ At the start of a build it writes these git-ignored pages below `docs/reference`
 - `api/`: one page per public module; the content comes from docstrings (autodoc).
 - `cli/`: one page per command, from the parser that the command itself uses.
 - `configuration/`: the keys of a training configuration, from the same parser and from signatures.
-- `metrics/`: one card per metric, from `learnedgec.metrics.cards` and the tables of `results/rerun.md`.
+- `metrics/`: one card per metric, from `learnedgec.metrics.cards`.
 
 A page is rewritten only if its text has changed, so the next build is incremental.
 """
@@ -392,23 +392,22 @@ def _fields(kind: type) -> str:
 _RELEASED = ("some", "impara", "preference")
 
 
-def write_cards(pages: Pages, results: Path) -> None:
+def write_cards(pages: Pages) -> None:
     """Write a card per metric, and a table of all of them."""
     text = (
         "# Metrics\n\nOne card per metric. Higher is better for all of them. `learnedgec metrics NAME` shows a card in "
         "the terminal, and `learnedgec metrics NAME --cite` prints what to cite.\n\n| metric | inputs | languages | "
         "cost |\n| --- | --- | --- | --- |\n"
     )
-    agreement = read_agreement(results)
     for name in cards():
         card = load_card(name)
         row = [f"[`{name}`]({name}.md)", *map(escape, (card.inputs, card.languages, card.cost))]
         text += f"| {' | '.join(row)} |\n"
-        pages.write(f"metrics/{name}.md", _card(card, agreement.get(name, [])))
+        pages.write(f"metrics/{name}.md", _card(card))
     pages.write("metrics/index.md", text + "\n" + toctree(cards()))
 
 
-def _card(card: MetricCard, agreement: Sequence[Sequence[str]]) -> str:
+def _card(card: MetricCard) -> str:
     """Return a metric's page."""
     kind = metric_class(card.name)
     text = f"# `{card.name}`\n\n{escape(card.measures)}\n\n| | |\n| --- | --- |\n"
@@ -425,14 +424,16 @@ def _card(card: MetricCard, agreement: Sequence[Sequence[str]]) -> str:
         if shown:
             text += "\n" + "".join(f"      {line}\n" for line in shown) + "\n"
     text += "\n## Agreement with people\n\n"
-    if agreement:
+    if card.agreement:
         text += (
             "Correlation with human scores of systems, `value [95 % interval over systems] [over sentences]`, and what is "
             "measured on sentences, with the interval over sentences. From [the rerun of every metric]"
             "(../../results/rerun.md), which says what each column is and has the other metrics beside this one.\n\n"
             "| benchmark | people's score | metric | r | ρ | on sentences |\n| --- | --- | --- | --- | --- | --- |\n"
         )
-        text += "".join(f"| {' | '.join(row)} |\n" for row in agreement)
+        for each in card.agreement:
+            names = [f"`{name}`" for name in (each.benchmark, each.human, each.metric)]
+            text += f"| {' | '.join([*names, each.r, each.rho, each.sentences])} |\n"
     elif card.name in _RELEASED:
         text += "See [the released evaluator](../../results/released-evaluators.md).\n"
     else:
@@ -447,38 +448,6 @@ def _card(card: MetricCard, agreement: Sequence[Sequence[str]]) -> str:
     )
     text += f"```{{eval-rst}}\n.. autoclass:: {kind.__module__}.{kind.__qualname__}\n   :no-index:\n```\n"
     return text + f"\n## Citation\n\n```bibtex\n{bibtex([card.name])}```\n"
-
-
-def read_agreement(results: Path) -> dict[str, list[list[str]]]:
-    """Return the rows of the rerun's tables by metric: benchmark, people's score, metric, r, ρ, on sentences."""
-    found: dict[str, list[list[str]]] = {}
-    benchmark = human = ""
-    header: list[str] = []
-    for line in results.read_text(encoding="utf-8").splitlines():
-        if line.startswith("## "):
-            benchmark, human = line.removeprefix("## "), ""
-        elif against := re.match(r"Against (`[^`]+`)", line):
-            human = against[1]
-        elif line.startswith("| metric |"):
-            header = [cell.strip() for cell in line.strip("|").split(" | ")]
-        elif line.startswith("| `") and human:
-            cells = dict(
-                zip(header, (cell.strip() for cell in line.strip("|").split(" | ")), strict=True)
-            )
-            name = cells["metric"].strip("`").partition("(")[0]
-            sentences = next(
-                (f"{key} {cells[key]}" for key in ("accuracy", "r of outputs") if key in cells), "–"
-            )
-            row = [
-                benchmark,
-                human,
-                cells["metric"],
-                cells.get("r, mean", "–"),
-                cells.get("ρ, mean", "–"),
-                sentences,
-            ]
-            found.setdefault(name, []).append(row)
-    return found
 
 
 # -- docstrings --------------------------------------------------------------------------------
@@ -553,7 +522,7 @@ def generate(app: Sphinx) -> None:
     write_api(pages)
     write_commands(pages)
     write_configuration(pages)
-    write_cards(pages, Path(app.srcdir) / "results" / "rerun.md")
+    write_cards(pages)
     pages.clear("api", "cli", "configuration", "metrics")
 
 

@@ -50,6 +50,7 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
         InputError: a file is missing or cannot be used.
         FormatError: a line cannot be used; the message names it.
         LengthError: an output or a reference does not have the same number of lines as `source.txt`.
+        UnknownNameError: judgements name a system without an output.
 
     Example:
         >>> from learnedgec.catalog.sample import sample_folder

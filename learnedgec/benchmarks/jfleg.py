@@ -26,6 +26,10 @@ def jfleg(outputs: PathLike) -> Benchmark:
     the others remain in `rankings`, and a notice names them.
 
     The judgements number sentences by their GUG `Id`; JFLEG dev is the GUG test split in order.
+
+    Raises:
+        InputError: the folder has none of the judged outputs.
+        FormatError: the judgements name an unknown sentence.
     """
     data = load_parallel("jfleg:dev")
     order = [

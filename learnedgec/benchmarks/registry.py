@@ -30,7 +30,13 @@ __all__ = ["BENCHMARKS", "REGISTRY", "BenchmarkEntry", "expand_benchmarks", "loa
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkEntry:
-    """A row of the table: a description of one line, the loader, and its options (keyword -> words)."""
+    """A row of the table: a description of one line, the loader, and its options (keyword -> words).
+
+    Attributes:
+        summary: one line about the benchmark.
+        load: function that returns the benchmark; its keywords are the options.
+        options: values of each option, by keyword.
+    """
 
     summary: str
     load: Callable[..., Benchmark]

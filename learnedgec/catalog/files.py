@@ -27,7 +27,13 @@ CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What `verify` found: the file's place and whether it is `ok`, `absent` or `altered`."""
+    """What `verify` found: the file's place and whether it is `ok`, `absent` or `altered`.
+
+    Attributes:
+        file: the file that was checked.
+        place: its local path.
+        state: `ok`, `absent`, or `altered` if its SHA-256 differs.
+    """
 
     file: str
     place: Path

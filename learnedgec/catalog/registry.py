@@ -48,7 +48,13 @@ KINDS: dict[str, Kind[Any]] = {}
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of a dataset: its path in the repository, its size in bytes and its sha256."""
+    """A file of a dataset: its path in the repository, its size in bytes and its sha256.
+
+    Attributes:
+        path: path in the repository.
+        bytes: size in bytes.
+        sha256: SHA-256 in hexadecimal.
+    """
 
     path: str
     bytes: int
@@ -269,6 +275,7 @@ class Kind(Generic[T]):
 
         Raises:
             UnknownNameError: as for `load`.
+            InputError: the name is a path that does not exist.
         """
         head, _, part = name.partition(":")
         reader = self._find(head)

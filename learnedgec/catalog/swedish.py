@@ -46,7 +46,13 @@ class SwedishOutput:
 
 @dataclass(frozen=True, slots=True)
 class SwedishSentence:
-    """A learner's sentence, its reference and the outputs by system, in alphabetical order."""
+    """A learner's sentence, its reference and the outputs by system, in alphabetical order.
+
+    Attributes:
+        source: the learner's sentence.
+        reference: its correction.
+        outputs: system -> its rated output.
+    """
 
     source: str
     reference: str

@@ -104,6 +104,33 @@ def _shown(card: MetricCard) -> str:
             "Known failures:",
             *failures,
             "",
+            *_agreement(card),
             f"To cite it: learnedgec metrics {card.name} --cite",
         ]
     )
+
+
+def _agreement(card: MetricCard) -> list[str]:
+    """Return the lines about agreement with people: of the first parameters that were measured."""
+    rows = [each for each in card.agreement if each.metric == card.agreement[0].metric]
+    if not rows:
+        return []
+    # The interval over sentences is on the site.
+    cells: list[tuple[str, ...]] = [
+        ("benchmark", "people's score", "r of systems", "ρ of systems", "on sentences"),
+        *(
+            (each.benchmark, each.human, _first(each.r), _first(each.rho), each.sentences)
+            for each in rows
+        ),
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        f"Agreement of {rows[0].metric} with people, with 95 % intervals (r and ρ: over systems):",
+        *("  ".join(map(str.ljust, line, widths)).rstrip() for line in cells),
+        "",
+    ]
+
+
+def _first(value: str) -> str:
+    """Return a value with the first of its intervals."""
+    return value.partition("]")[0] + "]" if "]" in value else value

@@ -1,1 +1,1 @@
-"""Corpora that are larger than memory, or than one machine: read, scored and kept in blocks."""
+"""Score corpora that are too large for memory or for one machine, block by block."""

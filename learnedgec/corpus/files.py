@@ -1,8 +1,8 @@
-"""Files of a corpus, of which any block of rows is read without the others.
+"""Files of a corpus with random access to blocks of rows.
 
-Lines and JSON Lines are gone through once to find where each block begins; Parquet says so in its footer.
-What cannot be read from the middle (`.gz`, `.zst`, standard input) is first copied, decompressed, into a
-folder. A path with `://` is opened by fsspec, which knows `s3://`, `gs://`, `hdfs://` and others.
+Lines and JSON Lines are read once to find the beginning of each block; Parquet has them in its footer. Input
+without random access (`.gz`, `.zst`, standard input) is first decompressed into a folder. A path with `://`
+is opened with fsspec, which supports `s3://`, `gs://`, `hdfs://` and others.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ _COMPRESSED = (".gz", ".zst")
 
 
 class RowFile(ABC):
-    """A file, or a folder of them, with N rows, read in blocks of `block_size` rows.
+    """A file or a folder of files with N rows, read in blocks of `block_size` rows.
 
     Attributes:
-        path: as it was given.
-        size: N.
-        sha256: of its content; of Parquet, of the footers, in which sizes and statistics of columns stand.
-        block_size: rows of each block but the last, which may have fewer.
+        path: the path as it was given.
+        size: number of rows, N.
+        sha256: SHA-256 of the content; for Parquet that of the footers, which hold sizes and statistics of
+            columns.
+        block_size: number of rows in a block; the last block may have fewer.
     """
 
     path: str
@@ -59,12 +60,12 @@ class LineRows(RowFile):
     """A text file whose rows are its lines; see `learnedgec.formats.text` for what a line is."""
 
     def __init__(self, path: str, block_size: int, *, shown: str = "") -> None:
-        """Find where blocks begin.
+        """Find the beginning of each block.
 
         Args:
-            path: of a file that is not compressed.
-            block_size: lines in a block.
-            shown: what messages call it, where that is not the path.
+            path: path of a file that is not compressed.
+            block_size: number of lines in a block.
+            shown: name of the file in messages; by default the path.
         """
         self.path, self.block_size, self._place = shown or path, block_size, path
         digest = hashlib.sha256()
@@ -90,7 +91,11 @@ class LineRows(RowFile):
         self._starts[blocks] = length
 
     def read(self, block: int) -> list[str]:
-        """Return the lines of a block."""
+        """Return the lines of a block.
+
+        Raises:
+            FormatError: a line is not UTF-8.
+        """
         start, stop = int(self._starts[block]), int(self._starts[block + 1])
         with _opened(self._place, self.path) as file:
             file.seek(start)
@@ -108,7 +113,7 @@ class LineRows(RowFile):
 
 
 class JsonRows(LineRows):
-    """A JSON Lines file whose rows are objects with source, hypothesis and perhaps references and id."""
+    """A JSON Lines file whose rows are objects with source, hypothesis and optional references and id."""
 
     def read(self, block: int) -> list[Any]:
         """Return the records of a block."""
@@ -122,9 +127,9 @@ class JsonRows(LineRows):
 
 
 class ParquetRows(RowFile):
-    """A Parquet file, or those of a folder by name, with the columns that JSON Lines has as keys.
+    """A Parquet file, or the files of a folder by name, with the keys of JSON Lines as columns.
 
-    A block reads the groups of rows that it lies in, the last of which is kept for the next block.
+    Reading a block reads its row groups; the last of them is kept for the next block.
     """
 
     def __init__(self, path: str, block_size: int) -> None:
@@ -158,7 +163,7 @@ class ParquetRows(RowFile):
                         raise FormatError(f"{name}: the column {column!r} is missing.")
                 wanted = [c for c in ("id", "source", "hypothesis", "references") if c in columns]
                 if self._columns and wanted != self._columns:
-                    raise FormatError(f"{name}: it has other columns than {files[0]}.")
+                    raise FormatError(f"{name}: its columns differ from those of {files[0]}.")
                 self._columns = wanted
                 for group in range(footer.num_row_groups):
                     self._groups.append((name, group))
@@ -189,7 +194,7 @@ class ParquetRows(RowFile):
         return records
 
     def _group(self, number: int) -> Any:
-        """Return a group of rows as a table."""
+        """Return a row group as a table."""
         import pyarrow.parquet
 
         if self._kept is None or self._kept[0] != number:
@@ -202,11 +207,14 @@ class ParquetRows(RowFile):
 
 @contextmanager
 def copied(path: str, folder: Path) -> Iterator[str]:
-    """Yield a path that can be read from the middle: the given one, or that of a copy while it is used.
+    """Yield a path with random access: the given one, or that of a temporary copy.
 
     Args:
         path: a file, `-` for standard input, or one that ends in `.gz` or `.zst`.
-        folder: for the copy.
+        folder: folder for the copy.
+
+    Raises:
+        FormatError: a compressed file is damaged.
     """
     suffix = Path(path).suffix
     if path != "-" and suffix not in _COMPRESSED:
@@ -239,7 +247,7 @@ def _decompressed(file: IO[bytes], suffix: str) -> Any:
 
 @contextmanager
 def _opened(path: str, shown: str) -> Iterator[IO[bytes]]:
-    """Open a file, or what is behind a URL, to read bytes."""
+    """Open a file or a URL for reading bytes."""
     with _reported(shown):
         if "://" in path:
             import fsspec
@@ -253,7 +261,7 @@ def _opened(path: str, shown: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _reported(shown: str) -> Iterator[None]:
-    """Turn what the system says of a path into an `InputError`."""
+    """Turn errors of the system about a path into an `InputError`."""
     try:
         yield
     except FileNotFoundError:

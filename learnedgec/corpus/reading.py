@@ -1,4 +1,4 @@
-"""A corpus: sources, systems' hypotheses and references in files, read block by block."""
+"""A corpus of sources, systems' hypotheses and references in files, read block by block."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Corpus", "CorpusBlock", "open_lines", "open_records"]
 
 @dataclass(frozen=True, slots=True)
 class CorpusBlock:
-    """Some sentences of a corpus.
+    """A block of sentences of a corpus.
 
     Attributes:
-        first: the number of the first one, from 1.
-        ids: what the input calls each sentence; its number where it says nothing.
+        first: number of the first sentence, from 1.
+        ids: ID of each sentence in the input; its number if there is none.
         sources: N texts.
-        systems: N hypotheses by system.
-        references: of N sentences, if the corpus has any.
+        systems: system -> N hypotheses.
+        references: references of the N sentences, if the corpus has any.
     """
 
     first: int
@@ -38,12 +38,12 @@ class CorpusBlock:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Parallel files with a row for each of N sentences; can be sent to other processes.
+    """Parallel files with a row for each of N sentences; it can be sent to other processes.
 
     Attributes:
-        systems: each system's file by its name: hypotheses, or records that hold everything.
-        sources: the file of the sources, if hypotheses are not in records.
-        references: files with a reference of each sentence.
+        systems: system -> its file with hypotheses, or with complete records.
+        sources: file of the sources; `None` for records.
+        references: files, each with one reference per sentence.
     """
 
     systems: Mapping[str, RowFile]
@@ -61,13 +61,13 @@ class Corpus:
 
     @property
     def files(self) -> list[RowFile]:
-        """All files, that of the sources first."""
+        """All files; that of the sources is first."""
         head = [] if self.sources is None else [self.sources]
         return [*head, *self.systems.values(), *self.references]
 
     @property
     def has_references(self) -> bool:
-        """Whether there are references; of records, whether any of the first block has one."""
+        """Whether there are references; for records, whether any record of the first block has one."""
         if self.sources is not None:
             return bool(self.references)
         return self.read(0).references is not None
@@ -88,16 +88,16 @@ class Corpus:
         return -(-self.size // self.block_size)
 
     def lines(self, block: int) -> tuple[int, int]:
-        """Return the numbers of a block's first and last sentence, from 1."""
+        """Return the numbers of a block's first and last sentence, counted from 1."""
         start = block * self.block_size
         return start + 1, min(start + self.block_size, self.size)
 
     def read(self, block: int) -> CorpusBlock:
-        """Return the sentences of a block, counted from 0.
+        """Return the sentences of a block; blocks are counted from 0.
 
         Raises:
-            FormatError: a line is not UTF-8, or a record not what it should be.
-            InputError: systems do not have the same sources.
+            FormatError: a line is not UTF-8, or a record is invalid.
+            InputError: the systems have different sources.
         """
         first, last = self.lines(block)
         if self.sources is not None:
@@ -129,7 +129,7 @@ class Corpus:
         )
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return each file with its SHA-256 and its size, for JSON."""
+        """Return each file with its SHA-256 and its size, as values for JSON."""
         return [
             {"path": file.path, "sha256": file.sha256, "sentences": file.size}
             for file in self.files
@@ -148,14 +148,14 @@ def open_lines(
 
     Args:
         sources: a file, `-` for standard input, a `.gz` or `.zst` file, or a URL.
-        systems: such a file by each system's name.
-        references: such files, each with one reference of each sentence.
-        block_size: sentences in a block.
-        folder: for decompressed copies, which are removed at the end.
+        systems: system -> such a file.
+        references: such files, each with one reference per sentence.
+        block_size: number of sentences in a block.
+        folder: folder for decompressed copies, which are removed at the end.
 
     Raises:
         LengthError: the files are not parallel.
-        InputError: one cannot be read, is empty, or is an M2 file.
+        InputError: a file cannot be read, is empty, or is an M2 file.
     """
     with ExitStack() as stack:
 
@@ -163,8 +163,8 @@ def open_lines(
             file = LineRows(_copy(stack, path, folder), _checked(block_size), shown=path)
             if is_m2(file.read(0)):
                 raise InputError(
-                    f"{path} is an M2 file, and one sentence per line was expected; references of a corpus "
-                    "in blocks are texts."
+                    f"{path} is an M2 file, and one sentence per line was expected; give references "
+                    "as texts."
                 )
             return file
 
@@ -179,18 +179,18 @@ def open_lines(
 def open_records(
     systems: Mapping[str, str], kind: Literal["jsonl", "parquet"], block_size: int, folder: Path
 ) -> Iterator[Corpus]:
-    """Yield a corpus of records: `source`, `hypothesis`, and where there are any `references` and `id`.
+    """Yield a corpus of records with `source`, `hypothesis` and optional `references` and `id`.
 
     Args:
-        systems: by each system's name a JSON Lines file (also `.gz`, `.zst`, `-` or a URL), or a Parquet
-            file, a folder of them, or the URL of either.
-        kind: of the files.
-        block_size: sentences in a block.
-        folder: for decompressed copies, which are removed at the end.
+        systems: system -> a JSON Lines file (also `.gz`, `.zst`, `-` or a URL), or a Parquet file, a folder
+            of Parquet files, or the URL of either.
+        kind: kind of the files.
+        block_size: number of sentences in a block.
+        folder: folder for decompressed copies, which are removed at the end.
 
     Raises:
         LengthError: the files are not parallel.
-        InputError: one cannot be read or is empty.
+        InputError: a file cannot be read or is empty.
     """
     size = _checked(block_size)
     with ExitStack() as stack:

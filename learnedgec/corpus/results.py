@@ -1,4 +1,4 @@
-"""What a run over a corpus gives: corpus scores, blocks that failed, and notices."""
+"""The result of scoring a corpus: corpus scores, failed blocks and notices."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["CorpusScore", "CorpusScores", "FailedBlock", "as_payload", "lines_of
 
 @dataclass(frozen=True, slots=True)
 class CorpusScore:
-    """The score of one system by one metric over the blocks that are done.
+    """The score of one system by one metric over the finished blocks.
 
     Attributes:
         value: the corpus score.
         details: further corpus numbers.
-        signature: as of a `Score`; where blocks failed it also says how many sentences were scored.
+        signature: signature as in `Score`; if blocks failed, it also has the number of scored sentences.
     """
 
     value: float
@@ -30,7 +30,13 @@ class CorpusScore:
 
 @dataclass(frozen=True, slots=True)
 class FailedBlock:
-    """A block that could not be scored: its first and last sentence, from 1, and why."""
+    """A block that could not be scored, with its first and last sentence, from 1, and the reason.
+
+    Attributes:
+        first: number of its first sentence, from 1.
+        last: number of its last sentence.
+        error: message of the error.
+    """
 
     first: int
     last: int
@@ -43,14 +49,14 @@ class FailedBlock:
 
 @dataclass(frozen=True, slots=True)
 class CorpusScores:
-    """What a run over a corpus gave.
+    """The result of scoring a corpus.
 
     Attributes:
-        scores: of each metric, by system; empty where no block could be scored.
-        size: the number of sentences of the corpus.
-        scored: how many of them the scores are of.
-        failed: the blocks of the others.
-        notices: what metrics warned of in some blocks, such as that inputs were cut, with their lines.
+        scores: metric -> system -> score; empty if no block could be scored.
+        size: number of sentences in the corpus.
+        scored: number of sentences that were scored.
+        failed: blocks with the sentences that were not scored.
+        notices: warnings of metrics about blocks, such as truncated inputs, with their lines.
     """
 
     scores: Mapping[Metric, Mapping[str, CorpusScore]]
@@ -61,7 +67,7 @@ class CorpusScores:
 
 
 def as_payload(found: CorpusScores) -> dict[str, Any]:
-    """Return a run's scores as JSON holds them."""
+    """Return a run's scores as values for JSON."""
     payload: dict[str, Any] = plain(
         {
             "scores": [
@@ -85,7 +91,7 @@ def as_payload(found: CorpusScores) -> dict[str, Any]:
 
 
 def lines_of(first: int, last: int) -> str:
-    """Return the name of some sentences by their lines.
+    """Return the lines of some sentences as text.
 
     Example:
         >>> lines_of(1, 5000), lines_of(7, 7)

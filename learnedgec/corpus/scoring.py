@@ -1,15 +1,15 @@
-"""Score a corpus block by block: statistics of each block on disk, corpus scores from all of them.
+"""Score a corpus block by block: store the statistics of each block, and compute corpus scores from all.
 
 A run has a folder:
 
     run.json            metrics, signatures, files with their SHA-256, block size
-    blocks/             an entry for each block: what became of it, when, where
-    statistics/         what corpus scores follow from
-    sentences/          if asked for, each sentence's scores, a file for each block, in the order of the input
+    blocks/             an entry for each block: result, time and machine
+    statistics/         the statistics from which corpus scores are computed
+    sentences/          if requested, the scores of sentences, one file per block, in the order of the input
     scores.json         the corpus scores
 
-A run that was stopped goes on with the blocks that are not done. A block that fails is reported with its
-lines, the scores are those of the others, and the next run tries it again.
+An interrupted run continues with the blocks that are not done. A block that fails is reported with its lines;
+the scores are those of the other blocks, and the next run tries it again.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]
 
 @dataclass(frozen=True)
 class _BlockScorer:
-    """The work on a block; is sent to where it is done."""
+    """The work on a block, which is sent to the process that does it."""
 
     metrics: tuple[Metric, ...]
     corpus: Corpus
@@ -71,7 +71,7 @@ class _BlockScorer:
     sentences: SentenceFormat | None
 
     def __call__(self, block: int) -> dict[str, Any]:
-        """Score a block, keep its statistics, and return what its entry says of it."""
+        """Score a block, store its statistics, and return the fields of its entry."""
         given = self.corpus.read(block)
         first, last = self.corpus.lines(block)
         counts = [len(row) for row in given.references] if given.references is not None else [0]
@@ -106,10 +106,10 @@ class _BlockScorer:
     def statistics(
         self, metric: Metric, system: str, blocks: Sequence[int]
     ) -> Iterator[Statistics]:
-        """Yield the statistics of some blocks.
+        """Yield the statistics of the given blocks.
 
         Raises:
-            InputError: a file is gone or damaged.
+            InputError: a file is missing or damaged.
         """
         prefix = self._prefix(metric, system)
         for block in blocks:
@@ -122,7 +122,7 @@ class _BlockScorer:
             except (OSError, ValueError, zipfile.BadZipFile, zlib.error, InputError):
                 entry = BlockEntries(self.folder / "blocks").path(block)
                 raise InputError(
-                    f"the statistics of block {block}, {self._path(block)}, are gone or damaged; delete "
+                    f"the statistics of block {block}, {self._path(block)}, are missing or damaged; delete "
                     f"{entry} and run again."
                 ) from None
 
@@ -131,7 +131,7 @@ class _BlockScorer:
         return block_path(self.folder / "statistics", block, ".npz")
 
     def _prefix(self, metric: Metric, system: str) -> str:
-        """Return what the names of a metric's and a system's arrays begin with in that file."""
+        """Return the prefix of the names of a metric's and a system's arrays in that file."""
         return f"{self.metrics.index(metric)}.{list(self.corpus.systems).index(system)}."
 
     def _write(
@@ -161,7 +161,7 @@ class _BlockScorer:
 
 
 def sentences_path(folder: Path, block: int, kind: SentenceFormat) -> Path:
-    """Return the file of the scores of a block's sentences; names are in the order of the input."""
+    """Return the path of the scores of a block's sentences; names sort in the order of the input."""
     return folder / "sentences" / f"{block:09}.{kind}"
 
 
@@ -175,24 +175,24 @@ def score_corpus(
     sentences: SentenceFormat | None = None,
     retries: int = 1,
 ) -> CorpusScores:
-    """Score a corpus with some metrics, in blocks, going on with a run that was stopped.
+    """Score a corpus with metrics in blocks, and continue an interrupted run.
 
-    Corpus scores are those of all sentences at once, to the last digit where a metric counts, and to 1e-6
-    where a model scores, whose numbers depend on what shares a batch.
+    Corpus scores equal those of scoring all sentences at once: exactly for metrics that count, and to 1e-6
+        for models, whose results depend slightly on the batch.
 
     Args:
-        metrics: one or more.
-        corpus: from `open_lines` or `open_records`.
-        folder: of the run; all workers must reach it under this path.
-        runtime: how to run; `progress` shows pace and time left.
-        runner: where blocks are scored.
-        sentences: also write the scores of sentences, in this format.
-        retries: how often an error is followed by another attempt at the block.
+        metrics: one or more metrics.
+        corpus: a corpus from `open_lines` or `open_records`.
+        folder: folder of the run; all workers need access to it under this path.
+        runtime: how to run; `progress` shows speed and remaining time.
+        runner: runner that processes the blocks.
+        sentences: format in which to write the scores of sentences, if requested.
+        retries: maximum number of further attempts at a block after an error.
 
     Raises:
-        ConfigError: the folder is of another run, or another process is at work on it.
-        InputError: a metric needs references and there are none, or cannot score in blocks.
-        ModelError: a model is absent, or was replaced during the run.
+        ConfigError: the folder belongs to another run, or another process is using it.
+        InputError: a metric needs references and there are none, or it cannot score in blocks.
+        ModelError: a model does not exist, or was replaced during the run.
     """
     folder = folder.absolute()
     for metric in metrics:
@@ -232,7 +232,7 @@ def score_corpus(
 
 
 def _aggregate(work: _BlockScorer, entries: BlockEntries) -> CorpusScores:
-    """Return the scores that follow from the statistics of all blocks that are done."""
+    """Return the scores from the statistics of all finished blocks."""
     good: list[int] = []
     failed = []
     notices: list[str] = []
@@ -267,7 +267,7 @@ def _aggregate(work: _BlockScorer, entries: BlockEntries) -> CorpusScores:
 
 
 def _is_done(entry: BlockEntry | None, work: _BlockScorer) -> bool:
-    """Return whether a block was scored by this run, and everything is there that is asked for."""
+    """Return whether a block was scored by this run with everything that is requested."""
     return (
         entry is not None
         and entry.get("status") == "done"
@@ -277,7 +277,7 @@ def _is_done(entry: BlockEntry | None, work: _BlockScorer) -> bool:
 
 
 def _about(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) -> dict[str, Any]:
-    """Return what the statistics of a run depend on, for JSON."""
+    """Return everything that the statistics of a run depend on, as values for JSON."""
     return {
         "learnedgec": __version__,
         "metrics": [metric.signature(runtime=runtime) for metric in metrics],
@@ -288,7 +288,7 @@ def _about(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) -> dict[
 
 
 def _check_run(path: Path, about: Mapping[str, Any]) -> None:
-    """Write what a run is of, or raise `ConfigError` where the folder is of another one."""
+    """Write the settings of a run, or raise `ConfigError` if the folder belongs to another run."""
     if not path.exists():
         write_json(path, about)
         return
@@ -308,14 +308,14 @@ def _check_run(path: Path, about: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold a run's folder; the lock is released however the process ends."""
+    """Lock a run's folder; the lock is released however the process ends."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
         raise ConfigError(
-            f"another process is at work in {folder}; wait for it, or choose another folder."
+            f"another process is using {folder}; wait for it, or choose another folder."
         ) from None
     try:
         yield

@@ -1,1 +1,1 @@
-"""Edits between two sentences: how they are aligned and extracted."""
+"""Edits between two sentences: alignment, extraction and types."""

@@ -1,12 +1,12 @@
-"""The linguistic alignment of ERRANT, in a table that is filled faster; merging and types by `errant`.
+"""ERRANT's linguistic alignment with a faster table; `errant` merges and types the edits.
 
-Apart from `learnedgec.edits.annotator`, which loads this when it has sentences, because `errant` loads spaCy.
+It is separate from `learnedgec.edits.annotator`, which imports it only for sentences, because `errant` loads
+spaCy.
 
-An alignment is a cheapest path (`learnedgec.edits.cheapest`), on which a substitution costs up to 2 by lemma,
-part of speech and characters. The time goes into two things, and both are saved: the cost of each
-substitution is computed for all pairs at once, and reordering is searched for only where it can be. What the
-sentences have in common at their ends is aligned at sight. Long sentences are aligned in pieces
-(`learnedgec.edits.pieces`).
+An alignment is a cheapest path (`learnedgec.edits.cheapest`), on which a substitution costs up to 2,
+depending on lemma, part of speech and characters. Two things make it faster: the costs of all substitutions
+are computed at once, and reordering is searched for only where it is possible. Tokens that both sentences
+share at their ends are aligned directly. Long sentences are aligned in pieces (`learnedgec.edits.pieces`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,13 @@ _MOST_CHANGES = 30
 
 
 def annotate(source: Sentence, target: Sentence, types: bool) -> tuple[Edit, ...]:
-    """Return the edits from one parsed sentence to another, typed or not."""
+    """Return the edits from one parsed sentence to another, with or without types.
+
+    Args:
+        source: parsed source.
+        target: parsed target.
+        types: whether edits have types.
+    """
     # Every cell of the table depends on those before it, so that equal ends change nothing before them.
     # (Equal beginnings do: they decide at which of two equal tokens one is inserted.)
     common = 0
@@ -54,7 +60,7 @@ def annotate(source: Sentence, target: Sentence, types: bool) -> tuple[Edit, ...
 
 
 def _alignments(source: Sentence, target: Sentence) -> Iterator[_Alignment | _Steps]:
-    """Yield the alignment, or several one after the other of sentences that are long."""
+    """Yield the alignment; for long sentences, yield those of their pieces."""
     if max(len(source), len(target)) <= LONG:
         yield _Alignment(source, target)
         return
@@ -74,7 +80,7 @@ def _alignments(source: Sentence, target: Sentence) -> Iterator[_Alignment | _St
 
 
 class _Steps(NamedTuple):
-    """What ERRANT's merging reads of an alignment."""
+    """The attributes of an alignment that ERRANT's merging reads."""
 
     orig: Sentence
     cor: Sentence
@@ -82,7 +88,7 @@ class _Steps(NamedTuple):
 
 
 class _Alignment(Alignment):  # type: ignore[misc]
-    """ERRANT's alignment with another way to fill the table."""
+    """ERRANT's alignment with a faster way to fill the table."""
 
     def align(self, lev: bool) -> tuple[list[list[float]], list[list[str]]]:
         """Return the table of costs and that of operations."""
@@ -99,7 +105,7 @@ class _Alignment(Alignment):  # type: ignore[misc]
 def _substitution_costs(
     source: Sentence, target: Sentence, open_pos: set[int]
 ) -> list[list[float]]:
-    """Return the cost of every substitution, as `Alignment.get_sub_cost` gives it."""
+    """Return the cost of every substitution, equal to that of `Alignment.get_sub_cost`."""
     if not source or not target:
         return [[] for _ in source]
 

@@ -1,18 +1,17 @@
-"""ERRANT's edits: two sentences, parsed by a spaCy pipeline, aligned, and cut into typed edits.
+"""ERRANT's edits: parse two sentences with a spaCy pipeline, align them, and extract typed edits.
 
-An annotator is a spaCy pipeline for English with tags, parts of speech, lemmas and dependencies, or else an
-`learnedgec.edits.annotators.Annotator`. It is named by
+An annotator is a spaCy pipeline for English with tags, parts of speech, lemmas and dependencies, or a
+`learnedgec.edits.annotators.Annotator`. Its name is one of
 
-    en-ewt-sm         the pipeline that comes with learnedgec, in `checkpoints/`
+    en-ewt-sm         the pipeline that is part of learnedgec, in `checkpoints/`
     en_core_web_sm    any installed spaCy package
-    a directory       that `spacy.load` reads
-    plain             no pipeline, for any language whose words are spaced
-    another name      under which an installed package brings one
+    a directory       a pipeline that `spacy.load` reads
+    plain             no pipeline, for any language that separates words by spaces
+    another name      an annotator of an installed package
 
-The `errant` package says how tokens are compared, how an alignment is found in a table of costs, how
-edits are merged and what they are called; here its table is filled faster. Its functions
-get tokens in plain Python (`Token`) in place of spaCy's, of which every access costs a call. The edits are
-the same.
+The `errant` package compares tokens, finds an alignment in a table of costs, merges edits and types them.
+This module fills its table faster and passes it plain Python tokens (`Token`) instead of spaCy's, whose
+attributes are slow to access. The edits are the same.
 
 Source: Bryant, Felice and Briscoe, "Automatic Annotation and Evaluation of Error Types for Grammatical Error
 Correction" (ACL 2017); alignment: Felice, Bryant and Briscoe (COLING 2016).
@@ -55,20 +54,20 @@ def extract_edits(
     types: bool = True,
     runtime: Runtime = Runtime(),
 ) -> list[tuple[Edit, ...]]:
-    """Return the edits that ERRANT finds between each source and target.
+    """Return ERRANT's edits between each source and target.
 
     Args:
         pairs: N sources and targets, tokens separated by spaces. Repeated pairs are annotated once, and
             sentences are parsed once.
-        annotator: its name.
-        types: whether edits get their types; without, dependencies are not parsed.
-        runtime: `jobs` and `progress`.
+        annotator: name of the annotator.
+        types: whether edits have types; without types, dependencies are not parsed.
+        runtime: number of processes and progress bar.
 
     Returns:
-        For each pair its edits from left to right; none where the tokens are equal.
+        The edits of each pair, from left to right; empty if the tokens are equal.
 
     Raises:
-        UnknownNameError, ModelError, PluginError: the annotator is not there or cannot be loaded.
+        UnknownNameError, ModelError, PluginError: the annotator does not exist or cannot be loaded.
 
     Example:
         >>> edits, = extract_edits([("She go home .", "She goes home .")], "en-ewt-sm")
@@ -110,9 +109,10 @@ def extract_edits(
 
 
 def _shortened(text: str, originals: dict[str, str]) -> str:
-    """Return a text whose longest tokens are short ones that stand for them, and note what stands for what.
+    """Return a text with placeholders for very long tokens, and record which token each replaces.
 
-    Characters are compared in time that grows with the square of a token's length. No word is so long.
+    Comparing characters takes time that grows with the square of a token's length, and no real word is so
+    long.
     """
     if len(text) <= _LONGEST_TOKEN or max(map(len, text.split()), default=0) <= _LONGEST_TOKEN:
         return text
@@ -125,7 +125,7 @@ def _shortened(text: str, originals: dict[str, str]) -> str:
 
 
 def _restored(edits: Sequence[Edit], originals: Mapping[str, str]) -> tuple[Edit, ...]:
-    """Return edits whose corrections have their long tokens again."""
+    """Return edits with the original tokens in place of the placeholders."""
     return tuple(
         replace(
             edit,
@@ -136,7 +136,7 @@ def _restored(edits: Sequence[Edit], originals: Mapping[str, str]) -> tuple[Edit
 
 
 def _ask(annotator: str, types: bool, pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
-    """Return the edits of some pairs, of an annotator that is no pipeline."""
+    """Return the edits of some pairs, from an annotator that is not a pipeline."""
     found = registered_annotator(annotator)
     assert found is not None
     return [tuple(edits) for edits in found.annotate(pairs, types=types)]

@@ -1,7 +1,7 @@
-"""What finds edits other than a spaCy pipeline for English: `plain`, and those of other packages.
+"""Annotators that are not spaCy pipelines for English: `plain`, and those of other packages.
 
 A package adds an annotator under the entry point group `learnedgec.annotators` (name -> `module:value`, an
-`Annotator`); it then has a name wherever an annotator is named, as in `errant(annotator='czech')`.
+`Annotator`). The name is then valid wherever an annotator is named, as in `errant(annotator='czech')`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["ANNOTATORS", "Annotator"]
 
 @runtime_checkable
 class Annotator(Protocol):
-    """Finds the edits between sentences; it loads what it needs when it first has some.
+    """Finds the edits between sentences; it loads models when it is first used.
 
     Attributes:
-        version: for signatures; it changes whenever edits do.
+        version: version for signatures; it changes whenever edits do.
     """
 
     version: str
@@ -29,11 +29,11 @@ class Annotator(Protocol):
     def annotate(
         self, pairs: Sequence[tuple[str, str]], *, types: bool
     ) -> Sequence[Sequence[Edit]]:
-        """Return, for each source and target, the edits from left to right; none where tokens are equal.
+        """Return the edits of each source and target from left to right; empty if their tokens are equal.
 
         Args:
-            pairs: distinct; tokens are separated by spaces, and spans count them.
-            types: whether edits need a type; without, `""` will do.
+            pairs: distinct pairs; spaces separate the tokens that spans count.
+            types: whether edits need a type; otherwise `""` is enough.
         """
 
 

@@ -1,8 +1,8 @@
-"""The cheapest way from one sentence to another: matches, substitutions, insertions, deletions, reorderings.
+"""The cheapest alignment of two sentences by matches, substitutions, insertions, deletions and reorderings.
 
 An alignment is a cheapest path through a table over the tokens of both sentences: a match costs 0, a deletion
-or an insertion 1, a substitution what the caller says, and k+1 tokens in another order k. Reordering is
-searched for only where both last words occur in the other sentence.
+or an insertion 1, a substitution an amount that the caller gives, and a reordering of k+1 tokens k.
+Reordering is searched for only where both last words occur in the other sentence.
 
 Source: Felice, Bryant and Briscoe, "Automatic Extraction of Learner Errors in ESL Sentences Using
 Linguistically Enhanced Alignments" (COLING 2016).
@@ -26,14 +26,14 @@ def cheapest_table(
     other_low: Sequence[str],
     substitution: Sequence[Sequence[float]],
 ) -> tuple[list[list[float]], list[list[str]]]:
-    """Return the table of costs and that of the operations that end there.
+    """Return the table of costs and the table of the operations that end in each cell.
 
     Args:
         words: H tokens of the source.
         other: W tokens of the target.
-        low: the source's in lower case, in which reordered tokens may be.
-        other_low: the target's.
-        substitution: (H, W), what it costs to put one token for another.
+        low: the source's tokens in lower case, which reordering compares.
+        other_low: the target's tokens in lower case.
+        substitution: (H, W), cost of each substitution.
 
     Returns:
         Two tables of H+1 rows and W+1 columns.
@@ -72,7 +72,7 @@ def cheapest_table(
 
 
 def trace_back(operations: Sequence[Sequence[str]]) -> list[Step]:
-    """Return the steps of the path that ends in the last cell of a table of operations, from the left.
+    """Return the steps of the path to the last cell of a table of operations, from left to right.
 
     Example:
         >>> words, other = ["a", "b", "c"], ["b", "a"]
@@ -91,7 +91,7 @@ def trace_back(operations: Sequence[Sequence[str]]) -> list[Step]:
 
 
 def _first_places(words: Sequence[str]) -> dict[str, int]:
-    """Return where each word occurs first."""
+    """Return the first position of each word."""
     places: dict[str, int] = {}
     for place, word in enumerate(words):
         places.setdefault(word, place)

@@ -1,9 +1,9 @@
-"""Chunks: a sentence and all its corrections, cut at the same places.
+"""Chunks: a sentence and all its corrections, divided at the same positions.
 
-Annotators cut the same correction into edits in different ways, so edits of two people are hard to
-compare. Chunks are cut once for the source, the hypothesis and all references together: edits that
-overlap or touch, whoever made them, lie in one chunk, and what nobody edits between two of those is
-one chunk too. In each chunk every target then has some tokens, and either has edited it or not.
+Annotators divide the same correction into edits in different ways, so edits of two annotators are hard to
+compare. Chunks are the same for the source, the hypothesis and all references. Edits of any of them that
+overlap or touch are in one chunk, and unedited tokens between two of these are another chunk. In each chunk
+every target has some tokens, and has either edited the chunk or not.
 
 Source: Ye et al., "CLEME: Debiasing Multi-reference Evaluation for Grammatical Error Correction"
 (EMNLP 2023), section 3.1.
@@ -20,7 +20,13 @@ __all__ = ["TargetChunk", "ChunkSpan", "cut", "shared_spans"]
 
 
 class ChunkSpan(NamedTuple):
-    """Source tokens `start` to `end` (none if equal: a place to insert), and whether a target edits them."""
+    """Source tokens `start` to `end` (none for a place to insert), and whether any target edits them.
+
+    Attributes:
+        start: first source token, from 0.
+        end: source token after the last.
+        edited: whether any target edits the span.
+    """
 
     start: int
     end: int
@@ -28,21 +34,21 @@ class ChunkSpan(NamedTuple):
 
 
 class TargetChunk(NamedTuple):
-    """What one target has in place of a span: its tokens, and whether it has edited the span at all."""
+    """The tokens of one target in a span, and whether it edits the span."""
 
     tokens: tuple[str, ...]
     changed: bool
 
 
 def shared_spans(length: int, targets: Iterable[Iterable[Edit]]) -> list[ChunkSpan]:
-    """Return where a source is cut, from left to right.
+    """Return the spans of a source, from left to right.
 
-    Edits that overlap or touch are joined: an edit belongs to the span before it if it starts where
-    that ends, or earlier. One token between two edits keeps them apart.
+    Edits that overlap or touch are joined: an edit belongs to the previous span if it starts at its end or
+        earlier. One token between two edits separates them.
 
     Args:
-        length: the number of source tokens.
-        targets: the edits of the hypothesis and of each reference.
+        length: number of source tokens.
+        targets: edits of the hypothesis and of each reference.
 
     Example:
         >>> shared_spans(5, [[Edit(1, 2, "x")], [Edit(2, 2, "y"), Edit(5, 5, "z")]])
@@ -70,12 +76,13 @@ ChunkSpan(start=2, end=5, edited=False), ChunkSpan(start=5, end=5, edited=True)]
 def cut(
     tokens: tuple[str, ...], edits: Sequence[Edit], spans: Sequence[ChunkSpan]
 ) -> list[TargetChunk]:
-    """Return what a target has in each span.
+    """Return the chunk of a target for each span.
 
     Args:
-        tokens: of the source.
-        edits: of the target, by position and without overlaps; the first correction of each is applied.
-        spans: shared by all targets, this one included.
+        tokens: tokens of the source.
+        edits: edits of the target, sorted by position and without overlaps; the first correction of each is
+            applied.
+        spans: spans that all targets share, this one included.
 
     Example:
         >>> edits = [Edit(1, 2, "x y")]

@@ -1,4 +1,4 @@
-"""How finely ERRANT's error types are told apart."""
+"""ERRANT's error types at three levels of detail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 def at_tier(error_type: str, tier: Tier) -> str:
-    """Return what an error type is called in a tier; types that are not ERRANT's are the same in all.
+    """Return the name of an error type in a tier; types that are not ERRANT's are unchanged.
 
     Example:
         >>> at_tier("R:VERB:SVA", "category"), at_tier("Vform", "operation")
@@ -35,7 +35,7 @@ def at_tier(error_type: str, tier: Tier) -> str:
 
 
 def foreign_types(types: Iterable[str]) -> list[str]:
-    """Return, sorted, the error types that are not ERRANT's; `UNK` is of every set.
+    """Return the sorted error types that are not ERRANT's; `UNK` belongs to every set of types.
 
     Example:
         >>> foreign_types(["R:NOUN:NUM", "Mec", "M", "UNK", "ArtOrDet"])
@@ -45,12 +45,12 @@ def foreign_types(types: Iterable[str]) -> list[str]:
 
 
 def check_types(edits: Iterable[Iterable[Edit]], references: References, way: str) -> None:
-    """Refuse counts by type where gold edits have another set of types than a system's edits.
+    """Raise `InputError` if gold edits and a system's edits have different sets of error types.
 
     Args:
-        edits: of a system, in each sentence; its annotator may have a set of types of its own.
-        references: with gold edits.
-        way: what to do about it.
+        edits: edits of a system in each sentence; its annotator may have its own set of types.
+        references: references with gold edits.
+        way: advice for the message.
 
     Raises:
         InputError: the gold edits' types are not ERRANT's, and the system's are.

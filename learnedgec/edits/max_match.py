@@ -1,7 +1,7 @@
 """MaxMatch: the edits of a system that overlap most with an annotator's gold edits.
 
-A hypothesis does not say what its edits are, and which phrases one cuts it into decides how many of
-them match. MaxMatch lets the gold edits decide, in five steps (the names are the paper's):
+A hypothesis is a text without edits, and the way it is divided into edits decides how many of them match.
+MaxMatch chooses the division by the gold edits, in five steps (with the paper's names):
 
 1. **Edit lattice.** A vertex (a, b) says that a source tokens have become b hypothesis tokens. An edge
    deletes, inserts, substitutes or keeps (noop) one token. The lattice holds every path that is a
@@ -19,21 +19,21 @@ them match. MaxMatch lets the gold edits decide, in five steps (the names are th
 
 Source: Dahlmeier and Ng, "Better Evaluation for Grammatical Error Correction" (NAACL 2012).
 
-**Equal to the official scorer, faster.** Among paths of equal length the official scorer (version 3.2)
-keeps the one that Bellman–Ford meets first in the order of its edge list, and sums of 0.001 decide by
-their rounding. Both are reproduced, but nothing is searched in vain:
+**Equal to the official scorer, faster.** Among paths of equal length the official scorer (version 3.2) keeps
+the one that Bellman–Ford meets first in the order of its edge list, and sums of 0.001 decide by their
+rounding. Both are reproduced, with less work:
 
 - Vertices in order are topologically sorted, so Floyd–Warshall over them only ever extends an arc by
   one lattice edge: time and memory are proportional to the number of arcs, not the cube of vertices.
 - One sweep over the sorted vertices finds all shortest distances. Arcs that are longer than a shortest
   path by ε/2 cannot change which path is found, so Bellman–Ford runs on the few that are left.
 
-Some pairs (a rewritten paragraph, say) have lattices with millions of arcs. Where there are more
-than `MOST_ARCS`, `learnedgec.edits.thinning` first thins the lattice to the edges of its best paths,
-in time proportional to the product of the lengths, and the arcs of what is left are listed. The path then
-has as many gold arcs and as few edges as ever; but copies of arcs and the rounding of sums are not
-the official ones, so that of paths that are equally good in both another may be chosen. (Of small lattices
-treated so, one in a hundred gets another number of edits, one in five hundred of matches.) The official
+Some pairs (a rewritten paragraph, say) have lattices with millions of arcs. Where there are more than
+`MOST_ARCS`, `learnedgec.edits.thinning` first thins the lattice to the edges of its best paths, in time
+proportional to the product of the lengths, and the arcs of what is left are listed. The path then still has
+the most gold arcs and the fewest edges. But copies of arcs and the rounding of sums are not the official
+ones, so another of several equally good paths may be chosen. (When small lattices are thinned, one in a
+hundred has a different number of edits, and one in five hundred a different number of matches.) The official
 scorer takes minutes to days for such a pair.
 
 One file, though long: lattice, arcs and search share how they number vertices and break ties.
@@ -98,13 +98,13 @@ def max_match(
     max_unchanged_words: int = 2,
     ignore_whitespace_casing: bool = False,
 ) -> list[Overlap]:
-    """Return the maximum overlap of a hypothesis with each annotator's gold edits.
+    """Return the edits of a hypothesis that overlap most with each annotator's gold edits.
 
     Args:
         source: the source sentence, tokens separated by white space.
         hypothesis: the system's correction of it.
         annotations: the gold edits of each annotator.
-        max_unchanged_words: how many unchanged tokens an edit may span.
+        max_unchanged_words: maximum number of unchanged tokens in an edit.
         ignore_whitespace_casing: drop system edits that change nothing but spaces and case.
 
     Example:
@@ -132,9 +132,9 @@ def max_match(
 def match_edits(edits: Sequence[Edit], gold: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
     """Return the pairs (system edit, gold edit) that match, in order of both.
 
-    As officially, a gold edit before one that has matched is not looked at again, so that gold edits
-    out of order can be missed; and a system edit matches each of several equal gold edits after that,
-    so that there may be more pairs than system edits.
+    As in the official scorer, gold edits before one that has matched are not considered again, so gold edits
+    out of order can be missed. A system edit also matches each of several equal gold edits, so there may be
+    more pairs than system edits.
     """
     pairs = []
     start = 0
@@ -148,11 +148,11 @@ def match_edits(edits: Sequence[Edit], gold: Sequence[Edit]) -> tuple[tuple[int,
 
 @lru_cache(maxsize=16384)
 def reference_edits(source: str, reference: str) -> tuple[Edit, ...]:
-    """Return gold edits for a reference that is only a text.
+    """Return gold edits for a reference that is a text without edits.
 
-    They are the shortest path through the lattice of source and reference where no annotator
-    weighs and no edit spans an unchanged word: neighbouring changes make one edit. This is what the
-    official `edit_creator.py` writes.
+    They are the shortest path through the lattice of source and reference without gold weights, on which no
+    edit spans an unchanged word. So neighbouring changes form one edit, as in the output of the official
+    `edit_creator.py`.
 
     Example:
         >>> [(e.start, e.end, e.correction) for e in reference_edits("He go to the home", "He goes home")]
@@ -176,7 +176,7 @@ class EditLattice:
     Args:
         source: the source tokens.
         hypothesis: the hypothesis tokens.
-        max_unchanged_words: how many unchanged tokens a transitive arc may span.
+        max_unchanged_words: maximum number of unchanged tokens in a transitive arc.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class EditLattice:
     def extract(self, gold: Sequence[Edit]) -> list[Edit]:
         """Return the edits that turn source into hypothesis and overlap most with `gold`, left to right.
 
-        Of those that overlap equally, the ones with the fewest changed tokens in the fewest pieces.
+        Among those that overlap equally, the edits have the fewest changed tokens, in the fewest pieces.
         """
         if not self._edges:
             return []
@@ -216,7 +216,7 @@ class EditLattice:
     # -- 1. the edit lattice ------------------------------------------------------------------
 
     def _align(self) -> dict[Arc, int]:
-        """Return the edges of all shortest alignments, sorted, and of how many kinds each is.
+        """Return the sorted edges of all shortest alignments, with the number of kinds of path they lie on.
 
         Edges that keep their token are noted.
         """
@@ -268,9 +268,9 @@ class EditLattice:
     ) -> tuple[Lengths, list[Arc]]:
         """Merge edges into transitive arcs, as Floyd–Warshall over sorted vertices would.
 
-        When it is the turn of a vertex, all arcs into it are final and the only ones out of it are edges.
-        As officially, the only arc kept between two vertices is the first of the shortest, even where
-        another keeps fewer tokens and could be extended further.
+        When a vertex is processed, all arcs into it are final and only edges leave it. As in the official
+        scorer, only the first of the shortest arcs between two vertices is kept, even if another keeps fewer
+        tokens and could be extended further.
 
         Args:
             edges: sorted.
@@ -278,8 +278,8 @@ class EditLattice:
             origin: find only the arcs out of this vertex.
 
         Returns:
-            (length, unchanged words) of every arc; and the arcs in the order of being found, one more
-            time for each time that a shorter one takes the place of another.
+            (length, unchanged words) of every arc; and the arcs in the order in which they were found. An arc
+            is listed again each time a shorter one replaces it.
         """
         into: Lengths = defaultdict(dict)
         found: list[Arc] = []
@@ -307,7 +307,7 @@ class EditLattice:
     def _gold_weights(
         self, gold: Sequence[Edit], spans: Mapping[SourceSpan, Sequence[Arc]], size: int
     ) -> dict[Arc, float]:
-        """Return the weights that gold edits change.
+        """Return the weights of the arcs that gold edits change.
 
         Args:
             gold: the gold edits.
@@ -332,8 +332,8 @@ class EditLattice:
     ) -> dict[Arc, float]:
         """Return the weights of arcs that insert at one place where there are gold insertions.
 
-        Insertions at one place can follow one another, so a gold edit must not be used twice: arcs and
-        gold edits are walked from both ends, going to the other end after an arc without a match.
+        Insertions at one place can follow one another, so a gold edit must not be used twice. Arcs and gold
+        edits are visited from one end, and after an arc without a match from the other end.
         """
         weights: dict[Arc, float] = {arc: arc[1] - arc[0] for arc in arcs}
         copies = [arc for arc in arcs for _ in range(self._edges.get(arc, 1))]
@@ -375,7 +375,7 @@ class EditLattice:
     # -- lattices with too many arcs ----------------------------------------------------------
 
     def _list_best_arcs(self, gold: Sequence[Edit]) -> _Arcs:
-        """Return the arcs of the best paths alone; if these are still too many, of one best path."""
+        """Return only the arcs of the best paths; if there are still too many, those of one best path."""
         weights = self._gold_weights(gold, self._gold_spans(gold), 1)
         paths = {arc: self._arc_path(arc) for arc, weight in weights.items() if weight < 0}
 
@@ -393,14 +393,14 @@ class EditLattice:
 
     @cached_property
     def _into(self) -> dict[Vertex, list[tuple[Vertex, int]]]:
-        """Return the edges into every vertex, sorted: where from, and the copies, 0 if it keeps a token."""
+        """Return the sorted edges into every vertex: its start, and its copies, 0 if it keeps a token."""
         into: dict[Vertex, list[tuple[Vertex, int]]] = defaultdict(list)
         for (start, end), copies in self._edges.items():
             into[end].append((start, 0 if (start, end) in self._kept else copies))
         return dict(sorted(into.items()))
 
     def _gold_spans(self, gold: Sequence[Edit]) -> dict[SourceSpan, list[Arc]]:
-        """Return, by span, the arcs whose weight gold edits can change, without listing any other."""
+        """Return, by span, the arcs whose weight gold edits can change, without listing all arcs."""
         spans: dict[SourceSpan, set[Arc]] = defaultdict(set)
         for edit in gold:
             first, last = edit.start * self._width, edit.end * self._width
@@ -420,7 +420,7 @@ class EditLattice:
         return {span: sorted(arcs) for span, arcs in spans.items()}
 
     def _arc_path(self, arc: Arc) -> list[Arc]:
-        """Return the edges that make an arc, none if there is no such arc."""
+        """Return the edges of an arc; empty if there is no such arc."""
         start, end = arc
         (a, b), (c, d) = divmod(start, self._width), divmod(end, self._width)
         steps = (1, self._width, self._width + 1)
@@ -454,7 +454,7 @@ class _Arcs:
     Args:
         edges: the edges, sorted, with their copies.
         lengths: (length, unchanged words) of every arc.
-        found: the transitive arcs in the order of being found.
+        found: the transitive arcs in the order in which they were found.
     """
 
     def __init__(self, edges: Mapping[Arc, int], lengths: Lengths, found: Sequence[Arc]) -> None:
@@ -489,8 +489,8 @@ class _Arcs:
     def _drop_noops(self, found: Iterable[Arc]) -> Iterator[Arc]:
         """Yield the transitive arcs that are edits.
 
-        The official scorer removes noops from the very list that it walks, which skips the arc after a
-        removed one: a noop there stays. It is as long as its edges, but sums are rounded differently.
+        The official scorer removes noops from the list over which it iterates, so it skips the arc after a
+        removed one, and a noop there is kept. It is as long as its edges, but sums are rounded differently.
         """
         removed = False
         for arc in found:
@@ -537,10 +537,10 @@ def _rows_from_last(
 ) -> Iterator[Sequence[int] | npt.NDArray[np.int32]]:
     """Yield the distances of every prefix of `first` to every prefix of `second`, the last row first.
 
-    Insertions and deletions cost 1. Of a large table only every √N-th row is held: the rows between two
-    of them are computed again when it is their turn, so that memory grows with N·√N and not with N². And only
-    cells that a shortest path may cross are computed: at (a, b), at least |b − a| edits are behind it and
-    |(W − b) − (H − a)| before it, and together there are no more than the distance.
+    Insertions and deletions cost 1. Of a large table only every √N-th row is stored, and the rows between two
+    of them are computed again when they are needed, so memory grows with N·√N and not with N². Only cells
+    that a shortest path may cross are computed: a path through (a, b) has at least |b − a| edits before it
+    and |(W − b) − (H − a)| after it, and in total no more than the distance.
     """
     if len(first) * len(second) <= _HELD_CELLS:
         table = [list(range(len(second) + 1))]
@@ -556,7 +556,7 @@ def _rows_from_last(
     low, high = -((distance - longer) // 2), (distance + longer) // 2
 
     def below(above: npt.NDArray[np.int32], place: int) -> npt.NDArray[np.int32]:
-        """Return the row that the token at a place makes."""
+        """Return the row after the token at a position."""
         band = max(place + 1 + low, 0), min(place + 2 + high, len(second) + 1)
         return _next_row_of_many(above, tokens[place], of_second, substitution, band)
 
@@ -577,7 +577,7 @@ def _rows_from_last(
 def _next_row(
     above: Sequence[int], token: str, second: Sequence[str], substitution: int
 ) -> list[int]:
-    """Return the row of the table that one more token makes."""
+    """Return the row of the table after one more token."""
     best = above[0] + 1
     row = [best]
     diagonal = above[0]
@@ -599,7 +599,7 @@ def _next_row_of_many(
     substitution: int,
     band: tuple[int, int],
 ) -> npt.NDArray[np.int32]:
-    """Return the same in whole arrays, from one column to another; the others are out of reach."""
+    """Return the same row with array operations, for a range of columns; the others are unreachable."""
     first, end = band
     row = np.full(len(above), _FAR, dtype=np.int32)
     part = above[first:end] + 1
@@ -617,8 +617,8 @@ def _next_row_of_many(
 def _bellman_ford(arcs: Sequence[Arc], weights: Mapping[Arc, float]) -> dict[Vertex, Vertex]:
     """Return the predecessors on shortest paths from vertex 0.
 
-    The arcs are relaxed in the order given, again and again until a pass changes nothing; of equal paths
-    the one met first stays.
+    The arcs are relaxed in the given order until a pass changes nothing; of equal paths the first one is
+    kept.
     """
     distance = dict.fromkeys((end for _, end in arcs), float("inf"))
     distance[0] = 0

@@ -1,10 +1,10 @@
 """Sentences parsed by a spaCy pipeline for English, with tags, parts of speech, lemmas and dependencies.
 
-A pipeline is named by
+The name of a pipeline is one of
 
-    en-ewt-sm         the one that learnedgec brings, in `checkpoints/`
+    en-ewt-sm         the pipeline that is part of learnedgec, in `checkpoints/`
     en_core_web_sm    any installed spaCy package
-    a directory       that `spacy.load` reads
+    a directory       a pipeline that `spacy.load` reads
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ BLOCK = 256
 
 
 def available_annotator() -> str:
-    """Return `en_core_web_sm` where it is installed, else `en-ewt-sm`, for edits that no score depends on."""
+    """Return `en_core_web_sm` if it is installed, else `en-ewt-sm`; for edits that no score depends on."""
     return RELEASED if _package_folder(USUAL) is None else USUAL
 
 
 def default_annotator() -> str:
-    """Return `en_core_web_sm` where it is installed, else `en-ewt-sm` with a warning that says so."""
+    """Return `en_core_web_sm` if it is installed, else `en-ewt-sm` with a warning."""
     if available_annotator() == USUAL:
         return USUAL
     warnings.warn(
@@ -65,12 +65,12 @@ def default_annotator() -> str:
 
 
 def registered_annotator(name: str) -> Annotator | None:
-    """Return the annotator that is no spaCy pipeline; `None` where `name` says a pipeline, or nothing.
+    """Return the annotator of this name if it is not a spaCy pipeline, else `None`.
 
-    `plain` is always learnedgec's; a plug-in comes after the pipelines of its name.
+    `plain` is always learnedgec's. A pipeline takes precedence over a plug-in of the same name.
 
     Raises:
-        PluginError: it is that of another installed package and cannot be loaded.
+        PluginError: it belongs to another installed package and cannot be loaded.
     """
     if name in ANNOTATORS.own:
         return ANNOTATORS.own[name]
@@ -88,12 +88,12 @@ def _find_pipeline(name: str) -> Path | None:
 
 
 def find_annotator(name: str) -> Path:
-    """Return the directory of the spaCy pipeline that `name` says.
+    """Return the directory of the spaCy pipeline with this name.
 
-    Directories come first, then names in the folders of evaluators, then installed packages.
+    Directories take precedence, then names in the folders of evaluators, then installed packages.
 
     Raises:
-        InputError: the annotator is no pipeline.
+        InputError: the annotator is not a pipeline.
         UnknownNameError: no annotator has this name.
     """
     if name in ANNOTATORS.own:
@@ -154,11 +154,11 @@ def _description(path: Path, state: object) -> str:
 
 
 def describe_annotator(name: str) -> dict[str, str]:
-    """Return what edits depend on: the pipeline's version and SHA-256, and the versions of tools.
+    """Return everything that edits depend on: version and SHA-256 of the pipeline, and versions of tools.
 
     Raises:
         UnknownNameError: there is no such annotator.
-        PluginError: it is that of another installed package and cannot be loaded.
+        PluginError: it belongs to another installed package and cannot be loaded.
     """
     if (found := registered_annotator(name)) is not None:
         return {"annotator-version": found.version}
@@ -173,7 +173,7 @@ def describe_annotator(name: str) -> dict[str, str]:
 def load_pipeline(path: Path, types: bool) -> Any:
     """Return the spaCy pipeline without what nothing here reads (cached while its files stay the same).
 
-    Dependencies are read by the classifier of types alone, unless a later component reads them.
+    Only the classification of types reads dependencies, unless a later component needs them.
     """
     return _load_pipeline(path, types, folder_state(path))
 
@@ -199,7 +199,7 @@ def _load_pipeline(path: Path, types: bool, state: object) -> Any:
 
 
 def _reads(component: Any, requires: Iterable[str]) -> Iterator[str]:
-    """Return the names of the token attributes that a component says it reads."""
+    """Return the names of the token attributes that a component declares that it reads."""
     yield from requires
     # An attribute ruler says so in its patterns only.
     for entry in getattr(component, "patterns", ()):
@@ -213,16 +213,16 @@ def _reads(component: Any, requires: Iterable[str]) -> Iterator[str]:
 
 @dataclass(eq=False, slots=True)
 class Token:
-    """A parsed token, with the attributes of spaCy's that ERRANT reads, under their names there.
+    """A parsed token, with the attributes of spaCy's tokens that ERRANT reads, under the same names.
 
     Attributes:
         text: the token.
-        lower_: in lower case.
+        lower_: the token in lower case.
         lemma: its lemma.
-        pos: spaCy's number of its universal part of speech.
+        pos: spaCy's ID of its universal part of speech.
         tag_: its Penn Treebank tag.
         dep_: its relation to its head.
-        head: the token that it depends on, itself for a root.
+        head: the token that it depends on; a root depends on itself.
         dependents: the tokens that depend on it, from left to right.
     """
 
@@ -237,22 +237,22 @@ class Token:
 
     @property
     def orth(self) -> str:
-        """What tells tokens apart."""
+        """The identity of a token's form."""
         return self.text
 
     @property
     def lower(self) -> str:
-        """The same as `lower_`: only ever compared."""
+        """The same as `lower_`, because ERRANT only compares it."""
         return self.lower_
 
     @property
     def children(self) -> Iterator[Token]:
-        """The dependents, to be read once, as spaCy gives them."""
+        """An iterator over the dependents, as in spaCy."""
         return iter(self.dependents)
 
 
 class Sentence(list[Token]):
-    """Parsed tokens; a slice is one too, and has their `text`."""
+    """Parsed tokens; a slice is also a `Sentence` and has a `text`."""
 
     @property
     def text(self) -> str:
@@ -265,7 +265,7 @@ class Sentence(list[Token]):
 
 
 def parse_sentences(pipeline: Any, texts: Iterable[str]) -> dict[str, Sentence]:
-    """Return the parse of each distinct text, cut at spaces."""
+    """Return the parse of each distinct text, with tokens separated by spaces."""
     from spacy.tokens import Doc
 
     distinct = list(dict.fromkeys(texts))
@@ -289,7 +289,7 @@ def tag_sentences(texts: Iterable[str], annotator: str) -> dict[str, tuple[str, 
     """Return the Penn Treebank tags of the tokens of each distinct text.
 
     Raises:
-        UnknownNameError, ModelError: the annotator is not there or cannot be loaded.
+        UnknownNameError, ModelError: the annotator does not exist or cannot be loaded.
 
     Example:
         >>> tag_sentences(["She sleeps well ."], "en-ewt-sm")["She sleeps well ."]

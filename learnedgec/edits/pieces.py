@@ -1,10 +1,10 @@
-"""Two long sentences, cut into pairs of pieces that are aligned one after the other.
+"""Divide two long sentences into pairs of pieces that are aligned separately.
 
 The table of a cheapest alignment (`learnedgec.edits.cheapest`) has a cell for every pair of tokens, a hundred
-million for two texts of 10,000. Those are no sentences; but they are scored, within seconds and in memory
-that grows with their length. They are cut where they agree: in the middle of the longest runs of equal tokens
-on a shortest alignment (the Levenshtein distance of tokens, by RapidFuzz), which the cheapest one hardly ever
-leaves.
+million for two texts of 10,000 tokens. Such texts are not sentences, but they are still scored, within
+seconds and in memory that grows with their length. They are divided in the middle of the longest runs of
+equal tokens on a shortest alignment (by the Levenshtein distance of tokens, with RapidFuzz). The cheapest
+alignment hardly ever differs there.
 """
 
 from __future__ import annotations
@@ -29,31 +29,36 @@ Piece: TypeAlias = tuple[int, int, int, int]
 
 
 class LongSentenceWarning(InputWarning):
-    """A sentence is so long that it is aligned in pieces."""
+    """Warning that sentences are so long that they are aligned in pieces."""
 
 
 def warn_of_long(lengths: Collection[int]) -> None:
-    """Warn where sentences have more tokens than are aligned as a whole.
+    """Warn if sentences have too many tokens to be aligned as a whole.
 
     Args:
-        lengths: the tokens of every sentence.
+        lengths: number of tokens of every sentence.
     """
     longer = [length for length in lengths if length > LONG]
     if longer:
         warn_of_inputs(
             LongSentenceWarning(
-                f"sentences longer than {LONG:,} tokens, of which there are {len(longer)}, up to "
-                f"{max(longer):,} tokens, are aligned in pieces, and their edits may differ from those of "
-                "the official tool; is each line one sentence?"
+                f"texts of more than {LONG:,} tokens (here {len(longer)}, up to {max(longer):,} tokens) are "
+                "aligned in pieces, so their edits may differ from those of the official tool; is each line "
+                "one sentence?"
             )
         )
 
 
 def cut(words: Sequence[str], other: Sequence[str], most: int = _MOST) -> list[Piece]:
-    """Return the pieces of two sentences, from left to right: all of both, and no more than `most` of either.
+    """Return the pieces of two sentences, from left to right, with at most `most` tokens of either in each.
 
-    Each but the last is between half of that and all of it on one side, and ends in the middle of the longest
-    run of equal tokens that allows it; where there is none, as late as it may.
+    Each piece but the last has between half of `most` and `most` tokens on one side. It ends in the middle of
+    the longest run of equal tokens that allows this; without such a run, it is as long as possible.
+
+    Args:
+        words: tokens of the source.
+        other: tokens of the target.
+        most: maximum number of tokens of either sentence in a piece.
 
     Example:
         >>> cut("a b c d e f".split(), "a b c x e f".split(), most=4)
@@ -88,11 +93,11 @@ def cut(words: Sequence[str], other: Sequence[str], most: int = _MOST) -> list[P
 def _path(
     words: Sequence[str], other: Sequence[str]
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
-    """Return the places on a shortest alignment, and how good each is to cut at.
+    """Return the positions on a shortest alignment, and how suitable each is for dividing.
 
     Returns:
-        Three of int64 (P,): tokens of the source before the place, tokens of the target, and the length of
-        the run of equal tokens whose middle it is, else 0.
+        Three int64 arrays (P,): tokens of the source before the position, tokens of the target before it, and
+        the length of the run of equal tokens of which it is the middle, else 0.
     """
     from rapidfuzz.distance import Levenshtein
 

@@ -1,4 +1,4 @@
-"""The edits of everything that is made from a source: hypotheses, and references that are plain texts."""
+"""The edits of hypotheses, and of references that are plain texts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ def edits_of_targets(
     references: References,
     extract: Callable[[Sequence[tuple[str, str]]], Sequence[tuple[Edit, ...]]],
 ) -> tuple[list[tuple[Edit, ...]], References]:
-    """Return the edits of N hypotheses, and the references, all with edits.
+    """Return the edits of N hypotheses, and the references with edits for all of them.
 
     Args:
         sources: N sentences.
         hypotheses: N corrections of them.
-        references: gold edits that are there are kept; plain texts get theirs like hypotheses.
-        extract: finds the edits between each source and target; called once.
+        references: references of the N sentences. Gold edits are kept; edits of plain texts are extracted as
+            for hypotheses.
+        extract: function that returns the edits between each source and target; it is called once.
 
     Example:
         >>> from learnedgec.edits.max_match import reference_edits

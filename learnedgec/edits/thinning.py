@@ -1,9 +1,9 @@
 """Thin an edit lattice to the edges of its best paths, without listing its transitive arcs.
 
-A lattice of two unrelated sentences of 300 tokens has 90,000 vertices and two thousand million
-transitive arcs, yet few best paths. Two dynamic programmes over the edges find these, in time
-proportional to their number: the first keeps the edges on paths with the most gold arcs and the fewest
-edges, the second those on paths with the fewest edits.
+A lattice of two unrelated sentences of 300 tokens has 90,000 vertices and two billion transitive arcs, but
+few best paths. Two dynamic programs find these in time proportional to the number of edges. The first keeps
+the edges on paths with the most gold arcs and the fewest edges, the second those on paths with the fewest
+edits.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def best_edges(
     """Return the edges of the best paths from vertex 0 to the last one, sorted.
 
     Args:
-        into: the lattice.
-        gold: the arcs that are gold edits, and the edges that each is made of.
-        max_unchanged_words: how many tokens an arc may keep.
-        single: return the edges of one best path instead of all.
+        into: the lattice: the edges into each vertex.
+        gold: the arcs that are gold edits, with the edges of each.
+        max_unchanged_words: maximum number of unchanged tokens in an arc.
+        single: return the edges of a single best path.
     """
     short, gold_into = _shortest(into, gold)
     none = [_NOWHERE] * (max_unchanged_words + 1)
@@ -57,7 +57,7 @@ def best_edges(
         between[end], inside[end] = best, arcs
 
     def before(end: int, state: int) -> Iterator[tuple[State, Collection[Edge]]]:
-        """Yield the states on best paths to a state, and the edges from there."""
+        """Yield the previous states on best paths to a state, and the edges from them."""
         if state == _BETWEEN:
             for start in gold_into[end]:
                 if between[start] == between[end]:
@@ -98,7 +98,7 @@ def _shortest(
 ) -> tuple[dict[int, list[tuple[int, int]]], dict[int, list[int]]]:
     """Return the edges and the starts of gold arcs into every vertex that is on a shortest path.
 
-    That is a path with the most gold arcs and, of those, with the fewest edges.
+    A shortest path has the most gold arcs and, among those, the fewest edges.
     """
     gold_into: dict[int, list[int]] = defaultdict(list)
     for origin, end in gold:

@@ -1,8 +1,8 @@
-"""Tokens of texts as they come: `school.` is one word to `str.split()`, and `school .` two tokens.
+"""Tokenise raw text: `str.split()` reads `school.` as one token and `school .` as two.
 
-Metrics compare tokens, so sources, hypotheses and references have to be cut alike. `tokenise` cuts as spaCy
-does for English, which is how the BEA-2019 data were cut; scoring with `Runtime(tokenise='spacy')` cuts
-everything so first, and signatures then say `tokens:spacy-en-VERSION`.
+Metrics compare tokens, so sources, hypotheses and references must be tokenised in the same way. `tokenise`
+uses spaCy's tokenizer for English, with which the BEA-2019 data were tokenised. `Runtime(tokenise='spacy')`
+tokenises all texts before they are scored, and signatures then contain `tokens:spacy-en-VERSION`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ __all__ = ["describe_tokens", "tokenise", "tokenise_references"]
 
 
 def tokenise(texts: Sentences) -> list[str]:
-    """Return texts whose tokens, by spaCy's rules for English, are separated by single spaces.
+    """Return texts tokenised by spaCy's rules for English, with single spaces between tokens.
 
-    Each word between spaces is cut by itself, and what it is cut into is cut again until nothing changes, so
-    that tokens stay as they are: `tokenise(tokenise(texts)) == tokenise(texts)`. No character but spaces is
-    added or left out. A word of more than 1,000 characters stays as it is.
+    Each word between spaces is tokenised separately, and its parts again until nothing changes. So tokenised
+    text stays unchanged: `tokenise(tokenise(texts)) == tokenise(texts)`. Only spaces are added or removed. A
+    word of more than 1,000 characters is not changed.
+
+    Args:
+        texts: texts in English.
 
     Raises:
-        InputError: something is no text.
+        InputError: an item is not a text.
 
     Example:
         >>> tokenise(["I don't walk to school.", "I do n't walk to school ."])
@@ -41,12 +44,12 @@ def tokenise(texts: Sentences) -> list[str]:
 def tokenise_references(references: References, sources: Sequence[str]) -> References:
     """Return references with tokenised texts.
 
-    Gold edits count the tokens of their source: they are kept where source and reference are in tokens
-    already, and elsewhere only the text is.
+    Gold edits refer to tokens of their source. They are kept if source and reference are already tokenised;
+    otherwise only the text is kept.
 
     Args:
-        references: of N sentences.
-        sources: the N sentences that gold edits belong to, as they were before they were tokenised.
+        references: references of N sentences.
+        sources: the N sentences that gold edits belong to, before tokenisation.
     """
 
     def cut(source: str, reference: Reference) -> Reference:
@@ -65,7 +68,7 @@ def tokenise_references(references: References, sources: Sequence[str]) -> Refer
 
 
 def check_tokens(name: str, sources: Sequence[str], own: Sequence[str]) -> None:
-    """Raise `InputError` where a file of references was made for other sentences, whatever their tokens."""
+    """Raise `InputError` if references belong to other sentences; their tokenisation may differ."""
     for number, (source, other) in enumerate(zip(tokenise(sources), tokenise(own), strict=True), 1):
         if source != other:
             shown, given = excerpts(other, source)
@@ -76,7 +79,7 @@ def check_tokens(name: str, sources: Sequence[str], own: Sequence[str]) -> None:
 
 
 def describe_tokens() -> str:
-    """Return what made the tokens, for signatures: their rules may change with spaCy's version."""
+    """Return the tokenizer and its version, for signatures; the rules may change with spaCy's version."""
     return f"spacy-en-{version('spacy')}"
 
 
@@ -93,7 +96,7 @@ def _tokenizer() -> Any:
 
 @lru_cache(maxsize=1 << 17)
 def _cut(word: str) -> str:
-    """Return the tokens of a text without spaces, separated by spaces."""
+    """Return the tokens of a word, separated by spaces."""
     if len(word) > _LONGEST_WORD:
         return word
     pieces = [token.text for token in _tokenizer()(word)]

@@ -1,1 +1,1 @@
-"""How work runs: device and precision, processes, progress, and what is kept on disk."""
+"""How computations run: device and precision, processes, progress, and caches on disk."""

@@ -1,8 +1,9 @@
-"""Long work in blocks that are finished one by one, so that a run that was stopped goes on where it was.
+"""Long work in blocks that are finished one by one, so that an interrupted run can continue.
 
-A block is a number. What became of it stands in a file of its own, its entry, which appears whole or not at
-all; a block whose entry says that it is done is not worked on again. Whatever runs the blocks (`LocalBlocks`
-here, `learnedgec.execution.ray` on several machines) calls `BlockWork.run` for each where the work is done.
+A block is a number. Its result is in a file, its entry, which is written atomically; a block whose entry says
+that it is done is not processed again. The runner of the blocks (`LocalBlocks` here,
+`learnedgec.execution.ray` on several machines) calls `BlockWork.run` for each block, in the process that does
+the work.
 """
 
 from __future__ import annotations
@@ -32,22 +33,28 @@ _TOGETHER = 1000
 
 
 def block_path(folder: Path, block: int, suffix: str) -> Path:
-    """Return a file of a block, in one of the folders that keep any from growing too long."""
+    """Return the path of a file of a block; subfolders keep each folder small.
+
+    Args:
+        folder: folder of the run.
+        block: number of the block.
+        suffix: ending of the file's name.
+    """
     return folder / f"{block // _TOGETHER:04}" / f"{block % _TOGETHER:03}{suffix}"
 
 
 @dataclass(frozen=True, slots=True)
 class BlockEntries:
-    """The entries of a run, in a folder that all workers reach."""
+    """The entries of a run, in a folder that all workers can access."""
 
     folder: Path
 
     def path(self, block: int) -> Path:
-        """Return the file of a block's entry."""
+        """Return the path of a block's entry."""
         return block_path(self.folder, block, ".json")
 
     def read(self, block: int) -> BlockEntry | None:
-        """Return a block's entry; `None` where there is none that can be read."""
+        """Return a block's entry; `None` if there is no readable one."""
         try:
             entry: BlockEntry = json.loads(self.path(block).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -55,20 +62,19 @@ class BlockEntries:
         return entry
 
     def write(self, entry: BlockEntry) -> None:
-        """Write a block's entry, at once or not at all."""
+        """Write a block's entry atomically."""
         with atomic_path(self.path(entry["block"])) as temporary:
             temporary.write_text(json.dumps(entry, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class BlockWork:
-    """What is done to blocks; is sent to where they are worked on.
+    """The work on blocks, which is sent to the processes that do it.
 
     Attributes:
-        function: works on the block with a number, and returns what else its entry says.
-        entries: where entries are written.
-        retries: how often an error is followed by another attempt. What is wrong with the input stays wrong,
-            and is not tried again.
+        function: function that processes the block with a number, and returns further fields of its entry.
+        entries: entries of the run.
+        retries: maximum number of further attempts after an error. Errors of the input are not retried.
     """
 
     function: Callable[[int], Mapping[str, Any]]
@@ -76,7 +82,7 @@ class BlockWork:
     retries: int = 1
 
     def run(self, block: int) -> BlockEntry:
-        """Work on a block, write its entry and return it."""
+        """Process a block, write its entry and return it."""
         start, processor = time.perf_counter(), time.process_time()
         found: dict[str, Any] = {}
         for attempt in range(1, self.retries + 2):
@@ -104,7 +110,7 @@ class BlockWork:
 
 
 def _peak() -> dict[str, int]:
-    """Return the largest resident memory of this process so far, where the system tells."""
+    """Return the peak resident memory of this process; `None` if the system does not report it."""
     if sys.platform != "linux":
         return {}
     import resource
@@ -113,16 +119,16 @@ def _peak() -> dict[str, int]:
 
 
 class BlockRunner(Protocol):
-    """Something that works on blocks."""
+    """Interface of runners that process blocks."""
 
     def run(self, work: BlockWork, blocks: Sequence[int]) -> Iterator[BlockEntry]:
-        """Work on each block and yield its entry, in the order in which they are finished."""
+        """Process each block and yield its entry, in the order in which blocks are finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalBlocks:
-    """Works on blocks in this process, one after the other."""
+    """Process blocks in this process, one after the other."""
 
     def run(self, work: BlockWork, blocks: Sequence[int]) -> Iterator[BlockEntry]:
-        """Work on each block and yield its entry."""
+        """Process each block and yield its entry."""
         return map(work.run, blocks)

@@ -1,9 +1,9 @@
-"""Arrays kept on disk between runs, by a key that names everything they depend on.
+"""Arrays on disk between runs, under a key that depends on everything they depend on.
 
 One `.npz` file per entry: named arrays, and `contents`, a JSON table of their types and shapes with a list of
-records. Files are written under a temporary name and renamed, so two processes may share a folder: at
-worst both compute the same entry and one replaces the other's equal file. A file that is damaged counts as
-absent: every member has a checksum, and names, types, shapes and lengths must be those of the table.
+records. Files are written under a temporary name and renamed, so processes may share a folder: at worst two
+compute the same entry and one replaces the other's equal file. A damaged file counts as absent: every member
+has a checksum, and names, types, shapes and lengths must match the table.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def store(
     """Write an entry, replacing an older one.
 
     Args:
-        folder: is made where it does not exist.
-        key: from `key_of`.
-        arrays: by name; of numbers or texts, not of objects.
-        records: JSON-able; tuples come back as lists.
+        folder: folder of the cache; it is created if it does not exist.
+        key: key from `key_of`.
+        arrays: arrays by name, of numbers or texts, not of objects.
+        records: values for JSON; tuples are read as lists.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -80,17 +80,17 @@ def store(
 
 
 def _path(folder: str | os.PathLike[str], key: str) -> Path:
-    """Return the file of an entry; the first two digits are a folder, so that none grows too long."""
+    """Return the path of an entry; its first two digits are a subfolder, which keeps folders small."""
     return Path(folder) / key[:2] / f"{key[2:]}.npz"
 
 
 def _kind(array: Array) -> list[Any]:
-    """Return the type and the shape of an array, as JSON gives them back."""
+    """Return the type and the shape of an array in the form that JSON returns."""
     return [array.dtype.str, list(array.shape)]
 
 
 def _read(file: zipfile.ZipFile, key: str) -> tuple[dict[str, Array], list[Any]]:
-    """Return an entry's arrays and records; any error where they are not what was stored."""
+    """Return an entry's arrays and records; raise any error if they are not those that were stored."""
     contents = json.loads(_array(file, _CONTENTS).tobytes())
     if contents["key"] != key:
         raise ValueError("the entry of another key")
@@ -99,7 +99,7 @@ def _read(file: zipfile.ZipFile, key: str) -> tuple[dict[str, Array], list[Any]]
 
 
 def _array(file: zipfile.ZipFile, name: str, kind: list[Any] | None = None) -> Array:
-    """Return one member of a kind, taking no more memory than the file's size allows."""
+    """Return one member, checked against its type and shape; memory is bounded by the file's size."""
     member = file.getinfo(f"{name}.npy")
     assert file.fp is not None
     if member.file_size > _LARGEST_RATIO * os.fstat(file.fp.fileno()).st_size:

@@ -1,4 +1,4 @@
-"""SHA-256 digests: of files, and of everything that a stored result depends on."""
+"""SHA-256 digests of files, and of everything that a stored result depends on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAYOUT = "2"
 
 
 def key_of(*parts: str | Sequence[str]) -> str:
-    """Return 64 hexadecimal digits that depend on every text, their order and their grouping.
+    """Return a key of 64 hexadecimal digits that depends on every text, their order and their grouping.
 
     Example:
         >>> key_of("a", ["b", "c"]) == key_of("a", ["bc"])
@@ -48,18 +48,18 @@ def _file_digest(path: str, *state: int) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal, computed once as long as the file stays the same."""
+    """Return the SHA-256 of a file in hexadecimal; it is computed again only if the file changes."""
     return _file_digest(os.fspath(path), *file_state(path))
 
 
 def file_state(path: Path) -> tuple[int, int, int, int]:
-    """Return what changes whenever a file does: its inode, size, and times of modification and of change."""
+    """Return inode, size and times of a file, which change whenever the file does."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def files_digest(digests: Mapping[str, str]) -> str:
-    r"""Return the SHA-256 of a list of files with their SHA-256, as `sha256sum` prints it, by name.
+    r"""Return the SHA-256 of a list of files with their SHA-256, sorted by name, as `sha256sum` prints it.
 
     Example:
         >>> files_digest({"b": "2", "a": "1"}) == hashlib.sha256(b"1  a\n2  b\n").hexdigest()
@@ -70,7 +70,7 @@ def files_digest(digests: Mapping[str, str]) -> str:
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the `files_digest` of all files in a folder and below it."""
+    """Return the `files_digest` of all files in a folder and its subfolders."""
     files = (file for file in folder.rglob("*") if file.is_file())
     return files_digest({file.relative_to(folder).as_posix(): file_digest(file) for file in files})
 

@@ -1,10 +1,10 @@
-"""Rows of numbers kept on disk, one for each distinct input of a model.
+"""Cache on disk with a row of numbers for each distinct input of a model.
 
-While `cache` stores the statistics of whole systems, this stores a model's output for a sentence or a pair:
-a fourteenth system costs no more than what is new in it, and metrics that read one model share its passes.
+`cache` stores the statistics of whole systems; this module stores a model's output for each sentence or pair.
+So another system costs only its new sentences, and metrics with the same model share its output.
 
-All rows are in one SQLite file of the folder, which processes may share. Each row has a checksum. A row, or a
-file, that is damaged counts as absent and is replaced.
+All rows are in one SQLite file, which processes may share. Each row has a checksum. A damaged row or file
+counts as absent and is replaced.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _TABLE = "CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, row BLOB) WITHO
 
 
 class KeptRows:
-    """What is kept about the inputs of one model.
+    """The cached rows of one model's inputs.
 
     Args:
-        folder: that of the cache.
-        about: everything that a row depends on besides its input, such as the digest of a model.
-        width: K, the numbers of a row.
+        folder: folder of the cache.
+        about: everything that a row depends on apart from its input, such as the digest of the model.
+        width: K, the length of a row.
 
     Example:
         >>> import tempfile
@@ -60,7 +60,7 @@ class KeptRows:
         self._width = width
 
     def load(self, items: Sequence[Input]) -> dict[Input, Floats]:
-        """Return the rows of those of some distinct inputs that are known."""
+        """Return the cached rows of those distinct inputs that have one."""
         if not self._path.is_file():
             return {}
         items_by_key = {self._key(item): item for item in items}
@@ -79,7 +79,7 @@ class KeptRows:
         return found
 
     def store(self, rows: Mapping[Input, Floats]) -> None:
-        """Keep some rows.
+        """Store rows by input.
 
         Raises:
             OutputError: the folder cannot be written.
@@ -97,7 +97,7 @@ class KeptRows:
                 self._write(entries)
         except (OSError, sqlite3.Error) as error:
             raise OutputError(
-                f"the cache {self._path} cannot be written ({error}); free or name another folder."
+                f"the cache {self._path} cannot be written ({error}); make room, or name another folder."
             ) from None
 
     def _write(self, entries: Sequence[tuple[bytes, bytes]]) -> None:
@@ -109,7 +109,7 @@ class KeptRows:
         return contextlib.closing(sqlite3.connect(self._path, timeout=_PATIENCE))
 
     def _key(self, item: Input) -> bytes:
-        """Return the 32 bytes that stand for an input of this model."""
+        """Return the key, 32 bytes, of an input of this model."""
         return bytes.fromhex(key_of(self._about, [item] if isinstance(item, str) else item))
 
     def _entry(self, item: Input, row: Floats) -> tuple[bytes, bytes]:
@@ -118,7 +118,7 @@ class KeptRows:
         return key, zlib.crc32(key + content).to_bytes(4, "little") + content
 
     def _row(self, key: bytes, content: object) -> Floats | None:
-        """Return the row in what was read, or `None` if that is not what was stored."""
+        """Return the row in the bytes that were read, or `None` if they are damaged."""
         if not isinstance(content, bytes) or len(content) != 4 + 8 * self._width:
             return None
         if zlib.crc32(key + content[4:]).to_bytes(4, "little") != content[:4]:

@@ -1,4 +1,4 @@
-"""Where trained evaluators, annotators and tuned metrics are looked up, by name or by path."""
+"""Folders in which trained evaluators, annotators and tuned metrics are looked up."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["local_path", "lookup_folders"]
 
 
 def local_path(name: str) -> Path | None:
-    """Return the file or folder whose path a name is, with `~` expanded, or `None` if it does not exist.
+    """Return the existing file or folder at a path, with `~` expanded; `None` if there is none.
 
-    No path is longer than the system takes, or holds NUL or half a character; such a name is none.
+    A name that is too long for the system, or holds NUL or a lone surrogate, is not a path.
     """
     try:
         path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's own fails at an unknown ~user

@@ -1,7 +1,7 @@
-"""Warnings about inputs, which come with a result also where it is read from a cache.
+"""Warnings about inputs, which are repeated when a result is read from a cache.
 
-What computes a result warns by `warn_of_inputs`. What stores results stores these warnings with them
-(`collected`), and gives them again whenever it reads one.
+Code that computes a result warns with `warn_of_inputs`. Code that stores results stores these warnings too
+(`collected`), and repeats them whenever it reads a result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["InputWarning", "collected", "warn_of_inputs"]
 
 
 class InputWarning(UserWarning):
-    """Some inputs are such that results may not be what one takes them for."""
+    """Warning that some inputs make results less reliable than they seem."""
 
 
 _COLLECTED: ContextVar[list[InputWarning] | None] = ContextVar("collected", default=None)
@@ -32,7 +32,7 @@ def warn_of_inputs(warning: InputWarning) -> None:
 
 @contextmanager
 def collected() -> Iterator[list[InputWarning]]:
-    """Collect the warnings about inputs of a block of code, instead of giving them.
+    """Collect the warnings about inputs in a `with` block instead of issuing them.
 
     Example:
         >>> with collected() as found:

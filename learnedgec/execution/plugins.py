@@ -1,12 +1,12 @@
-"""Tables that other installed packages add to: metrics, datasets, benchmarks, pair sources, annotators.
+"""Tables that installed packages can extend: metrics, datasets, benchmarks, pair sources, annotators.
 
-A package adds to a table by an entry point, for example in its pyproject.toml:
+A package adds a name by an entry point, for example in its pyproject.toml:
 
     [project.entry-points."learnedgec.metrics"]
     my-metric = "my_package.metric:MyMetric"
 
-It is then listed, suggested and loaded by name like learnedgec's own. Its module is imported when the
-name is used or listed. A plug-in that cannot be loaded is one `PluginError`, and the others stay usable.
+The name is then listed, suggested and loaded like learnedgec's own. The module is imported when the name is
+used or listed. A plug-in that cannot be loaded raises a `PluginError`; the others stay usable.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """What one entry point says.
+    """One entry point of an installed package.
 
     Attributes:
-        what: what the table holds, such as `metric`.
-        point: the entry point: name, group and `module:attribute`.
-        packages: the installed package that it belongs to; several if they contradict each other.
+        what: kind of thing in the table, such as `metric`.
+        point: the entry point, with name, group and `module:attribute`.
+        packages: name of the installed package; several names if packages define it differently.
     """
 
     what: str
@@ -58,23 +58,23 @@ class Plugin:
         """Import the plug-in, which must be an instance of `kind`; raise `PluginError` otherwise."""
         found = self._load()
         if not isinstance(found, kind):
-            raise self.error(f"{self.point.value} is no {kind.__name__}")
+            raise self.error(f"{self.point.value} is not of the type {kind.__name__}")
         return found
 
     def load_class(self, base: type[S]) -> type[S]:
         """Import the plug-in, which must be a subclass of `base`; raise `PluginError` otherwise."""
         found = self._load()
         if not (isinstance(found, type) and issubclass(found, base)):
-            raise self.error(f"{self.point.value} is no subclass of {base.__name__}")
+            raise self.error(f"{self.point.value} is not a subclass of {base.__name__}")
         return found
 
     def summary(self, loaded: object) -> str:
-        """Return one line about the loaded plug-in: the first of its docstring, or where it is from."""
+        """Return one line about the loaded plug-in: the first line of its docstring, or its package."""
         line = inspect.cleandoc(loaded.__doc__ or "").partition("\n")[0].rstrip(".")
         return line or f"from {' and '.join(self.packages)}"
 
     def error(self, reason: str) -> PluginError:
-        """Return the error that says why the plug-in cannot be used."""
+        """Return the error for a plug-in that cannot be used, with the reason."""
         return PluginError(
             f"the {self.what} {self.name!r} of the installed package {' and '.join(self.packages)} cannot "
             f"be used: {reason}; update or uninstall the package."
@@ -82,7 +82,7 @@ class Plugin:
 
     def _load(self) -> Any:
         if len(self.packages) > 1:
-            raise self.error("each has one of its own under this name")
+            raise self.error("each defines this name")
         try:
             return self.point.load()
         except Exception as error:
@@ -92,10 +92,10 @@ class Plugin:
 
 
 class Registry(Generic[T]):
-    """A table of learnedgec's own entries, and of those that installed packages add.
+    """A table with learnedgec's own entries and those of installed packages.
 
-    An entry of learnedgec's own comes before a plug-in of the same name. Iteration yields all names,
-    its own first.
+    An entry of learnedgec takes precedence over a plug-in of the same name. Iteration yields all names,
+    learnedgec's own first.
 
     Example:
         >>> registry = Registry("colour", "example.colours", {"red": 1}, lambda plugin: 0)
@@ -115,11 +115,11 @@ class Registry(Generic[T]):
         """Describe the table.
 
         Args:
-            what: what it holds, for messages: `metric`.
-            group: the entry point group: `learnedgec.metrics`.
+            what: kind of thing in the table for messages, such as `metric`.
+            group: entry point group, such as `learnedgec.metrics`.
             own: learnedgec's own entries.
-            adapt: loads a plug-in and returns its entry; raises `PluginError`.
-            hint: ends the message about an unknown name.
+            adapt: function that loads a plug-in and returns its entry, or raises `PluginError`.
+            hint: end of the message about an unknown name.
         """
         self.what, self.group, self.own, self.hint = what, group, own, hint
         self._adapt = adapt
@@ -128,7 +128,7 @@ class Registry(Generic[T]):
         """Return the entry with a name.
 
         Raises:
-            UnknownNameError: no entry has this name; the message suggests the nearest.
+            UnknownNameError: no entry has this name; the message suggests the nearest name.
             PluginError: it is a plug-in that cannot be loaded.
         """
         if name in self.own:
@@ -139,9 +139,9 @@ class Registry(Generic[T]):
         return self._adapt(plugins[name])
 
     def spelt(self, name: str) -> str:
-        """Return a name as the table spells it, whose capitals, hyphens and underscores people vary.
+        """Return a name in the spelling of the table, ignoring capitals, hyphens and underscores.
 
-        A name that the table has, or that nothing in it or several are like, is returned as it is.
+        A name that is in the table, or that matches no name or several names, is returned unchanged.
 
         Example:
             >>> Registry("colour", "example.colours", {"dark-red": 1}, lambda plugin: 0).spelt("DarkRed")
@@ -153,7 +153,7 @@ class Registry(Generic[T]):
         return alike[0] if len(alike) == 1 else name
 
     def plugins(self) -> dict[str, Plugin]:
-        """Return what installed packages add, by name and without importing it."""
+        """Return the plug-ins of installed packages by name, without importing them."""
         found: dict[str, Plugin] = {}
         for package, point in _entry_points(self.group):
             known = found.get(point.name)
@@ -164,7 +164,7 @@ class Registry(Generic[T]):
         return {name: found[name] for name in sorted(found) if name not in self.own}
 
     def entries(self) -> Iterator[tuple[str, T | PluginError]]:
-        """Yield every name with its entry, or with the error of a plug-in that cannot be loaded."""
+        """Yield every name with its entry, or with the error if a plug-in cannot be loaded."""
         yield from self.own.items()
         for name, plugin in self.plugins().items():
             try:
@@ -181,24 +181,26 @@ class Registry(Generic[T]):
 
 
 def see_current_folder() -> None:
-    """Let modules of the current folder be imported, after all others; an installed script sees none."""
+    """Add the current folder to the end of the import path, which an installed script does not have there."""
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
 
 
 def import_class(path: str, base: type[S]) -> type[S]:
-    """Import the class at `module:Class`, of an installed package or of a module in the current folder.
+    """Import the class `module:Class` from an installed package or from a module in the current folder.
 
     Raises:
-        BadNameError: the module cannot be imported, or has no such subclass of `base`.
+        BadNameError: the module cannot be imported, or it has no such subclass of `base`.
 
     Example:
         >>> import_class("learnedgec.errors:InputError", Exception)
         <class 'learnedgec.errors.InputError'>
     """
     if len(path) > _LONGEST:
-        raise BadNameError(f"{path[:_LONGEST]}… is no import path: it has {len(path)} characters.")
+        raise BadNameError(
+            f"{path[:_LONGEST]}… is not an import path: it has {len(path)} characters."
+        )
     see_current_folder()
     module_name, _, attribute = path.partition(":")
     try:
@@ -217,19 +219,19 @@ def import_class(path: str, base: type[S]) -> type[S]:
             f"{path}: {place} has no {attribute}; name a class that it has."
         ) from None
     if not (isinstance(found, type) and issubclass(found, base)):
-        raise BadNameError(f"{path}: {attribute} in {place} is no subclass of {base.__name__}.")
+        raise BadNameError(f"{path}: {attribute} in {place} is not a subclass of {base.__name__}.")
     if missing := sorted(getattr(found, "__abstractmethods__", ())):
         raise BadNameError(
-            f"{path}: {attribute} in {place} lacks {', '.join(missing)}; define that."
+            f"{path}: {attribute} in {place} lacks {', '.join(missing)}; define the missing methods."
         )
     return found
 
 
 def check_no_module(name: str) -> None:
-    """Refuse the name of a file of Python, with or without `.py`, where that of a class in it was meant.
+    """Raise `BadNameError` if a name is that of a Python file, where a class in the file is needed.
 
     Raises:
-        BadNameError: there is such a file in the current folder; the message says what to write.
+        BadNameError: the current folder has such a file; the message names its classes.
     """
     path = local_path(name if name.endswith(".py") else f"{name}.py")
     if path is None or not path.is_file():
@@ -241,7 +243,7 @@ def check_no_module(name: str) -> None:
     classes = [each.name for each in body if isinstance(each, ast.ClassDef)]
     written = " or ".join(f"{path.stem}:{each}" for each in classes[:3] or ["Class"])
     raise BadNameError(
-        f"{name} is a Python file; what scores is a class in it, so write {written}"
+        f"{name} is a Python file, and a class in it was expected; write {written}"
         + ("." if classes else ", with the name of that class.")
     )
 
@@ -251,7 +253,7 @@ def _letters(name: str) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Return what an error says, on one line."""
+    """Return an error's message as one line."""
     lines = str(error).splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 

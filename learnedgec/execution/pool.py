@@ -1,4 +1,4 @@
-"""Work spread over processes: for what runs in Python and for long, such as searching for edits."""
+"""Work in several processes, for long computations in Python such as the search for edits."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def parallel_map(
     *,
     chunk_size: int = _CHUNK,
 ) -> list[_Result]:
-    """Return `function` of every item, in order, computed by `runtime.processes` processes.
+    """Return the result of a function for every item, in order, from `runtime.processes` processes.
 
-    Processes are started afresh, as on every platform, because forking a process that has loaded
-    torch can hang; so they do not see its state, and a script that asks for several needs the
-    usual `if __name__ == "__main__":`. One process, or few items, stay in this one.
+    Processes are started (spawned) on every platform, because forking a process that has loaded torch can
+    hang. So they do not share its state, and a script that uses several processes needs the usual `if
+    __name__ == "__main__":`. With one process, or few items, the work is done in the calling process.
 
     Args:
-        function: of a module's top level, or a `functools.partial` of one; pure.
-        items: picklable.
-        description: a word or two for the progress bar.
-        runtime: `jobs` and `progress`.
-        chunk_size: how many items a process gets at a time; 1 where each is long work.
+        function: pure function at a module's top level, or a `functools.partial` of one.
+        items: picklable arguments.
+        description: label of the progress bar.
+        runtime: number of processes and progress bar.
+        chunk_size: number of items that a process gets at a time; 1 if each takes long.
 
     Raises:
-        ConfigError: the processes cannot be started or have been killed.
+        ConfigError: the processes cannot be started, or they were killed.
 
     Example:
         >>> parallel_map(str.upper, ["a", "b"], "shout", Runtime(jobs=1))
@@ -77,7 +77,7 @@ def parallel_map(
         return gather(results)
     except BrokenProcessPool:
         raise ConfigError(
-            f"the {processes} processes for {description!r} have ended before their work; put the "
+            f"the {processes} processes for {description!r} ended before their work was done; put the "
             'script\'s own code under `if __name__ == "__main__":`, or use jobs=1.'
         ) from None
     except BaseException:
@@ -92,7 +92,7 @@ def parallel_map(
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Let processes that start here not hear Ctrl-C: it reaches all of a terminal, and the parent decides."""
+    """Let processes that are started here ignore Ctrl-C, because the parent process handles it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -104,7 +104,7 @@ def _deaf() -> Iterator[None]:
 
 
 def _live_by(end: Connection) -> None:
-    """Let this process end when its parent lets go of the other end: when it wants to, or however it dies."""
+    """End this process when its parent closes the other end of a pipe or dies."""
 
     def watch() -> None:
         with contextlib.suppress(EOFError, OSError):
@@ -115,5 +115,5 @@ def _live_by(end: Connection) -> None:
 
 
 def _run(function: Callable[[_Item], _Result], chunk: Sequence[_Item]) -> list[_Result]:
-    """Return `function` of each item of a chunk."""
+    """Return the result of a function for each item of a chunk."""
     return [function(item) for item in chunk]

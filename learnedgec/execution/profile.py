@@ -15,17 +15,17 @@ class Profile:
     """Counts since the process began, or since `reset`.
 
     Attributes:
-        rows: rows of systems (source, hypothesis and references) that metrics were asked to score.
-        distinct: those of them that were distinct within a call.
-        asked: distinct inputs (texts or pairs) for which a model's values were needed.
-        remembered: those whose values were in memory, from an earlier call.
-        kept: those whose values were in the cache folder.
-        encoded: inputs that went through a model.
-        tokens: their tokens.
-        padding: padding tokens in their batches.
-        seconds: time in models, by the clock.
-        processor: the same in processor seconds of this process, all threads.
-        wanted: whether the counts are to be shown at the end.
+        rows: number of rows (source, hypothesis and references of a system) that metrics scored.
+        distinct: number of rows that were distinct within a call.
+        asked: number of distinct inputs (texts or pairs) for which a model's values were needed.
+        remembered: number of inputs whose values were in memory from an earlier call.
+        kept: number of inputs whose values were in the cache folder.
+        encoded: number of inputs that a model processed.
+        tokens: number of their tokens.
+        padding: number of padding tokens in their batches.
+        seconds: elapsed time in models.
+        processor: processor time in models, of all threads of this process.
+        wanted: whether to show the counts at the end.
     """
 
     rows: int = 0
@@ -46,7 +46,7 @@ class Profile:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Count the time of a block."""
+        """Add the time of a `with` block."""
         clock, processor = time.perf_counter(), time.process_time()
         try:
             yield
@@ -56,7 +56,7 @@ class Profile:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Count nothing within a block."""
+        """Count nothing within a `with` block."""
         before = dict(vars(self))
         try:
             yield
@@ -64,7 +64,7 @@ class Profile:
             vars(self).update(before)
 
     def lines(self) -> list[str]:
-        r"""Return what was counted, as text.
+        r"""Return the counts as lines of text.
 
         Example:
             >>> profile = Profile(rows=10, distinct=8, asked=8, remembered=2, kept=1, encoded=5)

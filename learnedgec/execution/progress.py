@@ -26,14 +26,14 @@ def track(
     weights: Sequence[float] | None = None,
     show: bool = True,
 ) -> Iterator[T]:
-    """Yield the items, showing a bar with the time left on stderr if it is a terminal and `show`.
+    """Yield the items and show a progress bar with the remaining time on stderr, if that is a terminal.
 
     Args:
-        items: what to go through.
-        description: a word or two.
-        total: how many items, where `items` has no length.
-        weights: how much of the work each item is; one each by default.
-        show: whether to show anything.
+        items: items to yield.
+        description: label of the bar.
+        total: number of items, if `items` has no length.
+        weights: amount of work of each item; by default 1 each.
+        show: whether to show the bar.
     """
     if not (show and sys.stderr.isatty()):
         yield from items
@@ -73,16 +73,16 @@ def track_pace(
     show: bool = True,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[T]:
-    """Yield the items of long work on sentences, saying on stderr how fast it goes and what is left.
+    """Yield the items of long work on sentences, and report speed and remaining time on stderr.
 
-    On a terminal one line is written over again and again; elsewhere there is a line every 30 seconds.
+    On a terminal one line is updated; elsewhere a line is written every 30 seconds.
 
     Args:
-        items: each with the number of sentences that are finished when it comes.
-        total: of sentences.
-        done: how many were finished before.
-        show: whether to say anything.
-        clock: seconds since whenever.
+        items: items, each with the number of sentences that are finished when it is yielded.
+        total: total number of sentences.
+        done: number of sentences that were finished before.
+        show: whether to report.
+        clock: function that returns seconds since a fixed time.
     """
     start = said = clock()
     before, terminal = done, sys.stderr.isatty()
@@ -104,13 +104,13 @@ def track_pace(
 
 
 def pace(done: int, total: int, lately: int, seconds: float) -> str:
-    """Return how far long work on sentences is, how fast it goes, and the time left.
+    """Return a line with the progress of long work on sentences, its speed, and the remaining time.
 
     Args:
-        done: sentences that are finished.
-        total: of all.
-        lately: those of them that took the given seconds.
-        seconds: that many.
+        done: number of finished sentences.
+        total: total number of sentences.
+        lately: number of sentences that were finished in the last `seconds`.
+        seconds: time that they took, in seconds.
 
     Example:
         >>> pace(50_000, 200_000, 40_000, 20)

@@ -1,11 +1,11 @@
-"""Blocks of work on a Ray cluster: Ray Data sends their numbers to actors, each with models of its own.
+"""Blocks of work on a Ray cluster: Ray Data sends their numbers to actors, each with its own models.
 
-Only numbers of blocks and their entries pass through Ray. An actor gets the work once, reads a block from the
-files that the work names, and writes what comes of it; so all machines must reach these files under the same
-paths or URLs. When an actor is killed Ray starts another one and gives it the block again. A block at which
-actors die over and over is given up: every attempt is noted on disk before it begins.
+Ray transfers only the numbers of blocks and their entries. An actor gets the work once, reads each block from
+the files that the work names, and writes the results. So all machines need access to these files under the
+same paths or URLs. If an actor is killed, Ray starts another one and gives it the block again. Every attempt
+is recorded on disk before it begins, and a block on which actors die repeatedly is given up.
 
-Statistics on usage are not sent, and no dashboard is started.
+Ray's usage statistics and its dashboard are switched off.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AHEAD = 2
 
 
 class RayBlocks:
-    """Works on blocks with a pool of actors; a context manager, connected to the cluster while it is open."""
+    """Process blocks with a pool of actors; a context manager, connected to the cluster while it is open."""
 
     def __init__(
         self,
@@ -43,19 +43,20 @@ class RayBlocks:
         """Describe the pool.
 
         Args:
-            address: of the cluster: `auto`, `HOST:PORT` or `ray://HOST:PORT`. If absent, the one that
-                RAY_ADDRESS names, else one is started on this machine and ended with the context.
-            workers: actors.
-            cpus: processor cores of each.
-            gpus: GPUs of each; 0.25 puts four on one.
+            address: address of the cluster: `auto`, `HOST:PORT` or `ray://HOST:PORT`. By default the one in
+                RAY_ADDRESS; if that is not set, a cluster is started on this machine and ends with the
+                context.
+            workers: number of actors.
+            cpus: number of processor cores per actor.
+            gpus: number of GPUs per actor; 0.25 puts four actors on one.
 
         Raises:
             MissingDependencyError: Ray is not installed.
-            ConfigError: a number cannot be.
+            ConfigError: a number is invalid.
         """
         if workers < 1 or cpus < 0 or gpus < 0:
             raise ConfigError(
-                f"{workers} workers with {cpus:g} cores and {gpus:g} GPUs each were asked for; give 1 worker "
+                f"{workers} workers with {cpus:g} cores and {gpus:g} GPUs each were requested; give 1 worker "
                 "or more, and no negative numbers."
             )
         self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
@@ -103,7 +104,7 @@ class RayBlocks:
         ray.shutdown()
 
     def run(self, work: BlockWork, blocks: Sequence[int]) -> Iterator[BlockEntry]:
-        """Work on each block and yield its entry, in the order in which they are finished."""
+        """Process each block and yield its entry, in the order in which blocks are finished."""
         import ray.data
 
         # What a run that was killed has left.
@@ -134,7 +135,7 @@ class RayBlocks:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Let nothing reach stderr, whichever language it is written in; errors are raised all the same."""
+    """Silence stderr of all code, whatever its language; errors are still raised."""
     sys.stderr.flush()
     kept = os.dup(2)
     with Path(os.devnull).open("wb") as nowhere:
@@ -147,7 +148,7 @@ def _silence() -> Iterator[None]:
 
 
 class _Worker:
-    """An actor's work: one block at a time, and the next one with the models that are loaded."""
+    """The work of an actor: one block at a time, with the same loaded models."""
 
     def __init__(self, work: BlockWork, token: str) -> None:
         self.work, self.token = work, token
@@ -171,11 +172,11 @@ class _Worker:
         return {"block": batch["block"]}
 
     def _note(self, block: int) -> Path:
-        """Return the file that counts the attempts at a block in this run."""
+        """Return the path of the file that counts the attempts at a block in this run."""
         return self.work.entries.path(block).with_suffix(f".attempts-{self.token}")
 
     def _begin(self, block: int) -> int:
-        """Count an attempt, and return how many were begun before and not ended."""
+        """Count an attempt, and return the number of earlier attempts that did not end."""
         note = self._note(block)
         note.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""How a computation runs: device, precision, batch size, processes, tokens. Never part of a metric's name."""
+"""How a computation runs: device, precision, batch size, processes, tokenisation."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ __all__ = ["Runtime"]
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Where and how to run; only `dtype` and `tokenise` affect scores, and signatures name both.
+    """Where and how to run. Only `dtype` and `tokenise` affect scores, and signatures name both.
 
     Attributes:
         device: `auto` (CUDA, then MPS, then CPU) or any torch device such as `cuda:1`.
-        dtype: precision of models; `bfloat16` is faster and moves scores in the third digit. `auto` is
+        dtype: precision of models; `bfloat16` is faster and changes the third digit of scores. `auto` is
             `bfloat16` for trained evaluators on hardware with bfloat16 arithmetic, otherwise `float32`.
-        batch_tokens: largest number of tokens in one encoder batch, padding included.
-        jobs: processes for work outside the encoder (M2, ERRANT); 0 means one per core.
+        batch_tokens: maximum number of tokens in an encoder's batch, including padding.
+        jobs: number of processes for work outside the encoder (M2, ERRANT); 0 means one per core.
         progress: show progress bars on stderr.
-        allow_pickle: load weights that exist only as a pickle (can run code; off by default).
-        states_mb: bound in MiB on encoder states held in memory at a time.
-        cache_dir: folder for the cache of statistics of systems and of evaluators' outputs for each sentence;
-            `None` disables it.
+        allow_pickle: load weights that exist only as a pickle; a pickle can run code.
+        states_mb: maximum size in MiB of the encoder states in memory at a time.
+        cache_dir: folder for the cache, which holds the statistics of systems and evaluators' outputs for
+            each sentence; `None` disables it.
         tokenise: `spacy` tokenises sources, hypotheses and references before they are scored
             (`learnedgec.tokenise`); `none` splits at spaces, which is right for tokenised text.
+
+    Example:
+        >>> runtime = Runtime(device="cpu", jobs=2)
+        >>> runtime.processes, runtime.dtype
+        (2, 'float32')
     """
 
     device: str = "auto"
@@ -50,5 +55,5 @@ class Runtime:
 
     @property
     def processes(self) -> int:
-        """The number of worker processes that `jobs` stands for."""
+        """The number of worker processes for `jobs`."""
         return self.jobs or os.cpu_count() or 1

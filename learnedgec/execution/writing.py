@@ -1,8 +1,8 @@
-"""Files and folders that appear whole or not at all.
+"""Atomic writing of files and folders.
 
-What is written stands under a temporary name beside its own, `.NAME.TOKEN.partial`, until it is complete, and
-is then renamed. The writer holds a lock on it, which the operating system releases however the writer ends;
-the next writer to the same place removes files that no process holds any more.
+Content is written to a temporary file beside the target, `.NAME.TOKEN.partial`, which is renamed when it is
+complete. The writer holds a lock on it, which the operating system releases however the writer ends. The next
+writer to the same place removes temporary files that no process holds any more.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PARTIAL, _OLD = ".partial", ".old"
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise `OutputError` now if the file `path` could not be written later; nothing is made.
+    """Raise `OutputError` if `path` cannot be written; nothing is created.
 
     Raises:
         OutputError: it is a folder, or it, or the nearest folder above it that exists, cannot be written.
@@ -62,16 +62,15 @@ def check_writable(path: PathLike) -> None:
 
 @contextmanager
 def atomic_path(path: PathLike) -> Iterator[Path]:
-    """Yield the path of an empty temporary file, which replaces `path` when the block ends well.
+    """Yield the path of an empty temporary file, which replaces `path` when the block ends without an error.
 
-    A kill or an error leaves nothing under the real name, and what stands there is on disk. Links are
-    followed: what they lead to is replaced. A file that is there gives its mode and, as far as the system
-    allows, its owner to the new one; a new file has the mode that the umask leaves. What is no regular file
-    (a device, a FIFO, `/dev/stdout`) cannot be replaced without harm and is yielded itself, to be written
-    through.
+    After a kill or an error, `path` is unchanged; a new file is flushed to disk before it is renamed. Links
+    are followed, and their target is replaced. An existing file passes on its mode and, as far as the system
+    allows, its owner; a new file has the mode that the umask leaves. If `path` is not a regular file (a
+    device, a FIFO, `/dev/stdout`), the path itself is yielded and written directly.
 
     Args:
-        path: of the file; its folder is made where it does not exist.
+        path: path of the file; its folder is created if it does not exist.
 
     Raises:
         OutputError: the place cannot be written (read-only, full, a folder).
@@ -90,12 +89,12 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: PathLike) -> Iterator[Path]:
-    """Yield an empty temporary folder, which replaces `path` when the block ends well.
+    """Yield an empty temporary folder, which replaces `path` when the block ends without an error.
 
-    A kill or an error leaves nothing under the real name. A folder that is there is exchanged for the new
-    one in a single step where the system can do that (Linux, on most file systems). Elsewhere it is renamed
-    first, so that for an instant there is none; a kill in that instant leaves it as `.NAME.TOKEN.old`, and
-    the next one to write there puts it back before anything else.
+    After a kill or an error, `path` is unchanged. An existing folder is exchanged for the new one in a single
+    step if the system supports this (Linux, on most file systems). Otherwise it is renamed first, so for an
+    instant there is no folder. A kill in that instant leaves it as `.NAME.TOKEN.old`, and the next writer
+    restores it.
 
     Raises:
         OutputError: the place cannot be written.
@@ -129,10 +128,10 @@ def _reported(path: PathLike) -> Iterator[None]:
 
 
 def _target(path: PathLike) -> Path:
-    """Return where what is written to `path` goes, after checking what is there.
+    """Return the target of writing to `path`, after checking that it can be written.
 
     Raises:
-        OSError: the path cannot be a file's, or what is there may not be written.
+        OSError: the path is invalid, or an existing target cannot be written.
     """
     if "\0" in os.fspath(path):
         raise OSError(errno.EINVAL, "the name holds a NUL character")
@@ -149,7 +148,7 @@ def _target(path: PathLike) -> Path:
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether what is at a path is no regular file or folder, or another name of an open file."""
+    """Return whether a path is neither a regular file nor a folder, or is another name of an open file."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -167,7 +166,7 @@ def _is_stream(path: Path) -> bool:
 
 @contextmanager
 def _reserved(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Yield what `make` makes beside the target, held by this process; removed if it is still there."""
+    """Yield a locked temporary file or folder beside the target; remove it at the end if it still exists."""
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target)
     lock = None
@@ -184,7 +183,7 @@ def _reserved(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 
 
 def _stem(target: Path) -> str:
-    """Return what the temporary names of a target begin with; a long name is replaced by its digest."""
+    """Return the beginning of a target's temporary names; a digest replaces a long name."""
     encoded = os.fsencode(target.name)
     if len(encoded) <= _LONGEST_STEM:
         return target.name
@@ -192,7 +191,7 @@ def _stem(target: Path) -> str:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed writers left beside a target, and put back what one had only set aside."""
+    """Remove temporary files of killed writers beside a target, and restore a folder that they renamed."""
     left = re.compile(re.escape(f".{_stem(target)}.") + r"[0-9a-f]{8}\.(partial|old)")
     try:
         found = [path for path in target.parent.iterdir() if left.fullmatch(path.name)]
@@ -211,9 +210,9 @@ def _sweep(target: Path) -> None:
 
 
 def _hold(path: Path) -> int | None:
-    """Lock a file or folder and return the lock; `None` if another holds it or has removed it.
+    """Lock a file or folder and return the lock; `None` if another process holds it or has removed it.
 
-    Where nothing can be locked (Windows, some network file systems) the lock is -1.
+    If locks are not supported (Windows, some network file systems), the lock is -1.
     """
     if sys.platform == "win32":
         return -1
@@ -244,7 +243,7 @@ def _release(lock: int) -> None:
 
 
 def _inherit(temporary: Path, target: Path) -> None:
-    """Give the mode and, as far as the system allows, the owner of the target to its successor."""
+    """Copy the mode and, as far as the system allows, the owner of the target to its replacement."""
     try:
         status = target.stat()
     except OSError:
@@ -257,7 +256,7 @@ def _inherit(temporary: Path, target: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on disk."""
+    """Wait until a file, or the entries of a folder, are on disk."""
     folder = path.is_dir()
     try:
         descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
@@ -272,7 +271,7 @@ def _sync(path: Path) -> None:
 
 
 def _replace_folder(new: Path, target: Path) -> None:
-    """Put a folder in a place, whatever is or comes there meanwhile: others may be at the same."""
+    """Move a folder to its target, even if other processes write to the same target."""
     while True:
         if target.is_dir() and _exchange(new, target):
             return
@@ -296,7 +295,7 @@ def _replace_folder(new: Path, target: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Exchange two names in one step, and return whether the system can."""
+    """Exchange two names in one step; return whether the system supports this."""
     exchange = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
     if exchange is None:
         return False
@@ -306,7 +305,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Delete a file or a folder if it is there."""
+    """Delete a file or a folder if it exists."""
     import shutil
 
     if path.is_dir() and not path.is_symlink():

@@ -92,6 +92,10 @@ def apply_edits(source: str, edits: Iterable[Edit]) -> str:
     Each edit's first correction is used. Edits are applied by position; insertions at one place go
     left to right in the order given, before a replacement that starts there.
 
+    Args:
+        source: tokens separated by spaces.
+        edits: edits of the source's tokens.
+
     Raises:
         InputError: an edit lies outside the sentence, or two edits overlap.
 
@@ -261,7 +265,7 @@ def format_m2(blocks: Iterable[AnnotatedSentence]) -> list[str]:
 
 
 def write_m2(path: PathLike, blocks: Iterable[AnnotatedSentence]) -> None:
-    """Write an M2 file, atomically; see `read_m2` for an example.
+    """Write an M2 file, atomically.
 
     Args:
         path: a file, a `.gz` file or `-` for standard output.
@@ -269,5 +273,11 @@ def write_m2(path: PathLike, blocks: Iterable[AnnotatedSentence]) -> None:
 
     Raises:
         OutputError: the file cannot be written.
+
+    Example:
+        >>> write_m2("-", [AnnotatedSentence("He go .", {0: (Edit(1, 2, "goes", "R:VERB:SVA"),)})])
+        S He go .
+        A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0
+        <BLANKLINE>
     """
     write_lines(path, format_m2(blocks))

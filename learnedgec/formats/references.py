@@ -56,6 +56,9 @@ class References(Sequence[tuple[Reference, ...]]):
     block may lack an annotator, a JSONL record may hold `null`. An empty *line* of a reference file
     is a reference: the annotator deleted the sentence (CoNLL-14 has three).
 
+    Attributes:
+        rows: references of each sentence.
+
     Example:
         >>> references = References.from_texts(["A b .", "C ."], ["A c .", None])
         >>> [len(row) for row in references]

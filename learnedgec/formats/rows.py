@@ -65,6 +65,11 @@ def as_frame(rows: Sequence[Row]) -> pandas.DataFrame:
 def as_html(rows: Sequence[Row], caption: str = "", note: str = "") -> str:
     """Return the rows as an HTML table for notebooks, numbers right-aligned, with a small note below.
 
+    Args:
+        rows: rows of the table, as column -> value.
+        caption: caption of the table; none if empty.
+        note: text below the table; none if empty.
+
     Example:
         >>> as_html([{"F": 0.5}])
         '<table><thead><tr><th>F</th></tr></thead><tbody><tr><td>0.5000</td></tr></tbody></table>'

@@ -68,12 +68,27 @@ def short_integer(text: str) -> int:
 
 
 def whole_number(text: str, place: str, below: int) -> int:
-    """Return a number from 0 to `below` - 1, or raise `FormatError` starting with `place`."""
+    """Return a number from 0 to `below` - 1, or raise `FormatError` starting with `place`.
+
+    Args:
+        text: text of the cell.
+        place: file and line, for the message.
+        below: upper bound, which is excluded.
+    """
     if not (re.fullmatch(r"[0-9]{1,9}", text) and int(text) < below):
         raise FormatError(f"{place} is {text[:60]!r}; a number from 0 to {below - 1} was expected.")
     return int(text)
 
 
 def sentence_number(text: str, sentences: int, place: str) -> int:
-    """Return the `id` cell of a row: the number of one of the sources, from 0."""
+    """Return the `id` cell of a row: the number of one of the sources, from 0.
+
+    Args:
+        text: text of the cell.
+        sentences: number of sources.
+        place: file and line, for the message.
+
+    Raises:
+        FormatError: the cell holds no such number.
+    """
     return whole_number(text, f"{place}: 'id'", sentences)

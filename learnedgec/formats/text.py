@@ -179,7 +179,14 @@ def read_jsonl(path: PathLike, required: Sequence[str] = ()) -> list[dict[str, A
 def read_record(
     line: str, path: PathLike, number: int, required: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the object on line `number` of a JSON Lines file, or raise `FormatError`; see `read_jsonl`."""
+    """Return the object on line `number` of a JSON Lines file, or raise `FormatError`; see `read_jsonl`.
+
+    Args:
+        line: text of the line.
+        path: path of the file, for messages.
+        number: number of the line, from 1.
+        required: keys that the object must have.
+    """
     place = f"{os.fspath(path)}:{number}"
     record = _parse_json(line, path, number)
     if not isinstance(record, dict):
@@ -365,7 +372,7 @@ def write_lines(path: PathLike, lines: Iterable[str]) -> None:
 
 
 def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON object per line, atomically; see `read_jsonl` for an example.
+    """Write one JSON object per line, atomically.
 
     Args:
         path: a file, a `.gz` file or `-` for standard output.
@@ -374,6 +381,10 @@ def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
     Raises:
         InputError: a text contains half a character (a lone surrogate).
         OutputError: the file cannot be written.
+
+    Example:
+        >>> write_jsonl("-", [{"source": "He go .", "hypothesis": "He goes ."}])
+        {"source": "He go .", "hypothesis": "He goes ."}
     """
     write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records))
 

@@ -117,6 +117,11 @@ def token_notices(
     The end of most sentences shows it: `school .` in a tokenised text, `school.` in a raw text. All texts are
     compared with the sources or, if no source ends in a full stop, with the first text that does.
 
+    Args:
+        sources: N sentences.
+        systems: system -> N hypotheses.
+        references: references of the sentences, if there are any.
+
     Example:
         >>> token_notices(["He go home ."], {"ours": ["He goes home ."]})
         []

@@ -117,6 +117,9 @@ def preferences(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetri
 
     Returns:
         float64 (…, C).
+
+    Raises:
+        InputError: there is no such treatment of ties.
     """
     if ties not in get_args(Ties):
         raise InputError(f"no treatment of ties {ties!r}; choose {' or '.join(get_args(Ties))}.")

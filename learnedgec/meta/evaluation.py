@@ -197,6 +197,11 @@ def benchmark_statistics(
 ) -> list[Statistics]:
     """Return the statistics of each system, leaving out references that are its own text.
 
+    Args:
+        metric: the metric.
+        benchmark: the benchmark, with its systems.
+        runtime: how to run.
+
     Raises:
         InputError: the metric needs references and the benchmark has none.
     """

@@ -87,7 +87,13 @@ class PlansRequests(Protocol):
         *,
         runtime: Runtime = Runtime(),
     ) -> RequestPlan:
-        """Return the requests that scoring these systems would send, without sending them."""
+        """Return the requests that scoring these systems would send, without sending them.
+
+        Args:
+            sources: N sentences.
+            systems: system -> N hypotheses.
+            runtime: how to run.
+        """
 
 
 class SavedWeights(Protocol):
@@ -109,7 +115,14 @@ class LearnsWeights(Protocol):
         *,
         runtime: Runtime = Runtime(),
     ) -> SavedWeights:
-        """Return the weights learned from these systems."""
+        """Return the weights learned from these systems.
+
+        Args:
+            sources: N sentences.
+            systems: system -> N hypotheses.
+            references: references of the N sentences.
+            runtime: how to run.
+        """
 
     def with_weights(self, path: str) -> Metric:
         """Return the metric with the weights in a file."""

@@ -104,6 +104,12 @@ class Metric(ABC):
 
         Row i must depend only on source i, hypothesis i and references i: the caller drops repeated rows
         and mixes systems.
+
+        Args:
+            sources: N sentences.
+            hypotheses: their corrections by one or several systems.
+            references: references of the sentences; `None` if the metric needs none.
+            runtime: how to run.
         """
 
     @abstractmethod
@@ -278,7 +284,14 @@ class Metric(ABC):
         *,
         runtime: Runtime = Runtime(),
     ) -> Statistics:
-        """Return the statistics of one system's N hypotheses; see `statistics_of_systems`."""
+        """Return the statistics of one system's N hypotheses; see `statistics_of_systems`.
+
+        Args:
+            sources: N texts.
+            hypotheses: N texts.
+            references: `References`, or each sentence's texts.
+            runtime: how to run.
+        """
         systems = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
         return self.statistics_of_systems(sources, systems, references, runtime=runtime)[
             "hypotheses"
@@ -318,10 +331,15 @@ class Metric(ABC):
 
         Each distinct row (source, hypothesis, references) is computed once, since systems often agree. With
         `runtime.cache_dir`, the statistics of a system are read from the cache if they were computed
-        before, with the same signature and for the same texts; what was warned of the texts then is warned of
-        again. New statistics are stored there, unless the signature has changed in the meantime because a
-        model was replaced. A metric that needs all systems together, or that combines other metrics,
-        overrides this.
+        before, with the same signature and for the same texts, and their warnings are repeated. New
+        statistics are stored there, unless the signature has changed in the meantime because a model was
+        replaced. A metric that needs all systems together, or that combines other metrics, overrides this.
+
+        Args:
+            sources: N sentences.
+            systems: system -> N hypotheses.
+            references: references of the sentences, if there are any.
+            runtime: how to run.
         """
         used = references if self.needs_references else None
         for caveat in self.caveats(used) if used is not None else ():
@@ -434,6 +452,12 @@ class Metric(ABC):
     ) -> Score:
         """Score one system; see `statistics_of_systems` for arguments and errors.
 
+        Args:
+            sources: N texts.
+            hypotheses: N texts.
+            references: `References`, or each sentence's texts.
+            runtime: how to run.
+
         Example:
             >>> from learnedgec import load_metric
             >>> score = load_metric("gleu").score(["He go ."], ["He goes ."], [["He goes ."]])
@@ -451,7 +475,14 @@ class Metric(ABC):
         *,
         runtime: Runtime = Runtime(),
     ) -> Scores[Score]:
-        """Score several systems on the same sources, sharing common work."""
+        """Score several systems on the same sources, sharing common work.
+
+        Args:
+            sources: N texts.
+            systems: system -> N texts.
+            references: `References`, or each sentence's texts.
+            runtime: how to run.
+        """
         given = self.as_inputs(sources, systems, references, runtime)
         return self._scores_of(self.compute_systems(*given, runtime), given[2], runtime)
 
@@ -504,6 +535,12 @@ class Metric(ABC):
         """Return the inputs as lists of `str`, or raise; no other place checks what a caller passes.
 
         With `runtime.tokenise`, they are tokenised.
+
+        Args:
+            sources: N texts.
+            systems: system -> N texts.
+            references: `References`, or each sentence's texts.
+            runtime: how to run.
 
         Raises:
             InputError: see `statistics_of_systems`.

@@ -86,7 +86,11 @@ class BertScore(Similarity):
             raise ParameterError(f"{self}: rescale must be below 1, the similarity of equal texts.")
 
     def compare(self, pairs: Sequence[TextPair], runtime: Runtime) -> dict[str, Floats]:
-        """Return `p`, `r` and `f`, not rescaled."""
+        """Return `p`, `r` and `f`, not rescaled.
+
+        Raises:
+            ModelError: the encoder has a decoder.
+        """
         model: Any = load_model(self.encoder, runtime, layer=self.layer)
         if model.config.is_encoder_decoder:
             raise ModelError(f"{self.encoder} is an encoder with a decoder; give an encoder alone.")

@@ -507,7 +507,11 @@ class ChunkOverlap(Metric):
         return rows
 
     def check_blocks(self, *, sentences: bool) -> None:
-        """Raise where a sentence's score depends on the mean length of the whole corpus."""
+        """Raise where a sentence's score depends on the mean length of the whole corpus.
+
+        Raises:
+            InputError: it does.
+        """
         if sentences and self.weights in ("length", "released") and self.mean_length is None:
             raise InputError(
                 f"{self.label}: a sentence's score depends on the mean length of chunks in the whole corpus; "

@@ -272,7 +272,11 @@ class GotoScorer(EditOverlap):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`."""
+        """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`.
+
+        Raises:
+            ParameterError: the weights are not in a file.
+        """
         assert references is not None
         if self.weights is None:
             raise ParameterError(
@@ -283,7 +287,11 @@ class GotoScorer(EditOverlap):
         return self._weigh(sources, counted, references, _load(self.weights))
 
     def check_blocks(self, *, sentences: bool) -> None:
-        """Raise unless the weights are in a file."""
+        """Raise unless the weights are in a file.
+
+        Raises:
+            InputError: they are not.
+        """
         if self.weights is None:
             raise InputError(
                 "gotoscorer learns its weights from all sentences of all systems; save them to a file first, "

@@ -68,7 +68,11 @@ class Head(Metric):
 
     @classmethod
     def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Read `name='adequacy'` and `weights={'adequacy': 0.7, …}` as heads, the latter with weights."""
+        """Read `name='adequacy'` and `weights={'adequacy': 0.7, …}` as heads, the latter with weights.
+
+        Raises:
+            ParameterError: the outputs are named in two ways.
+        """
         given = dict(parameters)
         weights = given.get("weights")
         named: list[str] = [key for key in ("name", "heads") if key in given]

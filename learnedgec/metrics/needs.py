@@ -51,6 +51,11 @@ def need_model(metric: Metric, parameter: str, name: str, layer: int | None = No
 def need_classifier(metric: Metric, parameter: str, name: str) -> None:
     """Raise unless a metric's published model is available.
 
+    Args:
+        metric: the metric, for the message.
+        parameter: parameter of the metric that names the model, for the message.
+        name: name of the model.
+
     Raises:
         UnknownNameError: the name is not one of a published model, and no evaluator has it.
         ModelError: the model is not available.

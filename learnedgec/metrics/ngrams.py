@@ -123,8 +123,16 @@ def _counted(values: Ints, bound: int) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class SharedCounts:
-    """Every (source, reference, hypothesis) of some sentences: row and column in the statistics, and
-    the numbers of the texts in the table of n-grams, int (P,) each."""  # noqa: D205, D209
+    """Every (source, reference, hypothesis) of some sentences, as int arrays of shape (P,).
+
+    Attributes:
+        ngrams: the n-grams of all texts.
+        rows: row in the statistics.
+        columns: column in the statistics.
+        source: index of the source in `ngrams`.
+        reference: index of the reference in `ngrams`.
+        hypothesis: index of the hypothesis in `ngrams`.
+    """
 
     ngrams: NgramCounts
     rows: Ints

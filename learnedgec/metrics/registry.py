@@ -47,7 +47,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class MetricEntry:
-    """A row of the table: where the class is, what it measures, and the parameters an alias sets."""
+    """A row of the table: where the class is, what it measures, and the parameters an alias sets.
+
+    Attributes:
+        target: `module:Class` of the metric.
+        summary: one line about what it measures.
+        parameters: parameters that an alias sets.
+    """
 
     target: str
     summary: str

@@ -1,4 +1,4 @@
-"""Scribendi: is the correction more probable than the source, and close to it?"""
+"""Scribendi Score: whether a correction is more probable than its source, and close to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DROPPED = dict.fromkeys(range(128, 256))
 
 @dataclass(frozen=True)
 class Scribendi(Metric):
-    """Scribendi Score: is the correction more probable than the source, and close to it?
+    """Scribendi Score: whether a correction is more probable than its source, and close to it.
 
     0 if the hypothesis is the source; −1 if ppl(source) ≤ ppl(hypothesis); else 1 if the larger of two
     similarities is at least `threshold`, else −1. The corpus score is the **sum** over sentences.

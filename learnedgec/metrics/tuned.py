@@ -135,6 +135,11 @@ def read_tuned_file(path: Path) -> TunedMetric:
 def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:
     """Write a tuned metric's file and return its path.
 
+    Args:
+        folder: folder in which the file is written.
+        name: name of the tuned metric, such as `some@jfleg`.
+        tuned: metric, weights and provenance.
+
     Raises:
         OutputError: the folder cannot be written.
     """

@@ -3,7 +3,7 @@
     adapter_config.json           names the model that it adapts, and how
     adapter_model.safetensors     the weights, and those of the head, which the other model lacks
 
-An adapter is merged into the model that it adapts: what comes out is that model with other weights.
+An adapter is merged into the model that it adapts; the result is that model with other weights.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _PREFIX = "base_model.model."
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """An adapter whose files are here.
+    """An adapter with local files.
 
     Attributes:
-        folder: where they are.
+        folder: folder of the files.
         base: name of the model that it adapts.
     """
 
@@ -42,7 +42,7 @@ class Adapter:
     base: str
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return which weights the adapter brings, by the names of the model that it adapts.
+        """Return the shapes of the adapter's weights, by their names in the model that it adapts.
 
         Raises:
             ModelError: there are none, or they are damaged.
@@ -60,7 +60,7 @@ class Adapter:
             ) from None
 
     def settings(self) -> dict[str, int]:
-        """Return what the model that it adapts must be loaded with: as many labels as the adapter's head."""
+        """Return the settings for loading the adapted model: the number of labels of the adapter's head."""
         heads = [
             shape[0]
             for name, shape in self.shapes().items()
@@ -72,12 +72,12 @@ class Adapter:
         """Return the adapted model.
 
         Args:
-            model: the one that it adapts.
-            absent: the names of weights that are random in there.
+            model: the model that it adapts.
+            absent: names of weights that are missing in that model, where they are random.
 
         Raises:
             MissingDependencyError: `peft` is not installed.
-            ModelError: the adapter does not fit, or does not bring what is absent.
+            ModelError: the adapter does not fit the model, or lacks weights that the model lacks too.
         """
         try:
             from peft import PeftModel
@@ -103,15 +103,15 @@ class Adapter:
 
 
 def find_adapter(place: str, *, local: bool) -> Adapter | None:
-    """Return the adapter in a directory or repository, if that is what it holds.
+    """Return the adapter in a directory or repository; `None` if there is none.
 
     Args:
         place: a directory or a hub id.
-        local: the hub is not to be asked.
+        local: use only local files, not the hub.
 
     Raises:
         FormatError: its configuration is damaged.
-        ModelError: it names no model that it adapts.
+        ModelError: it does not name the model that it adapts.
     """
     folder = Path(place)
     if folder.is_dir():
@@ -131,5 +131,7 @@ def find_adapter(place: str, *, local: bool) -> Adapter | None:
     configuration = read_json(file)
     base = configuration.get("base_model_name_or_path") if isinstance(configuration, dict) else None
     if not isinstance(base, str) or not base:
-        raise ModelError(f"{file} names no model that it adapts (base_model_name_or_path).")
+        raise ModelError(
+            f"{file} does not name the model that it adapts (base_model_name_or_path)."
+        )
     return Adapter(folder, base)

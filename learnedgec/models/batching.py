@@ -1,7 +1,6 @@
 """Tokenise texts and pack them into padded batches of similar length.
 
-Inputs are sorted by length and packed by a token budget, so that padding goes only to the longest of
-each batch.
+Inputs are sorted by length and packed by a token budget. Each batch is padded to its longest input.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ Batch: TypeAlias = dict[str, torch.Tensor]
 
 
 class TruncationWarning(InputWarning):
-    """Some inputs were longer than the encoder accepts and were cut.
+    """Warning that some inputs were longer than the encoder accepts and were truncated.
 
     Attributes:
-        places: which of the inputs.
-        limit: the tokens to which they were cut.
+        places: indices of the truncated inputs.
+        limit: number of tokens to which they were truncated.
     """
 
     places: Sequence[int] = ()
@@ -55,9 +54,15 @@ class TruncationWarning(InputWarning):
 
     @classmethod
     def of(cls, places: Sequence[int], inputs: int, limit: int) -> TruncationWarning:
-        """Return the warning that some of so many inputs were cut to so many tokens."""
+        """Return the warning that some inputs were truncated.
+
+        Args:
+            places: indices of the truncated inputs.
+            inputs: number of all inputs.
+            limit: number of tokens to which they were truncated.
+        """
         found = cls(
-            f"{len(places)} of {inputs} inputs were longer than {limit} tokens and were cut."
+            f"{len(places)} of {inputs} inputs were longer than {limit} tokens and were truncated."
         )
         found.places, found.limit = places, limit
         return found
@@ -94,12 +99,13 @@ def tokenise(
     max_length: int | None = None,
     special_tokens: bool = True,
 ) -> Mapping[str, list[list[int]]]:
-    """Tokenise texts (or pairs of texts), not padded.
+    """Tokenise texts (or pairs of texts) without padding.
 
     Args:
-        tokenizer: the model's tokenizer.
-        items: at least one; texts, or pairs of texts, not a mixture.
-        max_length: longest input in tokens; longer ones are cut, counted and warned about once.
+        tokenizer: tokenizer of the model.
+        items: at least one text, or pair of texts, but not both. `run` removes duplicates first.
+        max_length: maximum length of an input in tokens; longer inputs are truncated, with one warning for
+            all.
         special_tokens: add [CLS], [SEP] and the like.
 
     Returns:
@@ -143,10 +149,10 @@ def padded_batches(
     """Yield tokenised inputs in batches of similar length on the device.
 
     Args:
-        tokenizer: the model's tokenizer.
-        encoded: what `tokenise` returns.
-        runtime: token budget, device, progress.
-        description: what the progress bar says.
+        tokenizer: tokenizer of the model, for its padding token.
+        encoded: tokenised inputs from `tokenise`.
+        runtime: token budget, device and progress bar.
+        description: label of the progress bar.
 
     Yields:
         The positions of the batch's inputs, and the batch: int64 tensors of shape (B, T).
@@ -167,8 +173,8 @@ def padded_batches(
 def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
     """Return the positions of inputs in groups of similar length that fit a token budget when padded.
 
-    A group of 512 tokens or more also ends where inputs are shorter than three quarters of its longest one:
-    few inputs of very different lengths would otherwise be mostly padding.
+    A group of 512 tokens or more also ends before an input that is shorter than three quarters of its longest
+    one. Otherwise a few inputs of very different lengths would be mostly padding.
 
     Example:
         >>> group_by_length([2, 9, 3, 3], batch_tokens=9)
@@ -188,7 +194,7 @@ def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]
 
 
 def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Batch:
-    """Stack some tokenised inputs, padded on the right to the longest of them, with their mask."""
+    """Stack tokenised inputs, padded on the right to the longest, with their attention mask."""
     longest = max(max(len(encoded["input_ids"][i]) for i in group), 1)
     fill = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": 0}
     batch: Batch = {}
@@ -205,13 +211,13 @@ def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Bat
 
 
 def _longest(tokenizer: Any) -> int | None:
-    """Return the tokenizer's own limit, if it states a real one."""
+    """Return the tokenizer's own maximum length, if it has a real one."""
     limit = int(tokenizer.model_max_length)
     return limit if limit < 1_000_000 else None
 
 
 def model_inputs(batch: Mapping[str, torch.Tensor], model: Any) -> Batch:
-    """Return the inputs that a model's forward accepts (RoBERTa has no token types, say)."""
+    """Return the inputs that a model's `forward` accepts; RoBERTa, for example, has no token types."""
     if getattr(model.config, "type_vocab_size", 0) > 1:
         return dict(batch)
     return {key: value for key, value in batch.items() if key != "token_type_ids"}

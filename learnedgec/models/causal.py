@@ -28,11 +28,12 @@ _LOGITS = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """A language model's output for a sentence of T tokens: token ids and natural log-probabilities.
+    """A language model's output for a sentence of T tokens: token IDs and natural log-probabilities.
 
     Attributes:
         ids: int64 (T,).
-        logs: float64 (T,), each given the beginning-of-sentence token and all tokens before it.
+        logs: float64 (T,), the log-probability of each token given all tokens before it, including the
+            beginning-of-sentence token.
     """
 
     ids: npt.NDArray[np.int64]
@@ -42,12 +43,12 @@ class TokenScores:
 def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[TokenScores]:
     """Return the log-probability of every token of every text; each distinct text runs once.
 
-    A text longer than the model's context is read in windows that overlap by half, so that every
-    token after the first window sees at least half a context; shorter ones are read at once.
+    A text longer than the model's context is read in windows that overlap by half, so every token after the
+    first window has at least half a context before it.
 
     Args:
         name: hub id or directory of a causal language model.
-        texts: N texts, as they are (but for `shorten_words`); `""` has no tokens.
+        texts: N texts, which are not changed, except by `shorten_words`; `""` has no tokens.
         runtime: device, precision, token budget, progress.
 
     Raises:

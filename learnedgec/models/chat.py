@@ -1,13 +1,13 @@
-"""Ask a chat model behind an OpenAI-compatible endpoint; answers are kept on disk.
+"""Ask a chat model at an OpenAI-compatible endpoint, and keep its answers on disk.
 
-The client is the standard library's. What can pass is tried again with growing pauses (no connection,
-a time-out, 408, 409, 425, 429, any 5xx, a body cut short, too long or not JSON); what cannot is one clear
-error. Whatever an endpoint does, a request ends at its deadline and takes a few megabytes, and Ctrl-C
-ends the program. The key comes from the environment, is sent to the endpoint alone (redirects are not
-followed), and never appears in a message, a name, a signature or a file; an address does appear there, so it
-may hold none.
+The client is the standard library's. Temporary failures are retried with growing pauses: no connection, a
+time-out, 408, 409, 425, 429, any 5xx, and a body that is incomplete, too long or not JSON. Any other failure
+is one clear error. A request always ends at its deadline and takes a few megabytes at most, and Ctrl-C ends
+the program. The key is read from the environment and sent only to the endpoint (redirects are not followed).
+It never appears in a message, a name, a signature or a file. Addresses do appear there, so an address must
+not contain a key.
 
-One file, though long: it is everything that touches an endpoint, to be checked as a whole.
+One file, though long: it is all code that talks to an endpoint, to be reviewed as a whole.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ _Request = TypeVar("_Request")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said, or why it did not.
+    """A model's answer, or the reason for its refusal.
 
     Attributes:
-        text: the answer, or `None` if the model refused.
+        text: the text of the answer, or `None` if the model refused.
         refusal: the model's or the provider's reason, or `None`.
-        prompt_tokens: tokens read, as the endpoint counts them, in all attempts together.
-        completion_tokens: tokens written, likewise.
+        prompt_tokens: number of tokens read in all attempts, as counted by the endpoint.
+        completion_tokens: number of tokens written in all attempts.
     """
 
     text: str | None
@@ -77,17 +77,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A chat model behind an OpenAI-compatible address.
+    """A chat model at an OpenAI-compatible address.
 
     Attributes:
         url: the base address, such as `https://api.openai.com/v1` or `http://localhost:8000/v1`.
-        model: the model's name there.
-        key: sent as a bearer token where there is one.
-        output: how the endpoint is told to write JSON: by a schema, as any object, or not at all.
-        timeout: seconds without a sign of life after which an attempt has failed.
-        deadline: seconds after which the request has failed, counting all attempts and pauses.
-        attempts: how often a request is tried.
-        sleep: waits for so many seconds.
+        model: the model's name at that address.
+        key: key that is sent as a bearer token; empty for none.
+        output: how the request asks for JSON: by a schema, as any object, or not at all.
+        timeout: seconds without a byte after which an attempt fails.
+        deadline: seconds after which the request fails, including all attempts and pauses.
+        attempts: maximum number of attempts.
+        sleep: function that waits for a number of seconds.
     """
 
     url: str
@@ -109,7 +109,7 @@ class Endpoint:
                 "environment, as LEARNEDGEC_API_KEY)."
             )
         if self.key and not (self.key.isascii() and self.key.isprintable()):
-            raise ConfigError("the API key holds characters that no key has; set it again.")
+            raise ConfigError("the API key contains characters that no key has; set it again.")
 
     def ask(
         self,
@@ -123,12 +123,12 @@ class Endpoint:
 
         Args:
             prompt: the user's message.
-            schema: the JSON schema that the answer should follow; it is not checked here.
-            temperature: `None` leaves it to the endpoint.
-            seed: likewise.
+            schema: JSON schema that the answer should follow; it is not checked here.
+            temperature: sampling temperature; `None` leaves it to the endpoint.
+            seed: sampling seed; `None` leaves it to the endpoint.
 
         Raises:
-            ModelError: the endpoint refused the request, or did not answer it in any attempt.
+            ModelError: the endpoint rejected the request, or no attempt was answered.
         """
         body: dict[str, Any] = {
             "model": self.model,
@@ -170,7 +170,7 @@ class Endpoint:
         else:
             trouble += f" in the last of {self.attempts} attempts"
         raise ModelError(
-            f"{self.url} {trouble}; run this again later, answers that have come are kept."
+            f"{self.url} {trouble}; run this again later, the answers so far are kept."
         )
 
     def _post(self, content: bytes, end: float) -> Any:
@@ -192,7 +192,7 @@ class Endpoint:
         return json.loads(found)
 
     def _excerpt(self, error: urllib.error.HTTPError) -> str:
-        """Return the beginning of an error's body on one line."""
+        """Return the beginning of an error's body as one line."""
         try:
             text = error.read(20 * _EXCERPT).decode("utf-8", "replace")
         except (OSError, http.client.HTTPException):
@@ -200,7 +200,7 @@ class Endpoint:
         return self._scrub(" ".join(text.split()))[:_EXCERPT] or str(error.reason)
 
     def _explain(self, code: int, trouble: str) -> str:
-        """Return what to do about an error that another attempt would meet again."""
+        """Return the message, with advice, for an error that another attempt would not solve."""
         if code in (401, 403):
             todo = "set LEARNEDGEC_API_KEY to a key that it accepts"
         elif code == 404:
@@ -217,18 +217,18 @@ class Endpoint:
         return f"{self.url} {trouble}; {todo}."
 
     def _scrub(self, text: str) -> str:
-        """Return a text without the key, should a server or a library repeat it."""
+        """Return a text without the key, in case a server or a library repeats it."""
         return text.replace(self.key, "[key]") if self.key else text
 
 
 def _reason(error: BaseException) -> str:
-    """Return what has failed, in words: `Connection refused`, without the number and class around it."""
+    """Return the reason of an error in words, such as `Connection refused`, without its number and class."""
     inner = error.reason if isinstance(error, urllib.error.URLError) else error
     return str((isinstance(inner, OSError) and inner.strerror) or inner) or type(inner).__name__
 
 
 def check_key(url: str) -> None:
-    """Raise `ModelError` if an address is OpenAI's, which needs a key, and no key is set."""
+    """Raise `ModelError` if the address is OpenAI's, which needs a key, and no key is set."""
     if urlsplit(url).hostname == urlsplit(OPENAI).hostname and find_key(url) is None:
         raise ModelError(
             f"{url} needs a key, and there is none in the environment; set LEARNEDGEC_API_KEY or "
@@ -237,7 +237,7 @@ def check_key(url: str) -> None:
 
 
 def find_key(url: str) -> str | None:
-    """Return the key in the environment: LEARNEDGEC_API_KEY, or for OpenAI itself OPENAI_API_KEY."""
+    """Return the key from the environment: LEARNEDGEC_API_KEY, or for OpenAI's address OPENAI_API_KEY."""
     names = ["LEARNEDGEC_API_KEY"]
     if urlsplit(url).hostname == urlsplit(OPENAI).hostname:
         names.append("OPENAI_API_KEY")
@@ -246,7 +246,7 @@ def find_key(url: str) -> str | None:
 
 
 def _is_address(url: str) -> bool:
-    """Return whether a text is the address of a server and a path there, and nothing else."""
+    """Return whether a text is the address of a server with a path, and contains nothing else."""
     if not re.fullmatch(r"[!-~]+", url) or re.search(r"[@?#;\\]", url):
         return False
     try:
@@ -257,7 +257,7 @@ def _is_address(url: str) -> bool:
 
 
 def _asked_pause(header: str | None, default: float) -> float:
-    """Return the seconds that a Retry-After header asks for; dates are taken as nothing said."""
+    """Return the seconds that a Retry-After header requests; dates are ignored."""
     try:
         asked = float(header or "nan")
     except ValueError:
@@ -266,9 +266,9 @@ def _asked_pause(header: str | None, default: float) -> float:
 
 
 def _read(response: Any) -> Answer:
-    """Return the answer in a response; one of another shape is a `ValueError`.
+    """Return the answer in a response; raise `ValueError` if the response has another form.
 
-    What is no number of tokens is taken as nothing said: no score depends on it.
+    Invalid counts of tokens are ignored, because no score depends on them.
     """
     try:
         choice = response["choices"][0]
@@ -294,7 +294,7 @@ def _is_count(value: object, most: int) -> TypeGuard[int]:
 
 
 def _is_whole(answer: Answer) -> bool:
-    """Return whether an answer that was read back is either a text or a refusal, with its counts."""
+    """Return whether a stored answer is valid: a text or a refusal, with its counts."""
     said = [text for text in (answer.text, answer.refusal) if text is not None]
     counts = (answer.prompt_tokens, answer.completion_tokens)
     return (
@@ -305,16 +305,16 @@ def _is_whole(answer: Answer) -> bool:
 
 
 class AnswerStore:
-    """Answers on disk, one file each, by everything they depend on; safe under several processes.
+    """Answers on disk, one file each, by everything they depend on; several processes may share it.
 
-    What is there and is no answer counts as absent.
+    A file that holds no valid answer counts as absent.
     """
 
     def __init__(self, folder: Path, *about: str) -> None:
         self._folder, self._about = folder, about
 
     def get(self, request: str) -> Answer | None:
-        """Return the answer to a request, or `None`."""
+        """Return the stored answer to a request, or `None`."""
         found = cache.load(self._folder, self._key(request))
         records = found[1] if found else None
         if not isinstance(records, list) or len(records) != 1 or not isinstance(records[0], dict):
@@ -326,7 +326,7 @@ class AnswerStore:
         return answer if _is_whole(answer) else None
 
     def put(self, request: str, answer: Answer) -> None:
-        """Keep an answer."""
+        """Store an answer."""
         cache.store(self._folder, self._key(request), {}, [asdict(answer)])
 
     def _key(self, request: str) -> str:
@@ -336,11 +336,15 @@ class AnswerStore:
 def ask_all(
     ask: Callable[[_Request], Answer], requests: Iterable[_Request], at_once: int
 ) -> Iterator[tuple[_Request, Answer]]:
-    """Yield requests with their answers as they come, at most `at_once` under way at a time.
+    """Yield requests with their answers as they arrive, with at most `at_once` requests at a time.
 
-    An error, or a caller that stops, leaves out the requests that have not begun. Those under way end by
-    themselves: nobody waits for their threads, here or at the end of the program, so that no endpoint can
-    keep it from ending.
+    After an error, or if the caller stops, requests that have not begun are not sent. Those under way end by
+    themselves. Nothing waits for their threads, so no endpoint can keep the program from ending.
+
+    Args:
+        ask: function that returns the answer to a request; it is called in threads.
+        requests: the requests.
+        at_once: maximum number of requests at a time.
     """
     pending: queue.SimpleQueue[_Request] = queue.SimpleQueue()
     answered: queue.SimpleQueue[tuple[_Request, Answer | BaseException]] = queue.SimpleQueue()

@@ -1,10 +1,10 @@
-"""A trained evaluator: one encoder with named heads, loaded from its package (`packages`).
+"""Trained evaluators: one encoder with named heads, loaded from a package (`packages`).
 
 Once this module is imported, which `from learnedgec import Evaluator` does, `AutoConfig.from_pretrained` and
 `AutoModel.from_pretrained` of transformers load packages too. `import learnedgec` alone does not: it loads
 neither torch nor transformers.
 
-One file, though long: configuration, model and package, of which transformers loads two and we all three.
+One file, though long: configuration, model and package depend on one another.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class HeadConfig:
     """One output of an evaluator.
 
     Attributes:
-        input: what the encoder reads for it: the `hypothesis` alone, or the `pair` (source, hypothesis).
-        offset: added to the linear layer's output times `scale`, so that training works on
-            standardised targets while the head speaks in the units of the ratings.
+        input: the input of the encoder: the `hypothesis` alone, or the `pair` (source, hypothesis).
+        offset: the head's value is `offset` + `scale` · output of the linear layer. So training uses
+            standardised targets, and values have the units of the ratings.
         scale: see `offset`.
-        reads: the `pooled` states, or each one of the `tokens`; then its value is the logarithm of the
-            probability that none is wrong, the sum over tokens of log(1 − p).
+        reads: the `pooled` states, or the states of all `tokens`. In the latter case the value is the
+            logarithm of the probability that no token is wrong, the sum over tokens of log(1 − p).
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"
@@ -70,12 +70,18 @@ class HeadConfig:
 
 
 class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
-    """Architecture of an evaluator: the encoder's configuration, its pooling, the heads and their sums.
+    """Architecture of an evaluator: configuration of the encoder, pooling, heads and their sums.
 
     Attributes:
-        sums: name of a further output -> head -> its weight in the sum of the heads' values.
+        sums: name of an additional output -> head -> weight of the head's value in the sum.
         corrections: `rank` and `layers` of the encoder's low-rank corrections (`low_rank`), and `inputs`, the
-            kinds of input that are read with them; empty where there are none.
+            kinds of input that use them; empty if there are none.
+        encoder: configuration of the encoder.
+        heads: head -> fields of its `HeadConfig`.
+        pooling: `mean` of the encoder's states, the first state (`cls`), or BERT's `pooler`.
+        dropout: dropout rate before the heads.
+        max_tokens: maximum length of an input in tokens.
+        others: options of `PretrainedConfig`.
     """
 
     model_type = MODEL_TYPE
@@ -105,15 +111,15 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
         return HeadConfig(**self.heads[name])
 
     def corrects(self, kind: str) -> bool:
-        """Return whether inputs of this kind are read with the encoder's corrections."""
+        """Return whether inputs of this kind use the encoder's corrections."""
         return kind in self.corrections.get("inputs", ())
 
 
 class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
     """One encoder and a linear head per output.
 
-    `forward` returns each asked head's value for each input, in the units of the ratings. It consists of
-    `encode`, and of `values` and `wrong_logits`, which read the encoder's output.
+    `forward` returns the value of each requested head for each input, in the units of the ratings. It calls
+    `encode`, and then `values` and `wrong_logits`, which read the encoder's output.
     """
 
     config_class = EvaluatorConfig
@@ -140,11 +146,11 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 
     @classmethod
     def from_pretrained(cls, path: str | os.PathLike[str], **options: Any) -> EvaluatorModel:
-        """Load the model of a package, whose weights may be packed, with transformers' options.
+        """Load the model of a package with transformers' options; its weights may be packed.
 
         Args:
-            path: its directory, or a hub id.
-            options: `config` if it is loaded already, `revision` of a hub id, `dtype`, ….
+            path: directory of the package, or a hub ID.
+            options: options of transformers, such as `config`, `revision` and `dtype`.
         """
         revision = options.pop("revision", None)
         folder = Path(path)
@@ -171,7 +177,17 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         sums: Mapping[str, Mapping[str, float]] | None = None,
         corrections: Mapping[str, Any] | None = None,
     ) -> EvaluatorModel:
-        """Put new heads on a pretrained encoder."""
+        """Put new heads on a pretrained encoder.
+
+        Args:
+            encoder: pretrained encoder.
+            heads: head -> its configuration.
+            pooling: pooling of the encoder's states.
+            dropout: dropout rate before the heads.
+            max_tokens: maximum length of an input in tokens.
+            sums: output -> head -> weight.
+            corrections: low-rank corrections; see `EvaluatorConfig`.
+        """
         config = EvaluatorConfig(
             encoder=encoder.config.to_dict(),
             heads={name: asdict(head) for name, head in heads.items()},
@@ -184,18 +200,18 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         return cls(config, encoder)
 
     def _init_weights(self, module: torch.nn.Module) -> None:
-        """Start heads small, so that the first predictions are near the mean rating."""
+        """Initialise heads with small weights, so that the first predictions are near the mean rating."""
         if isinstance(module, torch.nn.Linear) and module.out_features == 1:
             torch.nn.init.normal_(module.weight, std=0.02)
             torch.nn.init.zeros_(module.bias)
 
     def encode(self, batch: Batch, kind: str) -> Any:
-        """Return the encoder's output for (B, T) ids of the inputs of one kind, `hypothesis` or `pair`."""
+        """Return the encoder's output for (B, T) token IDs of one kind of input, `hypothesis` or `pair`."""
         with corrected(self.config.corrects(kind)):
             return self.encoder(**model_inputs(batch, self.encoder))
 
     def pool(self, output: Any, batch: Batch) -> torch.Tensor:
-        """Return one vector per input, (B, H), of the encoder's output."""
+        """Return one vector per input, (B, H), pooled from the encoder's output."""
         if self.config.pooling == "pooler":
             pooled: torch.Tensor = output.pooler_output
         elif self.config.pooling == "cls":
@@ -205,11 +221,17 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         return pooled.float()
 
     def wrong_logits(self, output: Any, name: str) -> torch.Tensor:
-        """Return a token head's logit that each token is wrong, (B, T)."""
+        """Return a token head's logits that each token is wrong, (B, T)."""
         return self._head(name, self.dropout(output.last_hidden_state))
 
     def values(self, output: Any, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
-        """Return each head's value, (B,), for the encoder's output."""
+        """Return each head's value, (B,), for the encoder's output.
+
+        Args:
+            output: the encoder's output.
+            batch: the batch, for its attention mask.
+            heads: names of the heads.
+        """
         values = {}
         pooled: torch.Tensor | None = None
         for name in heads:
@@ -224,9 +246,9 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         return values
 
     def _head(self, name: str, states: torch.Tensor) -> torch.Tensor:
-        """Return a head's output for states of (…, H), in float32 also where the encoder runs in bfloat16.
+        """Return a head's output for states (…, H), in float32 even if the encoder runs in bfloat16.
 
-        What bfloat16 leaves of a rating between 3 and 4 is 64 values: too few to rank similar sentences by.
+        bfloat16 has only 64 values between the ratings 3 and 4, too few to rank similar sentences.
         """
         with torch.autocast(states.device.type, enabled=False):
             found: torch.Tensor = self.heads[name](states.float()).squeeze(-1)
@@ -235,14 +257,14 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
     def forward(
         self, batch: Batch | None = None, heads: Sequence[str] | None = None, **inputs: torch.Tensor
     ) -> dict[str, torch.Tensor]:
-        """Return each head's value, (B,), sharing one pass through the encoder.
+        """Return each head's value, (B,), with one shared pass through the encoder.
 
-        With corrections there are two, if some heads read an input that has them and others do not.
+        There are two passes if some heads read inputs with corrections and others without.
 
         Args:
             batch: `input_ids`, `attention_mask` and, for some encoders, `token_type_ids`, each (B, T).
-            heads: which; all of them if absent, though some may read another kind of input.
-            inputs: the batch by its keys, as transformers' own models take it.
+            heads: names of the heads; by default all, even if some expect another kind of input.
+            inputs: the batch as keyword arguments, as for models of transformers.
         """
         batch = dict(inputs) if batch is None else batch
         wanted = list(self.config.heads) if heads is None else heads
@@ -264,8 +286,11 @@ class Evaluator:
     """A loaded package, ready to predict.
 
     Attributes:
-        digest: the package's (`package_digest`) when it was loaded; empty for one that is in no package yet.
-        name: what progress bars call it.
+        digest: digest of the package (`package_digest`) when it was loaded; empty for an evaluator without a
+            package.
+        name: name in progress bars.
+        model: encoder and heads.
+        tokenizer: tokenizer of the encoder.
 
     Example:
         >>> evaluator = Evaluator.load("joint-mpnet-2")
@@ -285,7 +310,7 @@ class Evaluator:
 
     @classmethod
     def load(cls, name: str, *, runtime: Runtime = Runtime()) -> Evaluator:
-        """Load a package by name or directory, after checking every file's SHA-256 (cached).
+        """Load a package by name or directory after checking every file's SHA-256; packages are cached.
 
         Raises:
             UnknownNameError: no evaluator has this name.
@@ -304,7 +329,7 @@ class Evaluator:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the outputs: heads, then their sums."""
+        """The names of the outputs: heads first, then sums."""
         return (*self.model.config.heads, *self.model.config.sums)
 
     def predict(
@@ -317,8 +342,14 @@ class Evaluator:
     ) -> dict[str, Floats]:
         """Return each output's value for N (source, hypothesis) rows, float64 (N,).
 
-        Heads that read the same input share a pass; each distinct input is encoded once, also when it comes
+        Heads that read the same input share a pass. Each distinct input is encoded once, even if it occurs
         again in a later call.
+
+        Args:
+            sources: N sources; heads that read the hypothesis alone ignore them.
+            hypotheses: N hypotheses.
+            outputs: names of heads and sums; all by default.
+            runtime: how to run.
         """
         wanted = list(outputs or self.outputs)
         sums = self.model.config.sums
@@ -339,11 +370,11 @@ class Evaluator:
         return {name: found[name] for name in wanted}
 
     def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
-        """Return the values of every head that reads `kind`, float64 (N,) each.
+        """Return the values of every head that reads `kind`, (N,) float64 each.
 
-        They cost next to nothing beside the pass that they share, so they are kept: metrics that read
-        different heads of one package, or the same systems again, take no further pass. With a cache folder
-        they are kept there too, for later runs.
+        Heads cost little compared with the pass that they share, so the values of all are kept. Metrics that
+        read different heads of one package, or the same systems again, need no further pass. A cache folder
+        keeps the values for later runs.
         """
         names = [name for name, head in self.model.config.heads.items() if head["input"] == kind]
         precision = evaluator_precision(runtime)
@@ -371,9 +402,9 @@ class Evaluator:
         return {name: values[:, column] for column, name in enumerate(names)}
 
     def embedding_vectors(self, texts: Sequence[str], *, runtime: Runtime = Runtime()) -> Floats:
-        """Return each text's mean input embedding, float64 (N, H): its words, whatever their order.
+        """Return each text's mean input embedding, float64 (N, H), which ignores the order of words.
 
-        This takes no pass through the encoder. [CLS] and [SEP] are in the mean.
+        This needs no pass through the encoder. The mean includes [CLS] and [SEP].
         """
         embeddings = self.model.encoder.get_input_embeddings()
         with PROFILE.paused():
@@ -390,7 +421,7 @@ class Evaluator:
 
 @lru_cache(maxsize=8)
 def _load(path: Path, digest: str, device: str) -> Evaluator:
-    """Load a package's model and tokenizer; `digest` keeps the cache honest when files change."""
+    """Load a package's model and tokenizer; `digest` makes the cache miss when files change."""
     with quiet_transformers():
         try:
             model = EvaluatorModel.from_pretrained(path, dtype=torch.float32)

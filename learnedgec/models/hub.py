@@ -1,10 +1,10 @@
-"""Repositories on the Hugging Face Hub: how they are named, and which of their files are at hand.
+"""Repositories on the Hugging Face Hub: their names, and their files in the local cache.
 
     ORGANISATION/NAME                 the main branch
-    ORGANISATION/NAME@REVISION        a branch, a tag, or the digits of a commit, which never changes
+    ORGANISATION/NAME@REVISION        a branch, a tag, or a commit, which never changes
 
-What the local cache holds is used as it is, and the hub is not asked; `fresh` asks for what is there now. A
-folder of the same name goes first.
+Files in the local cache are used without asking the hub; `fresh` asks the hub for the current version. A
+folder of the same name takes precedence.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SECONDS = 5.0
 
 
 def is_hub_name(name: str) -> bool:
-    """Return whether a name is that of a repository, and not that of a file or folder here.
+    """Return whether a name is that of a repository and not that of a local file or folder.
 
     Example:
         >>> is_hub_name("org/name@main"), is_hub_name("joint-mpnet-2"), is_hub_name("./org/name")
@@ -51,7 +51,7 @@ def is_hub_name(name: str) -> bool:
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
-    """Return the repository and the revision that a name means; of a directory there is no revision.
+    """Return the repository and the revision in a name; a directory has no revision.
 
     Example:
         >>> split_revision("org/name@1f2e3d")
@@ -62,14 +62,14 @@ def split_revision(name: str) -> tuple[str, str | None]:
 
 
 def hub() -> HfApi:
-    """Return the hub's interface."""
+    """Return the module `huggingface_hub`."""
     from huggingface_hub import HfApi
 
     return HfApi()
 
 
 def cached_file(name: str, *files: str) -> Path | None:
-    """Return the first of a repository's files that the local cache holds, if any."""
+    """Return the first of some files of a repository that the local cache holds; `None` if there is none."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -85,15 +85,15 @@ def cached_file(name: str, *files: str) -> Path | None:
 
 
 def hub_file(name: str, file: str, *, fresh: bool = False) -> Path:
-    """Return one file of a repository, downloaded if the local cache lacks it.
+    """Return the path of a file of a repository, which is downloaded if the local cache lacks it.
 
     Args:
         name: of the repository.
         file: its name.
-        fresh: download it also where the cache holds an older one.
+        fresh: download the current version even if the cache has an older one.
 
     Raises:
-        ModelError: it is not there, or the hub cannot be reached.
+        ModelError: the file does not exist, or the hub cannot be reached.
     """
     found = None if fresh else cached_file(name, file)
     if found is None:
@@ -108,15 +108,15 @@ def hub_file(name: str, file: str, *, fresh: bool = False) -> Path:
 
 
 def hub_files(name: str, first: Path, files: Iterable[str]) -> Path:
-    """Return the folder of one commit's files, with those that it lacks downloaded.
+    """Return the local folder of a commit's files; missing files are downloaded.
 
     Args:
         name: of the repository.
         first: a file of that commit (`hub_file`).
-        files: which others there should be.
+        files: names of the other files.
 
     Raises:
-        ModelError: one is not there, or the hub cannot be reached.
+        ModelError: a file does not exist, or the hub cannot be reached.
     """
     folder = first.parent
     absent = [file for file in files if not (folder / file).exists()]
@@ -131,12 +131,12 @@ def hub_files(name: str, first: Path, files: Iterable[str]) -> Path:
 
 @contextmanager
 def reported(name: str, ways: str = HUB_WAYS, *, sending: bool = False) -> Iterator[None]:
-    """Turn what goes wrong with a hub into a `ModelError` of one sentence.
+    """Turn errors of a hub into a `ModelError` with a one-sentence message.
 
     Args:
         name: of the repository.
-        ways: what to do about it.
-        sending: something is to go there, not to come from there.
+        ways: advice for the message.
+        sending: whether files are uploaded rather than downloaded.
     """
     from huggingface_hub import constants
     from huggingface_hub.errors import (
@@ -182,5 +182,5 @@ def reported(name: str, ways: str = HUB_WAYS, *, sending: bool = False) -> Itera
 
 
 def _line(error: Exception) -> str:
-    """Return the first words of a message that may have many lines."""
+    """Return the beginning of a message that may have many lines."""
     return " ".join(str(error).split())[:200]

@@ -1,8 +1,8 @@
-"""Run a transformer for inference.
+"""Inference with a transformer.
 
-Every metric that needs an encoder or a language model hands its texts (or pairs of texts) here. Each
-distinct input is run once across all systems, in batches of similar length. Results do not depend on
-the batch (in float32 they agree to about 1e-6).
+Every metric with an encoder or a language model passes its texts (or pairs of texts) to this module. Each
+distinct input of all systems is run once, in batches of similar length. Results do not depend on the batch:
+in float32 they agree to about 1e-6.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def autocast(runtime: Runtime) -> Any:
-    """Return the context in which a model that is no evaluator runs at the runtime's precision."""
+    """Return the context in which a model other than an evaluator runs at the runtime's precision."""
     enabled = model_precision(runtime) == "bfloat16"
     return torch.autocast(torch_device(runtime).type, dtype=torch.bfloat16, enabled=enabled)
 
@@ -58,16 +58,16 @@ def run(
     special_tokens: bool = True,
     description: str = "encoding",
 ) -> npt.NDArray[np.float32]:
-    """Apply `forward` to every text or pair, and return a row for each.
+    """Apply `forward` once to every distinct text or pair, and return a row for each item.
 
-    What has equal tokens goes through once, so that its rows are equal to the last digit.
+    Items with equal tokens share a row, so that their rows are equal to the last digit.
 
     Args:
-        forward: takes a batch of B inputs, returns a tensor of shape (B, K).
+        forward: function that takes a batch of B inputs and returns a tensor of shape (B, K).
         tokenizer: the model's tokenizer.
         items: N texts or pairs.
-        runtime: device, precision, token budget, progress.
-        max_length: longest input in tokens, special ones included.
+        runtime: device, precision, token budget and progress bar.
+        max_length: maximum length of an input in tokens, including special tokens.
         special_tokens: add [CLS], [SEP] and the like.
         description: what the progress bar says.
 
@@ -105,16 +105,16 @@ def remembered_rows(
     memory: dict[Item, Floats],
     store: KeptRows | None,
 ) -> dict[Item, Floats]:
-    """Return the row of each distinct input, encoding those alone that neither memory nor disk holds.
+    """Return the row of each distinct input; only inputs that are neither in memory nor on disk are encoded.
 
-    Memory and disk have one number more in each row: the tokens to which the input was cut, 0 if it is whole.
-    So inputs that were cut are warned of wherever their rows come from.
+    In memory and on disk each row has one more number: the tokens to which the input was truncated, or 0. So
+    the warning about truncated inputs is repeated for stored rows.
 
     Args:
-        encode: returns a row of K numbers for each of some distinct inputs.
+        encode: function that returns a row of K numbers for each of some distinct inputs.
         items: N texts or pairs.
         memory: rows of K + 1 numbers by input; gets the new ones.
-        store: rows on disk, likewise; `None` without a cache folder.
+        store: rows on disk; new rows are added. `None` without a cache folder.
     """
     distinct = list(dict.fromkeys(items))
     new = [item for item in distinct if item not in memory]
@@ -146,11 +146,11 @@ def remembered_rows(
 
 @dataclass(frozen=True, slots=True)
 class TokenStates:
-    """The token states of N inputs, ragged: one after the other without padding, on the device.
+    """The token states of N inputs, concatenated without padding, on the device.
 
     Attributes:
-        values: float32 (T, H), where T is the number of tokens of all inputs.
-        starts: int64 (N + 1,), where each input's tokens start; the last is T.
+        values: float32 (T, H), where T is the number of tokens in all inputs.
+        starts: int64 (N + 1,), the first row of each input; the last element is T.
     """
 
     values: torch.Tensor
@@ -159,10 +159,10 @@ class TokenStates:
     def index(
         self, rows: Sequence[int] | npt.NDArray[np.intp]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return where the tokens of some inputs are, padded to the longest, and which are real.
+        """Return the positions of the tokens of some inputs, padded to the longest, and their mask.
 
         Returns:
-            int64 (B, L) into `values` (where padded, of any token), and bool (B, L).
+            int64 (B, L), indices into `values` (arbitrary where padded), and bool (B, L).
         """
         numbers = torch.as_tensor(rows, device=self.starts.device)
         starts, ends = self.starts[numbers], self.starts[numbers + 1]
@@ -180,13 +180,14 @@ def token_states(
     *,
     description: str = "encoding",
 ) -> TokenStates:
-    """Apply `forward` to tokenised inputs, each once, and keep the state of every token.
+    """Apply `forward` once to each tokenised input, and return the states of all tokens.
 
     Args:
-        forward: takes a batch of B inputs padded to T tokens, returns a tensor of shape (B, T, H).
+        forward: function that takes a batch of B inputs padded to T tokens and returns a tensor of shape (B,
+            T, H).
         tokenizer: the model's tokenizer.
-        inputs: the token numbers of N ≥ 1 inputs, special tokens included.
-        runtime: device, precision, token budget, progress.
+        inputs: the token IDs of N ≥ 1 inputs, including special tokens.
+        runtime: device, precision, token budget and progress bar.
         description: what the progress bar says.
     """
     lengths = torch.tensor([len(ids) for ids in inputs], device=torch_device(runtime))
@@ -208,7 +209,7 @@ def token_states(
 
 
 def mean_pool(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Return the mean over real tokens: (B, T, H) and (B, T) to (B, H)."""
+    """Return the mean over unmasked tokens: (B, T, H) and (B, T) to (B, H)."""
     weights = mask.unsqueeze(-1).to(states.dtype)
     return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
@@ -221,13 +222,14 @@ def sentence_vectors(
     max_length: int | None = None,
     description: str = "encoding",
 ) -> npt.NDArray[np.float64]:
-    """Return each text's mean over all tokens of a pretrained encoder's last states.
+    """Return the mean of a pretrained encoder's last states over all tokens of each text.
 
     Args:
-        name: of the encoder; it is used as it is, not fine-tuned.
-        texts: N texts; see `run`. [CLS] and [SEP] are in the mean.
-        runtime: device, precision, batches, progress.
-        max_length: longest text in tokens; longer ones are cut.
+        name: name of the encoder, which is not fine-tuned.
+        texts: N texts. Texts with equal tokens are encoded once, so their vectors are identical. The mean
+            includes [CLS] and [SEP].
+        runtime: device, precision, batches and progress bar.
+        max_length: maximum length of a text in tokens; longer texts are truncated.
         description: what the progress bar says.
 
     Returns:
@@ -256,7 +258,7 @@ def sentence_vectors(
 def cosines(
     first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the cosine of each row of one matrix with that of another: (N, H) twice to (N,)."""
+    """Return the cosine of each row of one matrix with that of another, both (N, H), as (N,)."""
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     found: npt.NDArray[np.float64] = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
     return found

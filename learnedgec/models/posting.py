@@ -1,7 +1,7 @@
-"""HTTP requests that end in time, whatever the server does.
+"""HTTP requests with a deadline.
 
-The time-outs of the standard library begin again with each byte, so they never give up a server that sends
-one now and then.
+The time-outs of the standard library start again with each byte, so they never end a request to a server that
+sends a byte now and then.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ def post(
     """Send a POST request and return the body of the response.
 
     Args:
-        url: of http or https; proxies are those of the environment.
-        content: the body of the request.
-        headers: of the request; redirects, which would carry them to another host, are errors.
-        timeout: seconds without a byte after which it has failed.
-        end: when it has failed in any case, in `time.monotonic`'s seconds. Errors' bodies end then, too.
-        most: bytes of a body.
+        url: address with http or https; proxies are those of the environment.
+        content: body of the request.
+        headers: headers of the request. Redirects are errors, because they would send the headers to another
+            host.
+        timeout: seconds without a byte after which the request fails.
+        end: deadline of the request, in seconds of `time.monotonic`; it also applies to the bodies of errors.
+        most: maximum length of a body in bytes.
 
     Raises:
-        urllib.error.HTTPError: the server answered with a status that is no success.
+        urllib.error.HTTPError: the server answered with an error status.
         OSError: there is no connection, or it is too slow (`TimeoutError`).
-        http.client.HTTPException: the response is none of HTTP's.
-        ValueError: it is longer than `most`.
+        http.client.HTTPException: the response is not valid HTTP.
+        ValueError: the response is longer than `most`.
     """
     request = urllib.request.Request(url, data=content, headers=dict(headers), method="POST")
     opener = urllib.request.build_opener(_StayHere, _Http(end), _Https(end))
@@ -49,15 +50,15 @@ def post(
 
 
 class _StayHere(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects, which would carry the key to another host."""
+    """Handler that rejects redirects, which would send the key to another host."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Make the redirect an error."""
+        """Raise the redirect as an error."""
         return
 
 
 class _Timed(urllib.request.AbstractHTTPHandler):
-    """Opens connections whose responses have to be read by a point in time of `time.monotonic`."""
+    """Handler that opens connections whose responses must be read before a deadline."""
 
     def __init__(self, end: float) -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class _Https(_Timed, urllib.request.HTTPSHandler):
 
 
 class _TimedResponse(http.client.HTTPResponse):
-    """A response whose headers and body end in time, or with a `TimeoutError`."""
+    """A response that raises `TimeoutError` if headers or body are not read before the deadline."""
 
     def __init__(self, end: float, sock: socket.socket, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
@@ -89,7 +90,7 @@ class _TimedResponse(http.client.HTTPResponse):
 
 
 class _TimedStream(io.RawIOBase):
-    """What a socket receives, until a point in time."""
+    """The bytes that a socket receives before a deadline."""
 
     def __init__(self, end: float, sock: socket.socket, stream: io.RawIOBase) -> None:
         super().__init__()

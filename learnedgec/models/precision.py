@@ -1,8 +1,8 @@
-"""In which precision a model computes: as it is asked, or as the hardware does by itself.
+"""The precision of a model's computation: as requested, or by the hardware.
 
-`auto` is for evaluators alone, whose scores in bfloat16 have been compared with those in float32
-(docs/performance.md). Other models stand for what an official tool scores with, and compute in float32 as
-that tool does, unless bfloat16 is asked for.
+`auto` applies only to evaluators, whose scores in bfloat16 were compared with those in float32
+(docs/performance.md). Other models are those of official tools, and compute in float32 like these tools
+unless bfloat16 is requested.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def model_precision(runtime: Runtime) -> Precision:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Return whether a device multiplies in bfloat16 itself, which is where that is faster."""
+    """Return whether a device multiplies in bfloat16 natively, which makes bfloat16 faster."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= _AMPERE
     if device.type != "cpu":

@@ -1,14 +1,14 @@
-"""How a package stores weights: in 16 bits each, or the encoder's matrices in 4 bits with a scale per group.
+"""Weights of a package in 16 bits, or the encoder's matrices in 4 bits with a scale per group.
 
-Scores of a package come from the weights that it stores, so what is trained is rounded first, then evaluated:
-`round_weights` does both at once. 4 bits keep the order of systems and nearly that of sentences, not the
-third digit of a score; an evaluator takes a quarter of the room that it takes with 16.
+Scores of a package come from the weights that it stores, so trained weights are rounded (`round_weights`)
+before they are evaluated. 4 bits preserve the order of systems and almost that of sentences, but not the
+third digit of a score. The package is a quarter of the size that it has with 16 bits.
 
 The sixteen numbers are those of NormalFloat (Dettmers et al., "QLoRA", NeurIPS 2023, appendix E): quantiles
-of a normal distribution, like the weights of a trained layer, scaled to −1 … 1, with 0 among them. Each
-group of 128 neighbours in a row has a float16 scale. Deviation: the paper's scale is the group's largest
-magnitude; here it is what leaves the least squared error of nine shares of that, 1 to 0.6. Rounding what was
-rounded before changes nothing.
+of a normal distribution, like the weights of a trained layer, scaled to −1 … 1, with 0 among them. Each group
+of 128 neighbours in a row has a float16 scale. Deviation: the paper's scale is the group's largest magnitude;
+here it is one of nine multiples of that, 1 to 0.6, namely the one with the least squared error. Rounding is
+idempotent.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _CODES, _SCALES = ".codes", ".scales"
 
 
 def pack(weights: Mapping[str, torch.Tensor], bits: Bits) -> dict[str, torch.Tensor]:
-    """Return what a package stores of weights.
+    """Return weights in the form in which a package stores them.
 
     Args:
         weights: a model's state.
-        bits: with 16 each tensor of real numbers becomes float16. With 4 each matrix (R, C) whose rows
-            are whole groups becomes `NAME.codes`, uint8 (R, C / 2), and `NAME.scales`, float16
-            (R, C / 128); others, and low-rank corrections, become float16. All are on the CPU.
+        bits: bits per weight. With 16, each tensor of real numbers becomes float16. With 4, each matrix (R,
+            C) whose rows are whole groups becomes `NAME.codes`, uint8 (R, C / 2), and `NAME.scales`, float16
+            (R, C / 128); other tensors, and low-rank corrections, become float16. All tensors are on the CPU.
 
     Example:
         >>> stored = pack({"dense": torch.ones(2, 256), "bias": torch.ones(2)}, 4)
@@ -68,7 +68,7 @@ def pack(weights: Mapping[str, torch.Tensor], bits: Bits) -> dict[str, torch.Ten
 
 
 def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return float32 weights from what `pack` made of them."""
+    """Return float32 weights from the output of `pack`."""
     weights = {}
     for name, tensor in stored.items():
         if name.endswith(_CODES):
@@ -82,7 +82,7 @@ def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def check_bits(model: torch.nn.Module, bits: Bits) -> None:
-    """Raise `ConfigError` if 4 bits are asked for, and no matrix of the model has rows of whole groups."""
+    """Raise `ConfigError` if 4 bits are requested and no matrix of the model has rows of whole groups."""
     if bits == 4 and not any(_has_groups(tensor) for tensor in model.state_dict().values()):
         raise ConfigError(
             f"bits: no matrix of this encoder has rows of whole groups of {GROUP} weights, "
@@ -91,7 +91,7 @@ def check_bits(model: torch.nn.Module, bits: Bits) -> None:
 
 
 def round_weights(model: torch.nn.Module, bits: Bits) -> dict[str, torch.Tensor]:
-    """Round a model's float32 weights, in place, to what a package stores of them, and return that.
+    """Round a model's float32 weights in place to those that a package stores, and return the latter.
 
     Raises:
         ConfigError: see `check_bits`.
@@ -107,7 +107,7 @@ def _has_groups(tensor: torch.Tensor) -> bool:
 
 
 def _pack_matrix(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a matrix's codes, two in a byte, and its scales."""
+    """Return a matrix's codes, two per byte, and its scales."""
     groups = matrix.reshape(-1, GROUP)
     peak = groups.abs().amax(dim=1, keepdim=True)
     codes = torch.zeros(groups.shape, dtype=torch.uint8)

@@ -49,15 +49,15 @@ def classifier_ratings(
     """Return the ratings that a sequence classifier with one label predicts.
 
     Args:
-        name: of the model, or of an adapter of one.
-        dimension: what it rates, for the progress bar.
-        items: N texts, or N pairs of texts.
-        runtime: device, precision, batches, progress.
+        name: name of the model, or of an adapter.
+        dimension: rated dimension, for the progress bar.
+        items: N texts or N pairs of texts.
+        runtime: device, precision, batches and progress bar.
         pooling: see `load_model`.
-        max_length: longest input in tokens; longer ones are cut.
+        max_length: maximum length of an input in tokens; longer inputs are truncated.
 
     Raises:
-        ModelError: the model cannot be loaded, or has more labels.
+        ModelError: the model cannot be loaded, or has more than one label.
     """
     check_classifier(name)
     model: Any = load_model(name, runtime, "AutoModelForSequenceClassification", pooling=pooling)
@@ -87,7 +87,7 @@ def classifier_ratings(
 
 
 def check_classifier(name: str) -> None:
-    """Raise `UnknownNameError` for the name of an evaluator that is not here, where a model was expected."""
+    """Raise `UnknownNameError` if a model's name looks like that of an evaluator that does not exist."""
     if "/" not in name and local_path(name) is None:
         # No published model is named like this: it is an evaluator that has not been trained yet.
         find_evaluator(name)

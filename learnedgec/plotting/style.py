@@ -57,7 +57,11 @@ def check_plotting(folder: str | Path) -> None:
 
 
 def style() -> Any:
-    """Return the context in which figures are drawn."""
+    """Return the context in which figures are drawn.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+    """
     try:
         import matplotlib
     except ImportError:
@@ -73,7 +77,13 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def save_figure(figure: Any, folder: str | Path, stem: str) -> Iterator[Path]:
-    """Write a figure as PDF and PNG; characters that some file systems refuse become `_`."""
+    """Write a figure as PDF and PNG; characters that some file systems refuse become `_`.
+
+    Args:
+        figure: a figure of matplotlib.
+        folder: folder in which the files are written.
+        stem: name of the files, without the ending.
+    """
     name = re.sub(r"[^\w.+-]+", "_", stem).strip("_")
     for suffix, options in ((".pdf", {}), (".png", {"dpi": 200})):
         path = Path(folder) / (name + suffix)

@@ -1,15 +1,15 @@
-"""The report: one HTML file in which a team sees what its metrics see.
+"""The report: one HTML file with scores, edits and sentences of several systems.
 
-data         everything that is shown, as one JSON-able value
-overview     systems × metrics, with what can be said of their order
-sentences    sources, outputs, references and edits, with every score
+data         the content of a report as one value for JSON
+overview     systems × metrics, with the significant differences
+sentences    sources, outputs, references and edits, with their scores
 types        edits by error type and operation
-meaning      what a score means, where a reference for it is released
-effects      what length and the number of edits do to a score
+meaning      explanation of a score, if the package has a reference for its metric
+effects      effect of length and of the number of edits on a score
 judgements   a benchmark's meta-evaluation
-notices      what a reader should notice before believing a number
-provenance   what the numbers come from
-page         that value as one HTML file (`templates/`, `assets/`)
+notices      warnings about texts, annotator and metrics
+provenance   software, and data with their licences
+page         the HTML file (`templates/`, `assets/`)
 """
 
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report

@@ -1,7 +1,7 @@
-"""Everything that a report shows, as one JSON-able value.
+"""The content of a report as one value for JSON.
 
 Numbers are computed here; the page (`page`, `assets/`) draws, filters and sorts them. Systems, metrics and
-sentences are named by their number throughout.
+sentences are identified by their index.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ __all__ = ["ReportSettings", "build_benchmark_report", "build_report"]
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """How a report is made.
+    """Settings of a report.
 
     Attributes:
-        title: its heading; made from the systems or the benchmark if absent.
-        attribution: metrics whose score of each edit is shown (`learnedgec.attribution`); every set of up to
-            eight edits of every output is scored for it.
-        annotator: the spaCy pipeline that finds and types edits, as for `errant`.
-        resamples: bootstrap resamples of the sentences; by default as many as the number of pairs of
-            systems asks for (`enough_resamples`, as in `rank`), and 1,000 in the meta-evaluation.
-        level: of intervals; differences are tested at 1 minus this.
-        seed: of the random generator.
-        command: what reproduces the report, to be shown in it.
-        files: path -> SHA-256 of what was read, to be shown.
+        title: heading of the report; by default it names the systems or the benchmark.
+        attribution: metrics for which the report shows a score per edit (`learnedgec.attribution`). This
+            scores every subset of up to eight edits of every output.
+        annotator: spaCy pipeline that finds and types edits, as for `errant`.
+        resamples: number of bootstrap resamples of the sentences. The default depends on the number of pairs
+            of systems (`enough_resamples`, as in `rank`) and is 1,000 in the meta-evaluation.
+        level: confidence level of intervals; differences are tested at 1 − `level`.
+        seed: seed of the random generator.
+        command: command that reproduces the report, which shows it.
+        files: path -> SHA-256 of each file that was read, which the report shows.
     """
 
     title: str = ""
@@ -98,14 +98,14 @@ def build_report(
     settings: ReportSettings = ReportSettings(),
     runtime: Runtime = Runtime(),
 ) -> dict[str, Any]:
-    """Return what a report on some systems shows; `write_report` makes a page of it.
+    """Return the content of a report on systems; `write_report` makes a page from it.
 
     Args:
         sources: N sentences.
         systems: name -> N hypotheses.
-        metrics: at least one, in the order in which they are shown.
-        references: of the N sentences, where there are any.
-        settings: how the report is made.
+        metrics: at least one metric, in the order of the report.
+        references: references of the N sentences, if there are any.
+        settings: settings of the report.
         runtime: how to run.
 
     Raises:
@@ -142,19 +142,27 @@ def build_benchmark_report(
     settings: ReportSettings = ReportSettings(),
     runtime: Runtime = Runtime(),
 ) -> dict[str, Any]:
-    """Return what a report on a benchmark shows: also how far each metric agrees with people.
+    """Return the content of a report on a benchmark, with the agreement of each metric with people.
 
     Args:
-        benchmark: with rankings, ratings or published scores.
-        metrics: the metrics; the sentinels are meta-evaluated beside them.
-        human: the human scores to evaluate against; `default_human` if none is named.
-        protocol: of the meta-evaluation; its resamples, level and seed are those of `settings`.
-        settings: how the report is made.
+        benchmark: a benchmark with rankings, ratings or published scores.
+        metrics: the metrics; the meta-evaluation adds the sentinels.
+        human: name of the human scores to evaluate against; `default_human` by default.
+        protocol: protocol of the meta-evaluation; `settings` replaces its resamples, level and seed.
+        settings: settings of the report.
         runtime: how to run.
 
     Raises:
-        UnknownNameError: the benchmark has no such human score.
+        UnknownNameError: the benchmark has no human score of this name.
         InputError: a metric needs references and the benchmark has none, or no system was judged.
+
+    Example:
+        >>> from learnedgec import load_benchmark, load_metric
+        >>> settings = ReportSettings(annotator="plain", resamples=100)
+        >>> metrics = [load_metric("gleu")]
+        >>> report = build_benchmark_report(load_benchmark("sample"), metrics, settings=settings)
+        >>> report["evaluations"][0]["human"], report["evaluations"][0]["metrics"][0]["metric"]
+        ('EW', 'gleu')
     """
     names = list(human) or default_human(benchmark)
     # All human scores must cover a system for it to be in every table.
@@ -192,7 +200,7 @@ def build_benchmark_report(
 
 
 def _misjudged(scores: Any, benchmark: Benchmark, human: str) -> dict[str, Any]:
-    """Return where a metric is most wrong, against comparisons or ratings, whichever there are."""
+    """Return the outputs on which a metric disagrees most with people's comparisons or ratings."""
     if human in benchmark.ratings:
         columns = benchmark.ratings[human]
         empty = np.full(len(benchmark.sources), np.nan)
@@ -327,7 +335,7 @@ def _overview(
     resamples: int,
     level: float,
 ) -> dict[str, Any]:
-    """Return the rankings, what they say and where they disagree."""
+    """Return the rankings, the conclusions from them and the pairs on which they disagree."""
     found = list(rankings.values())
     return {
         "conclusions": [
@@ -349,7 +357,7 @@ def _overview(
 def _effects(
     scores: Sequence[Sequence[Score]], benchmark: Benchmark, runtime: Runtime
 ) -> dict[str, Any]:
-    """Return what length and the number of edits do to each metric's sentence scores."""
+    """Return the effect of length and of the number of edits on each metric's sentence scores."""
     counted = benchmark_statistics(load_metric("edit-count"), benchmark, runtime)
     return describe_effects(
         [np.stack([each.sentences for each in systems]) for systems in scores],
@@ -366,7 +374,7 @@ def _statistics(
 
 
 def _describe_metric(metric: Metric, short: str) -> dict[str, Any]:
-    """Return what a metric is called, shortly and with its parameters, and what it is."""
+    """Return a metric's short and full name and its description."""
     entry = METRICS.get(metric.name)
     return {
         "name": str(metric),

@@ -1,4 +1,4 @@
-"""What the length of a sentence and the number of edits do to a metric's scores, beside the sentinels."""
+"""The effect of a sentence's length and of the number of edits on a metric's scores."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ def describe_effects(scores: Sequence[Floats], lengths: Floats, edits: Floats) -
     """Return the mean score by length of the source and by number of edits, and rank correlations with both.
 
     Args:
-        scores: per metric, float64 (S, N).
-        lengths: float64 (N,), tokens of each source.
-        edits: float64 (S, N), edited tokens of each output: the sentinel `edit-count`.
+        scores: sentence scores by metric, float64 (S, N) each.
+        lengths: float64 (N,), number of tokens of each source.
+        edits: float64 (S, N), number of edited tokens of each output, as the sentinel `edit-count` counts
+            them.
 
     Returns:
-        `length` and `edits`, each with `labels` (K), `counts` (S, K) and `means` (M, S, K), None where
-        there is no sentence; `correlation` (M), each metric's Spearman correlation over all outputs with
-        `length` and `edits`, and `systems`, that of the systems' mean scores with their mean number of edits.
+        `length` and `edits`, each with `labels` (K), `counts` (S, K) and `means` (M, S, K), which is None
+        where there is no sentence; and `correlation` (M), with each metric's Spearman correlation over all
+        outputs with `length` and `edits`, and that of the systems' mean scores with their mean number of
+        edits, `systems`.
     """
     spread = np.broadcast_to(lengths, edits.shape)
     return {
@@ -44,7 +46,7 @@ def describe_effects(scores: Sequence[Floats], lengths: Floats, edits: Floats) -
 
 
 def _by(scores: Sequence[Floats], values: Floats) -> dict[str, Any]:
-    """Return counts and mean scores by up to eight ranges, each with about as many outputs."""
+    """Return counts and mean scores in up to eight ranges of about equal numbers of outputs."""
     edges = np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)[:-1], method="higher"))
     ends = [*(edges[1:] - 1), values.max()]
     place: Indices = np.searchsorted(edges, values, side="right") - 1
@@ -69,5 +71,5 @@ def _by(scores: Sequence[Floats], values: Floats) -> dict[str, Any]:
 
 
 def _plain(value: Floats) -> float | None:
-    """Return a number, or None where it does not exist."""
+    """Return a number, or None if it is not finite."""
     return None if np.isnan(value) else float(value)

@@ -1,4 +1,4 @@
-"""A benchmark's meta-evaluation as lists, and the sentences on which a metric is most wrong."""
+"""A benchmark's meta-evaluation as lists, and the sentences on which a metric disagrees most with people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOLD = 50
 
 
 def describe_evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """Return everything that `learnedgec meta --plot` draws, and the table of agreement."""
+    """Return the data of the plots of `learnedgec meta --plot`, and the table of agreement."""
     return {
         "benchmark": evaluation.benchmark,
         "human": evaluation.human,
@@ -52,14 +52,14 @@ def describe_evaluation(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]]:
-    """Return pairs of outputs that a metric orders against people, one per sentence, the plainest first.
+    """Return pairs of outputs that a metric and people order differently, one per sentence, clearest first.
 
-    How plain is the product of two numbers: by how many of those who compared the two more preferred one than
-    the other, and how far apart the metric puts them, in percentiles of all its sentence scores.
+    The clearness of a pair is the product of two numbers: the difference between the numbers of judges who
+        preferred one and the other, and the metric's difference, in percentiles of all its sentence scores.
 
     Args:
         scores: float64 (S, N), in the order of the benchmark's systems.
-        benchmark: with rankings.
+        benchmark: a benchmark with rankings.
     """
     told = benchmark.comparisons()
     votes: dict[tuple[int, int, int], list[int]] = {}
@@ -97,7 +97,7 @@ def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]
 
 
 def misjudged_outputs(scores: Floats, ratings: Floats) -> list[dict[str, Any]]:
-    """Return outputs whose score and rating are farthest apart, in percentiles of both.
+    """Return the outputs whose score and rating differ most, in percentiles of both.
 
     Args:
         scores: float64 (S, N).
@@ -120,13 +120,13 @@ def misjudged_outputs(scores: Floats, ratings: Floats) -> list[dict[str, Any]]:
 
 
 def _plainest(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entries of the largest weights, without these."""
+    """Return the entries with the largest weights, without the weights."""
     found.sort(key=lambda each: -each["weight"])
     return [{k: v for k, v in each.items() if k != "weight"} for each in found[:_TOLD]]
 
 
 def _percentiles(values: Floats) -> Floats:
-    """Return each value's rank among all of them, from above 0 to 100; equals share the mean."""
+    """Return the percentile of each value among all, above 0 and up to 100; equal values share the mean."""
     from scipy.stats import rankdata
 
     ranks: Floats = rankdata(values, axis=None).reshape(values.shape) * 100 / values.size

@@ -1,4 +1,4 @@
-"""What the scores of a metric mean, where a reference for it is released."""
+"""Explanation of a metric's scores with a released reference distribution."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["describe_meaning"]
 def describe_meaning(
     reference: ScoreReference, scores: Sequence[Score], source_scores: Floats, benchmark: Benchmark
 ) -> dict[str, Any]:
-    """Return the explanation of every system and output by a reference.
+    """Return the explanation of the score of every system and every output.
 
     Args:
-        reference: of the metric.
-        scores: of each system.
-        source_scores: float64 (N,), what the metric gives to the sources.
-        benchmark: with the systems' texts.
+        reference: released reference of the metric.
+        scores: scores of each system.
+        source_scores: float64 (N,), the metric's scores of the unchanged sources.
+        benchmark: the texts of the systems.
 
     Returns:
-        `sentences` (S), `percentiles` and `preferred` (S, N), the latter None where the source is unchanged;
-        and the reference's `benchmark`, `outputs`, `pairs`, `accuracy`, `systems` and `reliability`.
+        `sentences` (S), `percentiles` and `preferred` (S, N), the latter None if the source is unchanged; and
+        the reference's `benchmark`, `outputs`, `pairs`, `accuracy`, `systems` and `reliability`.
     """
     found = [
         explain_score(

@@ -1,6 +1,6 @@
-"""What a reader should notice before believing a number, such as blank lines or a closed gate.
+"""Notices that a reader of the report should know, such as blank lines or a closed gate.
 
-Every function returns sentences, none if there is nothing to notice.
+Every function returns a list of sentences, which is empty if there is nothing to report.
 """
 
 from __future__ import annotations
@@ -24,10 +24,15 @@ def text_notices(
     systems: Mapping[str, Sequence[str]],
     references: References | None = None,
 ) -> list[str]:
-    """Return what is unusual about the texts.
+    """Return notices about unusual texts.
 
-    That are blank lines, systems that change nothing, lines out of step with their sources, and texts that
-    are cut into tokens otherwise than the others.
+    These are blank lines, systems that change nothing, lines that do not match their sources, and texts that
+    are tokenised differently from the others.
+
+    Args:
+        sources: N sentences.
+        systems: system -> N hypotheses.
+        references: references of the sentences, if there are any.
     """
     found = []
     blank = sum(not source.strip() for source in sources)
@@ -38,7 +43,7 @@ def text_notices(
         if blank:
             found.append(f"{name}: {_of(blank, len(sources), 'outputs')} blank.")
         if not any(changed_sentences(sources, hypotheses)):
-            found.append(f"{name} is the source, unchanged.")
+            found.append(f"{name} equals the source: it changes nothing.")
     return [
         *found,
         *alignment_notices(sources, systems),
@@ -47,45 +52,45 @@ def text_notices(
 
 
 def annotator_notices(annotator: str, metrics: Sequence[Metric]) -> list[str]:
-    """Return a sentence if edits are made by the annotator that comes with learnedgec.
+    """Return a notice if edits are found by the annotator that is part of learnedgec.
 
     Args:
-        annotator: of the edits that the report shows.
-        metrics: some of which may have an annotator of their own.
+        annotator: annotator of the edits that the report shows.
+        metrics: the metrics, which may have other annotators.
     """
     members = [each for metric in metrics for each in (metric, *getattr(metric, "metrics", ()))]
     if RELEASED not in (annotator, *(getattr(each, "annotator", None) for each in members)):
         return []
     return [
-        f"Edits are made by the annotator {RELEASED}, and scores that depend on them differ a little from "
-        f"published ones, which are made with spaCy's {USUAL}."
+        f"The annotator {RELEASED} finds the edits, so scores that depend on them differ slightly from "
+        f"published scores, which use spaCy's {USUAL}."
     ]
 
 
 def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each metric whose gate gave nothing to some outputs."""
+    """Return a notice for each metric whose gate rejected some outputs."""
     counts = {metric: sum(map(sum, each.get("rejected", ()))) for metric, each in described.items()}
     return [
-        f"{metric.label}: {number:,} outputs are too unlike their source and score 0 (gate)."
+        f"{metric.label}: {number:,} outputs are too different from their source and score 0 (gate)."
         for metric, number in counts.items()
         if number
     ]
 
 
 def unknown_edits(annotated: Annotated) -> list[str]:
-    """Return a sentence if ERRANT saw errors that it could not correct or name."""
+    """Return a notice if edits have the type UNK: errors that were detected but not corrected."""
     count = sum(
         edit.type == "UNK" for rows in annotated.edits.values() for edits in rows for edit in edits
     )
     return (
-        [f"{count:,} edits of systems have the type UNK and count in detection only."]
+        [f"{count:,} edits of systems have the type UNK and count only in detection."]
         if count
         else []
     )
 
 
 def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a sentence for each evaluator of a metric whose tokenizer does not know all of the outputs."""
+    """Return a notice for each evaluator whose tokenizer has no token for parts of the outputs."""
     found = []
     for name in metric.evaluators():
         from learnedgec.models.loading import load_tokenizer
@@ -100,12 +105,12 @@ def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list
         if tokens:
             lines = sum(unknown in row for row in rows)
             found.append(
-                f"{metric.label}: the tokenizer of {name} does not know {tokens:,} tokens in {lines:,} of "
-                f"{len(texts):,} distinct outputs, and reads them all alike."
+                f"{metric.label}: the tokenizer of {name} has no entry for {tokens:,} tokens in {lines:,} of "
+                f"{len(texts):,} distinct outputs; all of them look the same to the model."
             )
     return found
 
 
 def _of(number: int, whole: int, what: str) -> str:
-    """Return the beginning of a sentence about some of many."""
+    """Return the beginning of a sentence about some of a number of things."""
     return f"{number:,} of {whole:,} {what} {'is' if number == 1 else 'are'}"

@@ -1,4 +1,4 @@
-"""Systems × metrics: scores with intervals, what can be said of their order, where metrics disagree."""
+"""Systems × metrics: scores with intervals, significant differences, and pairs on which metrics disagree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOLD = 4
 
 
 def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:
-    """Return a ranking as lists; systems are in the order in which they were given."""
+    """Return a ranking as lists; the systems keep their given order."""
     return {
         "metric": ranking.metric,
         "signature": ranking.signature,
@@ -39,18 +39,18 @@ def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:
 def conclusions(
     ranking: SystemRanking, level: float, resamples: int, *, sentinel: bool = False
 ) -> list[str]:
-    """Return the result of a ranking in plain sentences.
+    """Return the result of a ranking as sentences.
 
-    Two systems differ where the p-value of their difference, after Holm's correction for all pairs, is
-    below 1 − `level`. Up to four systems are told pair by pair along the order, and then other pairs of
-    which that would suggest the opposite; of more, what the first is better than, and which cannot be told
-    from it.
+    Two systems differ if the p-value of their difference, after Holm's correction for all pairs, is below 1 −
+    `level`. For up to four systems, each pair of neighbours in the order has a sentence, and so has any other
+    pair for which these would suggest the opposite. For more systems, the sentences say which systems the
+    first is better than, and from which it does not differ significantly.
 
     Args:
-        ranking: of the systems, by one metric.
-        level: of confidence.
-        resamples: behind the p-values, which cannot be lower than 1/(resamples + 1).
-        sentinel: whether the metric is a sentinel, by which no system is called better.
+        ranking: ranking of the systems by one metric.
+        level: confidence level.
+        resamples: number of resamples; no p-value is below 1/(resamples + 1).
+        sentinel: whether the metric is a sentinel; then no system is called better.
     """
     better = "scores higher than" if sentinel else "is better than"
     names, order = ranking.systems, ranking.order
@@ -111,11 +111,11 @@ def rank_agreement(rankings: Sequence[SystemRanking]) -> list[list[float | None]
 
 
 def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str, Any]]:
-    """Return every pair of systems that two metrics order in opposite ways, the plainest first.
+    """Return every pair of systems that two metrics order in opposite ways, the clearest first.
 
     Returns:
-        Mappings of `metrics`, the numbers of two metrics; `systems`, the numbers of the one that the first
-        metric prefers and of the other; `p_values`, after Holm's correction, by each metric; and
+        Mappings with `metrics`, the indices of two metrics; `systems`, the index of the system that the first
+        metric prefers, and that of the other; `p_values` by each metric, after Holm's correction; and
         `significant`, whether both are below 1 − `level`.
     """
     found = []

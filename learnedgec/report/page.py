@@ -1,8 +1,8 @@
-"""A report as one HTML file that needs nothing else: no network, no server, no other file.
+"""A report as one self-contained HTML file, which needs no network, server or other file.
 
-The file holds styles, scripts and the data, compressed. Everything that comes from outside (sentences,
-names, types) is text in it and never markup: templates escape, and scripts write text nodes alone. A content
-security policy that knows the two blocks by their SHA-256 forbids every other script, and every request.
+The file holds styles, scripts and the compressed data. All input (sentences, names, types) is text in it and
+never markup: templates escape it, and scripts only write text nodes. A content security policy names the
+SHA-256 of the two script blocks and forbids every other script and every request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SCRIPTS = (
 
 
 def check_report() -> None:
-    """Raise now what writing a report would raise after the work.
+    """Check that a report can be written, before the metrics are run.
 
     Raises:
         MissingDependencyError: jinja2 is not installed.
@@ -49,18 +49,30 @@ def write_report(path: PathLike, report: Mapping[str, Any]) -> None:
     """Write a report as one HTML file.
 
     Args:
-        path: the file, or `-` for standard output.
-        report: what `build_report` or `build_benchmark_report` returns.
+        path: path of the file, or `-` for standard output.
+        report: the content, from `build_report` or `build_benchmark_report`.
 
     Raises:
         MissingDependencyError: jinja2 is not installed.
         OutputError: the file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from learnedgec import build_report, load_metric
+        >>> from learnedgec.report import ReportSettings
+        >>> settings = ReportSettings(annotator="plain", resamples=100)
+        >>> systems, metrics = {"ours": ["He goes ."]}, [load_metric("length")]
+        >>> report = build_report(["He go ."], systems, metrics, settings=settings)
+        >>> path = Path(tempfile.mkdtemp()) / "report.html"
+        >>> write_report(path, report)
+        >>> path.read_text().startswith("<!doctype html>")
+        True
     """
     write_text(path, render_report(report))
 
 
 def render_report(report: Mapping[str, Any]) -> str:
-    """Return the HTML of a report; equal reports have equal pages.
+    """Return the HTML of a report; equal content gives equal pages.
 
     Raises:
         MissingDependencyError: jinja2 is not installed.
@@ -80,7 +92,7 @@ def render_report(report: Mapping[str, Any]) -> str:
 
 
 def _environment() -> Any:
-    """Return the templates, which escape whatever is put into them."""
+    """Return the environment of the templates, which escapes all values."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError:
@@ -95,16 +107,16 @@ def _environment() -> Any:
 
 
 def _assets(names: tuple[str, ...]) -> str:
-    """Return the files one after the other."""
+    """Return the content of the files, joined."""
     return "".join((_HERE / "assets" / name).read_text(encoding="utf-8") for name in names)
 
 
 def _packed(report: Mapping[str, Any]) -> str:
-    """Return the data as JSON, compressed, in base64, without a time stamp."""
+    """Return the data as compressed JSON in base64, without a time stamp."""
     text = json.dumps(report, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
 
 
 def _digest(text: str) -> str:
-    """Return what a content security policy knows a block by."""
+    """Return the hash that names a block in a content security policy."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,4 +1,4 @@
-"""What a report's numbers come from: software, and data with their licences."""
+"""Provenance of a report's numbers: software, and data with their licences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BENCHMARKS = {
 
 
 def software() -> dict[str, str]:
-    """Return the versions of learnedgec, Python and what scores may depend on, where installed."""
+    """Return the versions of learnedgec, Python and the installed packages that scores may depend on."""
     found = {"learnedgec": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -38,14 +38,14 @@ def software() -> dict[str, str]:
 
 
 def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, str]]:
-    """Return what data is shown or was learned from, with its licence as its authors state it.
+    """Return the data that are shown or were trained on, with the licences that their authors state.
 
     Args:
-        metrics: whose evaluators have learned from data.
-        benchmark: name of the benchmark that is shown, if it is one.
+        metrics: the metrics, whose evaluators were trained on data.
+        benchmark: name of the benchmark, if the report shows one.
 
     Returns:
-        Mappings of `data`, `role`, `licence` and `about`; what is not in the catalog has no licence here.
+        Mappings with `data`, `role`, `licence` and `about`; data that are not in the catalog have no licence.
     """
     head, *words = benchmark.split(":")
     shown = [*_BENCHMARKS.get(head, ()), *(["reassess"] if "rewrites" in words else [])]

@@ -1,7 +1,7 @@
-"""Sources, outputs, references and edits as lists: what the sentence explorer shows and exports.
+"""Sources, outputs, references and edits as lists, for the sentence explorer and its export.
 
-Outputs that systems share, token by token, are held once per sentence. An edit is a list of `start`, `end`,
-`correction` and the number of its type in a table of types; what a metric found of it follows.
+Outputs with equal tokens are stored once per sentence. An edit is a list of `start`, `end`, `correction` and
+the index of its type in a table of types; findings of a metric follow.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ __all__ = [
 
 
 class TypeTable:
-    """Numbers for error types, in the order in which they are met; 0 is no type."""
+    """Indices of error types, in order of their first occurrence; 0 means no type."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {"": 0}
 
     def number(self, kind: str) -> int:
-        """Return the number of a type."""
+        """Return the index of a type."""
         return self._numbers.setdefault(kind, len(self._numbers))
 
     @property
     def names(self) -> list[str]:
-        """The types in order of their numbers."""
+        """The types in order of their indices."""
         return list(self._numbers)
 
 
@@ -57,7 +57,7 @@ class Annotated:
     """A benchmark whose outputs and references all have edits.
 
     Attributes:
-        benchmark: with an edit list in every reference.
+        benchmark: the benchmark, with edits in every reference.
         edits: system -> N edit lists, as ERRANT finds them.
     """
 
@@ -66,10 +66,15 @@ class Annotated:
 
 
 def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotated:
-    """Find the edits of every output, and of references that have none, in one go.
+    """Find the edits of every output, and of references without edits, in one call.
+
+    Args:
+        benchmark: the benchmark.
+        annotator: name of the annotator.
+        runtime: number of processes and progress bar.
 
     Raises:
-        UnknownNameError, ModelError: the annotator is not there or cannot be loaded.
+        UnknownNameError, ModelError: the annotator does not exist or cannot be loaded.
     """
     size = len(benchmark.sources)
     # By sentence, so that each source is parsed once.
@@ -113,7 +118,7 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotate
 
 
 def describe_texts(annotated: Annotated, types: TypeTable) -> dict[str, Any]:
-    """Return `source` (N), `outputs` (N lists), `of` (S, N: which output) and `references` (N lists)."""
+    """Return `source` (N), `outputs` (N lists), `of` (S, N, output indices) and `references` (N lists)."""
     benchmark = annotated.benchmark
     outputs: list[list[dict[str, Any]]] = [[] for _ in benchmark.sources]
     of: list[list[int]] = []
@@ -146,9 +151,9 @@ def describe_texts(annotated: Annotated, types: TypeTable) -> dict[str, Any]:
 
 
 def describe_scores(metric: Metric, scores: Sequence[Score]) -> dict[str, Any]:
-    """Return one metric's scores of each sentence, (S, N), with its further numbers and their kinds.
+    """Return one metric's sentence scores, (S, N), with its further numbers and their kinds.
 
-    `rejected` says which outputs a gate gave nothing to, where the metric has one.
+    If the metric has a gate, `rejected` says which outputs it rejected.
     """
     details = list(scores[0].sentence_details)
     described: dict[str, Any] = {
@@ -172,12 +177,18 @@ def describe_scores(metric: Metric, scores: Sequence[Score]) -> dict[str, Any]:
 def findings(
     metric: ShowsEdits, scores: Sequence[Score], annotated: Annotated, types: TypeTable
 ) -> dict[str, Any]:
-    """Return what an edit metric found, each sentence compared with the reference that it chose.
+    """Return the findings of an edit metric, for each sentence and the reference that the metric chose.
+
+    Args:
+        metric: a metric that shows edits.
+        scores: system -> its score by the metric.
+        annotated: outputs with their edits.
+        types: table of error types, which is extended.
 
     Returns:
-        `lists` (N lists): `annotator`, None if no annotator edits the sentence; `edits`, each with 1 at the
-        end if it was matched and its weight if it has one; `missed`, gold edits with a list of corrections;
-        `rest`, edits that the metric does not count. `of` (S, N): which of the lists.
+        `lists` (N lists) with `annotator`, None if no annotator edits the sentence; `edits`, each followed by
+        1 if it was matched, and by its weight if it has one; `missed`, gold edits with a list of corrections;
+        and `rest`, edits that the metric does not count. `of` (S, N) holds indices into the lists.
     """
     benchmark = annotated.benchmark
     lists: list[list[dict[str, Any]]] = [[] for _ in benchmark.sources]
@@ -199,7 +210,7 @@ def findings(
 def _finding(
     rows: Sequence[Mapping[str, Any]], source: str, made: Sequence[Edit], types: TypeTable
 ) -> dict[str, Any]:
-    """Return one comparison of a hypothesis, made by some edits, with a reference."""
+    """Return the comparison of a hypothesis with one reference, edit by edit."""
     kinds = {(edit.start, edit.end, edit.correction): edit.type for edit in made}
 
     def described(row: Mapping[str, Any], correction: Any, *more: int) -> list[Any]:
@@ -223,9 +234,9 @@ def _finding(
 def _uncounted(
     counted: Sequence[Mapping[str, Any]], source: str, made: Sequence[Edit]
 ) -> list[Edit]:
-    """Return what was made of a source beside the edits that a metric counts.
+    """Return the edits of a hypothesis that a metric does not count.
 
-    A metric may cut edits in its own way, so that they are others and yet make the same text.
+    A metric may divide the same changes into other edits.
     """
     try:
         edits = [Edit(edit["start"], edit["end"], edit["correction"]) for edit in counted]
@@ -243,12 +254,19 @@ def _uncounted(
 def attribute(
     metric: Metric, annotated: Annotated, texts: Mapping[str, Any], runtime: Runtime, seed: int = 0
 ) -> dict[str, Any]:
-    """Return what each edit of each distinct output is worth to a metric, in one call.
+    """Return the contribution of each edit of each distinct output to a metric's score, in one call.
+
+    Args:
+        metric: the metric.
+        annotated: outputs with their edits.
+        texts: sentences and outputs, from `describe_texts`.
+        runtime: how to run.
+        seed: seed of sampled Shapley values.
 
     Returns:
-        `values` (N lists, parallel to the outputs): for each edit of an output add-one, leave-one-out,
-        Shapley value and its standard error; `source` (N), the score of each source; `sampled`, how many
-        outputs have sampled Shapley values.
+        `values` (N lists, parallel to the outputs) with add-one, leave-one-out, Shapley value and its
+        standard error for each edit; `source` (N), the score of each source; and `sampled`, the number of
+        outputs whose Shapley values are sampled.
     """
     benchmark = annotated.benchmark
     systems = list(benchmark.systems)
@@ -283,19 +301,19 @@ def attribute(
 
 
 def _worth(found: Attribution) -> list[list[float]]:
-    """Return four numbers per edit, with six digits."""
+    """Return the four values of each edit, rounded to six digits."""
     columns = (found.add_one, found.leave_one_out, found.shapley, found.standard_error)
     return [[float(f"{value:.6g}") for value in row] for row in zip(*columns, strict=True)]
 
 
 def _edit(edit: Edit, types: TypeTable) -> list[Any]:
-    """Return an edit as a list; further corrections of a gold edit follow in a list of their own."""
+    """Return an edit as a list; alternative corrections of a gold edit follow as an inner list."""
     more = [list(edit.alternatives)] if edit.alternatives else []
     return [edit.start, edit.end, edit.correction, types.number(edit.type), *more]
 
 
 def _numbers(values: Array | Iterable[float]) -> list[Any]:
-    """Return numbers that JSON can hold: None for those that are not finite."""
+    """Return numbers for JSON, with None for those that are not finite."""
     column = np.asarray(values)
     if column.dtype.kind != "f":
         return list(column.tolist())

@@ -1,4 +1,4 @@
-"""Edits by error type: what each system finds and misses, and which operation it takes for which."""
+"""Edits by error type: hits, misses and false alarms of each system, and confusions of operations."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def describe_types(metric: Errant, statistics: Sequence[Statistics]) -> dict[str
     """Return, by tier and type, (tp, fp, fn) of each system, and each system's table of operations.
 
     Args:
-        metric: ERRANT with types.
-        statistics: of each system.
+        metric: ERRANT with error types.
+        statistics: statistics of each system.
     """
     tiers: dict[str, dict[str, list[list[float]]]] = {}
     for tier in TIERS:
@@ -44,11 +44,11 @@ def describe_types(metric: Errant, statistics: Sequence[Statistics]) -> dict[str
 
 
 def operations(metric: Errant, statistics: Statistics) -> list[list[int]]:
-    """Return int (4, 4): how often a gold edit of the row's operation meets one of the column's.
+    """Return int (4, 4): how often a gold edit with the row's operation meets an edit with the column's.
 
-    Two edits meet where they change a token in common, or insert at the same place; each edit is paired
-    once, from left to right, right ones first. The last row counts edits of the system where the reference
-    has none, the last column gold edits where the system has none.
+    Two edits meet if they change a common token or insert at the same position. Each edit is paired once,
+    from left to right, correct edits first. The last row counts edits of the system that meet no gold edit,
+    the last column gold edits that meet no edit.
     """
     table = [[0] * len(OPERATIONS) for _ in OPERATIONS]
     for record, choice in zip(statistics.records, metric.chosen(statistics), strict=True):
@@ -69,20 +69,20 @@ def operations(metric: Errant, statistics: Statistics) -> list[list[int]]:
 
 
 def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two edits touch."""
+    """Return whether two edits change a common token or insert at the same position."""
     if one["start"] == one["end"] or other["start"] == other["end"]:
         return bool(one["start"] <= other["end"] and other["start"] <= one["end"])
     return bool(one["start"] < other["end"] and other["start"] < one["end"])
 
 
 def _place(kind: str) -> int:
-    """Return the row or column of a type's operation."""
+    """Return the index of the operation of an error type."""
     operation = kind.partition(":")[0]
     return OPERATIONS.index(operation) if operation in OPERATIONS[:3] else 1
 
 
 def typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
-    """Return ERRANT with types; it extracts the edits of references again if theirs have other types."""
+    """Return ERRANT with types; it extracts the references' edits again if they have other types."""
     gold = (
         edit.type
         for _, references in benchmark.by_references()
@@ -94,7 +94,13 @@ def typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
 
 
 def compare_edits(errant: Errant, annotated: Annotated, runtime: Runtime) -> list[Statistics]:
-    """Return ERRANT's statistics of every system, from edits that are there if their types are ERRANT's."""
+    """Return ERRANT's statistics of every system; existing edits are used if their types are ERRANT's.
+
+    Args:
+        errant: ERRANT with types.
+        annotated: outputs and references with their edits.
+        runtime: how to run.
+    """
     if errant.reannotate:
         return benchmark_statistics(errant, annotated.benchmark, runtime)
     found: dict[str, Statistics] = {}

@@ -1,4 +1,4 @@
-"""Does a system correct, and does a metric prefer, the same where only unrelated context changes?
+"""Whether corrections of a system, and preferences of a metric, stay the same in other contexts.
 
 `systems`      a system's outputs for sentences and their variants (RobustGEC)
 `preferences`  a metric's preference for the correction, on sentences and their variants

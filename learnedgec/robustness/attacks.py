@@ -1,4 +1,4 @@
-"""Outputs made to fool a metric: how often does a metric prefer them to honest outputs?
+"""Outputs made to fool a metric, and how often a metric prefers them to honest outputs.
 
 An attack's output scores high and corrects little; a metric that can be trusted prefers a system's
 output for the same sentence. The catalog has outputs against SOME, IMPARA, Scribendi and LLM-S for

@@ -1,4 +1,4 @@
-"""How robust is a metric: does it keep preferring the correction when only unrelated context changes?
+"""Robustness of a metric: whether it prefers the correction in every unrelated context.
 
 Each sentence of a case has a margin, score(target) − score(source), and a preference, its sign. The
 preference is consistent if a variant's is that of the original; CRS is the share of cases all of whose

@@ -119,7 +119,16 @@ def plan_sites(
     count: int,
     random: np.random.Generator,
 ) -> list[Site]:
-    """Return some places to change, in the order in which to try them; actions take turns by chance."""
+    """Return some places to change, in the order in which to try them; actions take turns by chance.
+
+    Args:
+        source: the source, tokens separated by spaces.
+        target: its correction.
+        tags: Penn Treebank tags of the target's tokens.
+        actions: kinds of change.
+        count: number of changes that are needed.
+        random: random generator.
+    """
     tokens = tuple(target.split())
     context = dict(_context(reference_edits(source, target), len(source.split())))
     by_action: dict[Action, list[Site]] = {action: [] for action in actions}
@@ -179,7 +188,13 @@ def _loose(word: str) -> bool:
 
 
 def modifies(word: str, tag: str, following: str) -> bool:
-    """Return whether a word is an adjective before a noun, or a loose adverb before an adjective or verb."""
+    """Return whether a word is an adjective before a noun, or a loose adverb before an adjective or verb.
+
+    Args:
+        word: the word.
+        tag: its Penn Treebank tag.
+        following: tag of the next token.
+    """
     if tag == "JJ":
         return following in _NOUNS and is_free(word, tag)
     return tag == "RB" and is_free(word, tag) and following in _VERBS | {"JJ"}

@@ -59,7 +59,13 @@ CONSISTENCIES: tuple[Consistency, ...] = get_args(Consistency)
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """Precision, recall and F."""
+    """Precision, recall and F.
+
+    Attributes:
+        precision: precision with its interval.
+        recall: recall with its interval.
+        f: F with its interval.
+    """
 
     precision: Estimate
     recall: Estimate

@@ -77,7 +77,17 @@ class Lexicon:
 def predict_words(
     sites: Sequence[Site], name: str, lexicon: Lexicon, runtime: Runtime
 ) -> list[Words]:
-    """Return what a masked language model fills into each place of the target."""
+    """Return what a masked language model fills into each place of the target.
+
+    Args:
+        sites: the places.
+        name: name of the masked language model.
+        lexicon: words of the corpus, which restrict the predictions.
+        runtime: device, precision, batches and progress bar.
+
+    Raises:
+        ModelError: the model cannot be loaded, or has no mask token.
+    """
     import torch
 
     from learnedgec.models.batching import Batch, model_inputs

@@ -17,7 +17,13 @@ __all__ = ["Bootstrap", "Estimate"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval; NaN where it does not exist."""
+    """A number with its interval; NaN where it does not exist.
+
+    Attributes:
+        value: the estimate.
+        low: lower bound of the interval.
+        high: upper bound of the interval.
+    """
 
     value: float
     low: float

@@ -1,4 +1,4 @@
-"""Significance tests: is A better than B, or did these sentences and systems favour it?
+"""Significance tests: whether A is better than B, or only on these sentences or systems.
 
 `williams` and `perm_both` compare two metrics on the same systems; the others compare two systems.
 """
@@ -203,6 +203,11 @@ def enough_resamples(comparisons: int, level: float) -> int:
 
 def too_few_resamples(comparisons: int, resamples: int, level: float) -> list[str]:
     """Return a sentence where so many comparisons cannot be significant with so few resamples, else none.
+
+    Args:
+        comparisons: number of comparisons that Holm's method corrects for.
+        resamples: number of resamples.
+        level: confidence level; differences are tested at 1 − `level`.
 
     Example:
         >>> too_few_resamples(6, 120, 0.95)

@@ -1,1 +1,1 @@
-"""Fine-tune evaluators: examples (`data`), model and losses (`module`), a run (`fit`), its package."""
+"""Fine-tune evaluators: data (`data`), model and losses (`module`), runs (`fit`) and packages (`package`)."""

@@ -1,4 +1,4 @@
-"""The average of evaluators that were trained from the same start: one evaluator, no slower than each."""
+"""Average the weights of evaluators that were trained from the same start into one evaluator."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def average(
     bits: Bits = 16,
     runtime: Runtime = Runtime(),
 ) -> Result:
-    """Package the mean of the weights of evaluators.
+    """Average the weights of several evaluators and write the mean as a package.
 
-    Runs that start from the same pretrained encoder (or evaluator) and differ in the seed, so in the order
-    of the data, in dropout and in how new heads begin, end in one valley of the loss, where the mean is
-    often better than each (Wortsman et al., "Model soups", ICML 2022). Runs that differ in more have
-    nothing to average.
+    The runs must start from the same pretrained encoder (or evaluator) and differ only in their seed. The
+    seed sets the order of the data, the dropout and the initial weights of new heads. The mean of such runs
+    is often better than each of them (Wortsman et al., "Model soups", ICML 2022), and it is as fast as one.
 
     Args:
-        names: of at least two evaluators, or their directories.
-        output: folder that the package goes into.
-        name: of the package, replaced if it exists.
-        data: what they were trained on (`fit.training_data`); the mean is evaluated on its dev and test part.
-        bits: of a weight in the package (`quantization`).
-        runtime: device of the evaluation.
+        names: names or directories of at least two evaluators.
+        output: folder in which the package is written.
+        name: name of the package. An existing package of this name is replaced.
+        data: the data that they were trained on (`fit.training_data`); its dev and test parts evaluate the
+            mean.
+        bits: bits per weight in the package (`quantization`).
+        runtime: device for the evaluation.
 
     Raises:
-        ConfigError: fewer than two, one twice, or evaluators that differ in more than their seeds; or the
-            package's place is taken by something else.
+        ConfigError: there are fewer than two evaluators, one is named twice, they differ in more than their
+            seeds, or the package's path holds something else.
 
     Example (evaluators that were trained under these names, and the data of their runs):
         average(["mini-1", "mini-2"], Path("checkpoints"), "mini", data)
@@ -69,15 +69,17 @@ def average(
     first = members[0].model
     for each, member, manifest in zip(names, members, manifests, strict=True):
         if not isinstance(manifest["seed"], int):
-            raise ConfigError(f"{each} is a mean already; name the evaluators that it was made of.")
+            raise ConfigError(
+                f"{each} is already an average; name the evaluators that it was made from."
+            )
         own = manifest["data"]
         if (own["train"]["sha256"], own.get("check_leakage", True)) != (
             fingerprint["train"]["sha256"],
             fingerprint["check_leakage"],
         ):
             raise ConfigError(
-                f"{each} was trained on other data than the configuration's; name the configuration, and the "
-                "options, that it was trained with."
+                f"{each} was trained on other data than this configuration names; give the "
+                "configuration and the options that it was trained with."
             )
         for what, found, expected in (
             ("heads", member.model.config.heads, first.config.heads),
@@ -88,12 +90,12 @@ def average(
             if found != expected:
                 raise ConfigError(
                     f"{each} and {names[0]} cannot be averaged: they differ in their {what}; "
-                    "average runs of one configuration that differ in their seed."
+                    "average runs of one configuration that differ only in their seed."
                 )
     if first.config.corrections:
         raise ConfigError(
-            f"{', '.join(names)} cannot be averaged: they have low-rank corrections, whose mean has a higher "
-            "rank; choose one of them."
+            f"{', '.join(names)} cannot be averaged: they have low-rank corrections, whose mean would "
+            "have a higher rank; choose one of them."
         )
     model = EvaluatorModel(copy.deepcopy(first.config))
     states = [member.model.state_dict() for member in members]
@@ -134,7 +136,7 @@ def _shapes(model: EvaluatorModel) -> dict[str, Any]:
 
 
 def _shared(configuration: str) -> str:
-    """Return what a run's configuration shares with its other seeds: no name, no seed, no place."""
+    """Return the part of a configuration that runs with other seeds share: without name, seed and folder."""
     own = yaml.safe_load(configuration)
     kept = {key: own[key] for key in ("model", "data", "trainer") if key in own}
     kept.get("data", {}).pop("folder", None)

@@ -1,4 +1,4 @@
-"""The model card of an evaluator: what a hub reads of it (YAML), and what people read."""
+"""The model card of an evaluator: YAML metadata for a hub, and text for people."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _LANGUAGES = {"autojqe": "ja", "swedish": "sv"}
 
 
 def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a hub reads of a model card, by a package's manifest.
+    """Return the metadata of a model card, made from a package's manifest.
 
-    A licence that the hub has no word for is `other`, and `license_name` says which. Languages are those of
-    the catalog's datasets; the manifest has none for the user's data.
+    A licence that the hub has no identifier for becomes `other`, with its name in `license_name`. Languages
+    are those of the catalog's datasets; the user's own data add none.
     """
     datasets = manifest_datasets(manifest)
     known = [head for name in datasets if (head := name.partition(":")[0]) in DATASETS]
@@ -59,7 +59,7 @@ def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_metadata(card: str, manifest: Mapping[str, Any]) -> str:
-    """Return a card that begins with the manifest's `metadata`, unless it begins with some already."""
+    """Return a card with the manifest's `metadata` at its beginning, unless it already has metadata."""
     if card.startswith("---\n"):
         return card
     return f"---\n{yaml.safe_dump(metadata(manifest), sort_keys=False)}---\n\n{card}"
@@ -71,7 +71,7 @@ def model_card(manifest: Mapping[str, Any]) -> str:
 
 
 def _text(manifest: Mapping[str, Any]) -> str:
-    """Return what people read."""
+    """Return the text of the card."""
     data, heads = manifest["data"], manifest["heads"]
     version = manifest["versions"]["learnedgec"]
     inputs = "\n".join(
@@ -159,7 +159,7 @@ def _seeds(seed: int | Sequence[int]) -> str:
 
 
 def _metrics(manifest: Mapping[str, Any]) -> str:
-    """Return the metrics that read the package, for a command line: every output is read by one."""
+    """Return metrics for a command line that together read every output of the package."""
     name, outputs = manifest["name"], [*manifest["heads"], *manifest["sums"]]
     readers: list[tuple[Metric, set[str]]] = [
         (Some(model=name), set(DIMENSIONS)),
@@ -227,7 +227,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _result_lines(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield the tables of correlations and of accuracies, those that there are."""
+    """Yield the tables of correlations and of accuracies; a table without rows is left out."""
     rows = [(part, head, found) for part, heads in results.items() for head, found in heads.items()]
     if rated := [row for row in rows if "pearson" in row[2]]:
         yield "| part | head | Pearson | 95 % interval | Spearman | n |"

@@ -1,6 +1,6 @@
-"""The LightningDataModule: ratings, ranked pairs and cases from their names to padded batches.
+"""The LightningDataModule: turns the names of ratings, ranked pairs and cases into padded batches.
 
-One file, though long: it is one class, which Lightning asks for one thing after the other.
+One file, though long: it is one class, whose methods Lightning calls one after the other.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = ["TrainingData"]
 
 @dataclass(frozen=True)
 class PairFileName:
-    """The name of a JSONL file with ranked pairs; a configuration takes no other text for one."""
+    """The name of a JSONL file with ranked pairs; any other text is an error."""
 
     name: str
 
@@ -68,13 +68,13 @@ class TrainingData(lightning.LightningDataModule):
     Args:
         ratings: rated datasets: catalog names (`tmu-gfm`, `gug`, `sts:2015`), files or folders; a
             regression head learns the dimension with its name.
-        auxiliary: further rated datasets that are only trained on; their sentences, and outputs for sources,
-            that are in the dev or test part are left out.
+        auxiliary: further rated datasets, used for training only. A sentence, or an output for a source, that
+            is in the dev or test part is left out.
         pairs: head -> sources of its ranked pairs (`learnedgec.training.pairs`), or JSONL files with
             `source`, `better` and `worse`.
         cases: head -> parts of RobustGEC, or files in its format; the head's preference for the correction
             should not change with unrelated context (`model.consistency`). A head that learns the order of
-            pairs learns in each context that the correction is better.
+            pairs also learns in each context that the correction is better.
         variants: number of variants of each case to train on, drawn by `split_seed`; all by default.
         split: how to divide the data into train, dev and test; see `split_examples`. Rated datasets are
             divided one after the other, then pairs and cases together; a group or source that
@@ -86,8 +86,9 @@ class TrainingData(lightning.LightningDataModule):
             a step of several batches.
         evaluation_batch_size: number of examples per step on the dev part.
         check_leakage: refuse evaluation text of SEEDA, GJG15 and CoNLL-14.
-        folder: for pairs, which may take long to make; set to `runs`, so that runs share them.
-        jobs: processes that extract edits for pairs; 0 means one per core.
+        folder: folder in which pairs are kept, because making them may take long. The command sets it to
+            `runs`, so that runs share them.
+        jobs: number of processes that extract edits for pairs; 0 means one per core.
     """
 
     def __init__(
@@ -108,7 +109,9 @@ class TrainingData(lightning.LightningDataModule):
     ) -> None:
         super().__init__()
         if not ratings and not pairs:
-            raise ConfigError("data: neither ratings nor pairs are named; name one or both.")
+            raise ConfigError(
+                "data: neither ratings nor pairs are given; give ratings, pairs or both."
+            )
         sizes = {
             "data.batch_size": batch_size,
             "data.batch_tokens": batch_tokens,
@@ -149,7 +152,7 @@ class TrainingData(lightning.LightningDataModule):
     # -- reading and splitting -----------------------------------------------------------------
 
     def load(self) -> dict[str, list[Example]]:
-        """Read, make and split everything once; raise `LeakageError` for forbidden text."""
+        """Read or make all examples and split them, once; raise `LeakageError` for text of a benchmark."""
         if not self.parts:
             if self.check_leakage:
                 check_reserved(self._datasets())
@@ -185,7 +188,7 @@ class TrainingData(lightning.LightningDataModule):
         return self.parts
 
     def _datasets(self) -> list[str]:
-        """Return every dataset and file that something is learned from."""
+        """Return the name of every dataset and file that is used for training."""
         made_of = (
             name for row in self.pairs.values() for source in row for name in source.datasets()
         )
@@ -202,10 +205,10 @@ class TrainingData(lightning.LightningDataModule):
         return self._read[name]
 
     def _check_columns(self, heads: Mapping[str, HeadOptions]) -> None:
-        """Raise where the ratings lack what a head learns from, before their texts are looked at.
+        """Raise if the ratings lack what a head needs, before their texts are checked.
 
         Raises:
-            ConfigError: no rating is of the head's dimension, or none has a source and the head reads it.
+            ConfigError: no rating has the head's dimension, or the head reads sources and no rating has one.
         """
         ratings = [each for name in [*self.names, *self.auxiliary] for each in self._ratings(name)]
         known = sorted({dimension for each in ratings for dimension in each.values})
@@ -221,7 +224,7 @@ class TrainingData(lightning.LightningDataModule):
                 )
 
     def _ranked_and_consistent(self) -> list[Example]:
-        """Return ranked pairs and cases, making each pair source's pairs once."""
+        """Return ranked pairs and cases; the pairs of each pair source are made once."""
         made: dict[str, list[tuple[list[RankedPair], dict[str, Any]]]] = {}
         with tempfile.TemporaryDirectory() as scratch:
             # Heads with an equal source share its pairs: what is in the folder is read back.
@@ -255,7 +258,7 @@ class TrainingData(lightning.LightningDataModule):
         return examples + self._checked(consistent, "data.cases")
 
     def _runtime(self) -> Runtime:
-        """Return how pairs are made: where the training runs."""
+        """Return the runtime for making pairs, on the device of the training."""
         device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
         return Runtime(device=device, jobs=self.jobs, progress=self.progress)
 
@@ -287,7 +290,7 @@ class TrainingData(lightning.LightningDataModule):
         return math.sqrt(fmean(margin**2 for margin in margins)) or 1.0 if margins else 1.0
 
     def tells_wrong_words(self, head: str) -> bool:
-        """Return whether a training pair of the head has a known correct side."""
+        """Return whether a training pair of the head has a known correct text."""
         return any(example.correct and head in example.ranked for example in self.load()["train"])
 
     def sizes(self) -> dict[str, dict[str, int]]:
@@ -322,14 +325,18 @@ class TrainingData(lightning.LightningDataModule):
     # -- tokenising and batching ---------------------------------------------------------------
 
     def prepare_data(self) -> None:
-        """Make the pairs; with several processes the Trainer calls this on the first alone."""
+        """Make the pairs; with several processes the Trainer calls this only on the first."""
         if self.trainer is not None:
             module: Any = self.trainer.lightning_module
             self._check_columns(module.head_options)
         self.load()
 
     def setup(self, stage: str | None = None) -> None:
-        """Tokenise what the module's heads read; the Trainer calls this on every process."""
+        """Tokenise the texts that the module's heads read; the Trainer calls this on every process.
+
+        Raises:
+            ConfigError: pairs or cases name an unknown head, or detection needs a fast tokenizer.
+        """
         assert self.trainer is not None
         module: Any = self.trainer.lightning_module
         self.tokenizer = module.tokenizer
@@ -367,8 +374,9 @@ class TrainingData(lightning.LightningDataModule):
     def _encode(self, examples: Sequence[Example], max_tokens: int) -> Dataset:
         """Tokenise examples into a dataset with the columns `INPUT/KEY`, `values/HEAD`, … and `length`.
 
-        `INPUT/KEY` holds a list for each text of an example, or none where no head reads it so. Where a
-        head detects, `wrong` holds one label per token for each text, or none where it is not known.
+        `INPUT/KEY` holds one list per text of an example; it is empty if no head reads the example as INPUT.
+        If a head detects wrong words, `wrong` holds one label per token for each text; it is empty if the
+        labels are unknown.
         """
         columns: dict[str, list[Any]] = {}
         lengths = np.zeros(len(examples), dtype=np.int64)
@@ -424,7 +432,7 @@ class TrainingData(lightning.LightningDataModule):
         rows: Sequence[int],
         offsets: Sequence[Sequence[tuple[int, int]]],
     ) -> list[list[list[int]]]:
-        """Return the labels of each example's tokens."""
+        """Return the labels of each example's tokens: whether a token belongs to a wrong word."""
         labels: list[list[list[int]]] = [[] for _ in examples]
         places = iter(offsets)
         for number in rows:
@@ -440,10 +448,10 @@ class TrainingData(lightning.LightningDataModule):
     def collate(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return a batch of M texts for each input.
 
-        `inputs`: padded texts by input. By head: `targets` (M,), NaN where unrated; `ranked` (P, 2), where
-        the better and the worse text of each pair are, and `margins` (P,), by how much; `consistent` (C, 4),
-        likewise the texts of each case; of heads that detect, `wrong` (M, T), 1 for a token of a wrong
-        word, NaN where unknown.
+        `inputs` holds the padded texts of each input. The others hold an entry per head: `targets` (M,), the
+        ratings, NaN where unrated; `ranked` (P, 2), the rows of the better and the worse text of each pair;
+        `margins` (P,), the margins of the pairs; `consistent` (C, 4), the rows of the texts of each case; and
+        for heads that detect wrong words `wrong` (M, T), 1 for a token of a wrong word, NaN where unknown.
         """
         inputs: dict[str, Batch] = {}
         starts: dict[str, list[int]] = {}
@@ -514,11 +522,11 @@ class TrainingData(lightning.LightningDataModule):
     # it early, to count the steps of the schedule; so the place in the epoch is kept here as well.
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place in the epoch, for a checkpoint."""
+        """Return the position in the epoch, for a checkpoint."""
         return {} if self._train_loader is None else self._train_loader.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue at a checkpoint's place in the epoch."""
+        """Continue at a checkpoint's position in the epoch."""
         self._place = state
 
     def val_dataloader(self) -> ResumableLoader:
@@ -527,7 +535,7 @@ class TrainingData(lightning.LightningDataModule):
 
 
 def _unrated(head: str, known: Sequence[str]) -> ConfigError:
-    """Return the error about a head that no rating is of, where these dimensions are rated."""
+    """Return the error about a head whose dimension is not among the rated ones."""
     return ConfigError(
         f"model.heads.{head}: the training data rates {', '.join(known) or 'nothing'}, not {head!r}; name a "
         "rated dimension or add data for it."

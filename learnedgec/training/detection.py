@@ -1,4 +1,4 @@
-"""Which words of a hypothesis are wrong, as targets for a head that detects them."""
+"""Targets for a head that detects wrong words: which words of a hypothesis are wrong."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ __all__ = ["wrong_tokens", "wrong_words"]
 
 
 def wrong_words(hypothesis: Sequence[str], correct: Sequence[str]) -> list[bool]:
-    """Return for each word, and for the end of the sentence, whether it differs from what is correct.
+    """Return for each word, and for the end of the sentence, whether it differs from the correct sentence.
 
-    A word is wrong if it has to be replaced or taken away, and also if something is missing before it.
+    A word is wrong if it has to be replaced or removed, or if a word is missing before it. The end is wrong
+    if a word is missing there.
 
     Example:
         >>> wrong_words("He go to school".split(), "He goes to the school .".split())
@@ -31,12 +32,13 @@ def wrong_words(hypothesis: Sequence[str], correct: Sequence[str]) -> list[bool]
 def wrong_tokens(hypothesis: str, correct: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
     """Return for each token of the encoder whether it belongs to a wrong word, as 0 or 1.
 
-    Of the special tokens, which have no place in the text, the last one stands for the end of the sentence.
+    Special tokens have no span in the text. The last of them represents the end of the sentence.
 
     Args:
-        hypothesis: its words lie between blanks.
-        correct: what it should be.
-        offsets: where each token starts and ends in the hypothesis; special tokens have an empty place.
+        hypothesis: the text, its words separated by spaces.
+        correct: the correct text.
+        offsets: start and end of each token in the hypothesis, in characters; special tokens have an empty
+            span.
 
     Example:
         >>> wrong_tokens("He go", "He go .", [(0, 0), (0, 2), (3, 5), (0, 0)])

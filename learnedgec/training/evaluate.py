@@ -1,4 +1,4 @@
-"""How well a trained evaluator does on a part of its data: correlations, and pairs in the right order."""
+"""Evaluate an evaluator on a part of its data: correlations, and the share of pairs in the right order."""
 
 from __future__ import annotations
 
@@ -19,12 +19,17 @@ Figures = dict[str, float | int | None]
 def evaluate(
     evaluator: Evaluator, examples: Sequence[Example], *, runtime: Runtime = Runtime()
 ) -> dict[str, Figures]:
-    """Return what each head reaches on some examples.
+    """Return the results of each head on some examples.
 
-    A head that is rated gets `pearson` with its 95 % interval (Fisher's), `spearman` and `n`; fewer than
-    four ratings, or constant predictions, have none. A head that ranks gets `accuracy`, the share of
-    pairs whose better text it values higher, with its 95 % interval (Wilson's) and `n`. A head for which the
-    examples say nothing is left out.
+    A head with ratings has `pearson` with its 95 % interval (Fisher's), `spearman` and `n`. These
+    correlations are `None` for fewer than four ratings or constant predictions. A head with ranked pairs has
+    `accuracy`, the share of pairs whose better text gets the higher value, with its 95 % interval (Wilson's),
+    and `n`. A head without ratings or pairs among the examples is left out.
+
+    Args:
+        evaluator: the trained evaluator.
+        examples: examples of one part of the data.
+        runtime: how to run.
     """
     ranked = {head for example in examples for head in example.ranked}
     found: dict[str, Figures] = {}

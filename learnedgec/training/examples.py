@@ -1,4 +1,4 @@
-"""What an evaluator learns from: rated sentences, ranked pairs and cases, in one form, and their split."""
+"""Training examples: rated sentences, ranked pairs and cases in one form, and their split."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ PARTS = ("train", "dev", "test")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Texts, and what is known about them.
+    """One to four texts with their rating, their order, or both.
 
     Attributes:
-        texts: (source, hypothesis) of each. A rated sentence has one; a ranked pair two, the better one
-            first; a case four: the correction and the source of the original, then of a variant.
-        values: rating of text 0 by head.
-        ranked: heads that shall value text 0 above text 1.
-        consistent: heads whose preference between texts 0 and 1 shall be that between 2 and 3.
-        margin: by how much text 0 is ahead of text 1, for heads that learn differences.
-        correct: what the texts should have become, for heads that detect wrong words; empty where unknown.
+        texts: (source, hypothesis) of each text. A rated sentence has one text. A ranked pair has two, the
+            better one first. A case has four: the correction and the source of the original, then those of a
+            variant.
+        values: head -> rating of text 0.
+        ranked: heads that should give text 0 a higher value than text 1.
+        consistent: heads whose preference between texts 0 and 1 should be the same as between texts 2 and 3.
+        margin: difference between texts 0 and 1, for heads that learn differences.
+        correct: the correct text, for heads that detect wrong words; empty if unknown.
         group: examples of one group belong on one side of a split.
     """
 
@@ -51,12 +52,12 @@ class Example:
 
     @property
     def sides(self) -> set[str]:
-        """Its group and its sources: what must not be on two sides of a split."""
+        """Its group and its sources, none of which may be in two parts of a split."""
         return {name for name in (self.group, *(source for source, _ in self.texts)) if name}
 
     @property
     def heads(self) -> set[str]:
-        """The heads that learn from this."""
+        """The heads that learn from this example."""
         return {*self.values, *self.ranked, *self.consistent}
 
 
@@ -69,9 +70,9 @@ def rating_examples(ratings: Iterable[Rating]) -> list[Example]:
 
 
 def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
-    """Return the ranked pairs of each head as examples; a pair that several heads share is one.
+    """Return the ranked pairs of each head as examples; a pair of several heads becomes one example.
 
-    Repeats of a pair within one head stay.
+    A pair that occurs repeatedly within one head is kept as often.
     """
     found: dict[tuple[RankedPair, int], list[str]] = {}
     for head, rows in pairs.items():
@@ -94,12 +95,12 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
 def case_examples(
     cases: Mapping[str, Iterable[Case]], variants: int | None = None, seed: int = 0
 ) -> list[Example]:
-    """Return the original of each case beside its variants; heads that share a case share it.
+    """Return an example for each variant of each case; heads that share a case share its examples.
 
     Args:
-        cases: of each head. Where nothing is to be corrected there is nothing to prefer, and no example.
-        variants: how many of each case's variants, drawn at random; all by default.
-        seed: of the draw.
+        cases: head -> its cases. A case or a variant whose correction equals its source gives no example.
+        variants: number of variants of each case, drawn at random; all by default.
+        seed: seed of the draw.
     """
     found: dict[Case, list[str]] = {}
     for head, rows in cases.items():
@@ -137,13 +138,17 @@ def split_examples(
     """Divide examples into train, dev and test, 8:1:1.
 
     Args:
-        examples: of at least three groups. Beside groups that are placed, one or two others are for training.
-        split: `by-source` keeps a group on one side, the honest default; `paper-random` deals single
-            examples out at random as Yoshimura et al. (2020) did (3,376, 422 and 423 of TMU-GFM's
-            4,221), so that outputs for one source fall on both sides. For comparison only.
-        seed: of the shuffle; the same seed gives the same split.
-        placed: group or source -> part of what was divided before; groups that share one go there. Not for
-            single examples dealt out at random.
+        examples: examples of at least three groups. If `placed` already places some groups, one or two others
+            are enough and go to train.
+        split: `by-source` keeps a group on one side, the honest default; `paper-random` draws single examples
+            at random as Yoshimura et al. (2020) did (3,376, 422 and 423 of TMU-GFM's 4,221), so outputs for
+            one source can be in several parts. Use it only for comparison with that paper.
+        seed: seed of the shuffle; the same seed gives the same split.
+        placed: group or source -> part, from an earlier split. A group with such a source goes to that part,
+            and so does such a group. `paper-random` ignores it.
+
+    Raises:
+        InputError: there are fewer than three groups.
     """
     units: list[list[Example]]
     before: dict[str, list[Example]] = {part: [] for part in PARTS}
@@ -165,7 +170,7 @@ def split_examples(
     random.Random(seed).shuffle(units)
     if len(units) < len(PARTS):
         raise InputError(
-            f"{len(units)} groups of examples cannot be split into train, dev and test."
+            f"{len(units)} groups of examples cannot be split into train, dev and test; give at least 3."
         )
     train = max(min(int(0.8 * len(units)), len(units) - 2), 1)
     dev = train + max((len(units) - train) // 2, 1)

@@ -1,7 +1,7 @@
-"""What a training configuration's mistakes are, as far as they show before torch is imported.
+"""Quick check of a training configuration for common mistakes, before torch is imported.
 
-A first look at the values as they are written, for the slips that people make most; it takes a fraction of a
-second, where the import takes ten. What it does not understand it leaves to the parser (`options`).
+It reads the values as they are written and takes a fraction of a second, whereas the import takes ten
+seconds. Values that it does not understand are left to the parser (`options`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["look"]
 
 
 def look(arguments: Sequence[str]) -> None:
-    """Raise for what cannot be right in the arguments of `learnedgec train`.
+    """Check the arguments of `learnedgec train` for values that cannot be right.
 
     Args:
-        arguments: with files for the names of configurations (`with_configurations`).
+        arguments: the arguments, with files in place of names of configurations (`with_configurations`).
 
     Raises:
-        ConfigError: a head has an option of another value; the message names the key path.
-        UnknownNameError: no rated dataset is named so.
+        ConfigError: an option of a head has an unknown value; the message names the key path.
+        UnknownNameError: no rated dataset has this name.
         InputError: a file of ratings or pairs does not exist.
     """
     found = dict(_values(arguments))
@@ -47,7 +47,7 @@ def look(arguments: Sequence[str]) -> None:
 
 
 def _check_choice(place: str, key: str, value: Any) -> None:
-    """Raise unless the value of a head's option is one of its choices, where it has choices."""
+    """Raise if a head's option has choices and the value is none of them."""
     kind = get_type_hints(HeadOptions).get(key)
     if get_origin(kind) is not Literal or value in (choices := get_args(kind)):
         return
@@ -58,7 +58,7 @@ def _check_choice(place: str, key: str, value: Any) -> None:
 
 
 def _values(arguments: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield keys such as `data.ratings` with their values, later ones as they replace earlier ones."""
+    """Yield keys such as `data.ratings` with their values; later values replace earlier ones."""
     words = list(arguments)
     for place, word in enumerate(words):
         flag, equals, value = word.partition("=")
@@ -79,7 +79,7 @@ def _values(arguments: Sequence[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _load(path: Path) -> Any:
-    """Return what a YAML file holds; nothing where it cannot be read."""
+    """Return the content of a YAML file; `None` if it cannot be read."""
     try:
         return _parse(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError):
@@ -87,7 +87,7 @@ def _load(path: Path) -> Any:
 
 
 def _parse(text: str) -> Any:
-    """Return what a YAML text holds; nothing where it is none."""
+    """Return the value of a YAML text; `None` if it is not YAML."""
     try:
         check_yaml(text)
         return yaml.safe_load(text)
@@ -100,5 +100,5 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _list(value: Any) -> list[str]:
-    """Return the texts of a list."""
+    """Return the strings in a list."""
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

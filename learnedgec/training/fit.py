@@ -45,12 +45,12 @@ __all__ = ["Result", "train", "training_data"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a training run gave.
+    """The result of a training run.
 
     Attributes:
         package: the evaluator's folder.
-        results: part -> head -> correlations, or shares of pairs ranked right.
-        notices: what is worth saying about the run, such as that it stopped early.
+        results: part -> head -> correlations, or share of pairs in the right order.
+        notices: remarks about the run, such as that it stopped early.
     """
 
     package: Path
@@ -68,15 +68,15 @@ def train(
     progress: bool = True,
     notify: Callable[[str], None] | None = None,
 ) -> Result | None:
-    """Run `learnedgec train`: returns when the package is written.
+    """Train an evaluator as `learnedgec train` does, and return after its package is written.
 
     Args:
         arguments: as on the command line: `["--config", "some-mini", …]`.
         progress: show progress bars on stderr.
-        notify: is told what the run learns from, and where it runs, before the first epoch.
+        notify: called before the first epoch with a line about the data and the device.
 
     Returns:
-        The package and its correlations; `None` on every process of several but the first.
+        The package and its results. With several processes, all but the first return `None`.
 
     Raises:
         ConfigError: an unknown key or an unusable value; the message names the key path.
@@ -88,7 +88,7 @@ def train(
 
 
 def training_data(arguments: Sequence[str]) -> TrainingData:
-    """Return the data of a run with these arguments, split as the run splits it."""
+    """Return the data of a run with these arguments, split as in that run."""
     with warnings.catch_warnings():
         _silence_advice()
         data: TrainingData = parse(arguments, progress=False).datamodule
@@ -111,7 +111,8 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     if data.check_leakage and module.continued and not was_checked(module.continued):
         raise LeakageError(
             f"model.encoder: {config.model.encoder} learned from text that was not checked against "
-            "SEEDA, GJG15 and CoNLL-2014; what continues from it cannot be tested on them either, so say "
+            "SEEDA, GJG15 and CoNLL-2014, so an evaluator that continues it cannot be "
+            "tested on them; to accept that, set "
             "data.check_leakage: false."
         )
     for group in ("best", "last", "early_stopping"):
@@ -133,7 +134,7 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     if resumed and _read_settings(folder).get("sha256") != digest:
         raise ConfigError(
             f"resume: the run in {folder} was started with other values of seed_everything, model or data; "
-            "use the same values, or start from scratch with overwrite=True."
+            "use the same values, or start again with overwrite=True."
         )
     if resumed:
         _check_length(trainer, folder, _read_checkpoint(last))  # before anything else
@@ -202,7 +203,7 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
 
 
 class _LastEvaluation(lightning.Callback):
-    """Evaluates where `max_steps` ends a run within an epoch; Lightning does so at an epoch's end alone."""
+    """Evaluate when `max_steps` ends a run within an epoch; Lightning evaluates only at the end of one."""
 
     def on_train_batch_end(
         self,
@@ -212,13 +213,13 @@ class _LastEvaluation(lightning.Callback):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Stop after the last step: who is stopped evaluates first."""
+        """Ask the Trainer to stop after the last step, because it evaluates before it stops."""
         if 0 < trainer.max_steps <= trainer.global_step:
             trainer.should_stop = True
 
 
 class _Announcement(lightning.Callback):
-    """Tells what a run learns from, and where, when its data are ready."""
+    """Report data and device of a run when its data are ready."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self.notify = notify
@@ -226,7 +227,7 @@ class _Announcement(lightning.Callback):
     def on_fit_start(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
-        """Tell it once."""
+        """Report once, from the first process."""
         if trainer.is_global_zero:
             data: Any = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it
             parts = "; ".join(
@@ -241,19 +242,19 @@ class _Announcement(lightning.Callback):
 
 
 class _ProgressBar(RichProgressBar):
-    """Lightning's bar on stderr, where no result is, and without its `v_num`, the number of the log."""
+    """Lightning's bar, on stderr and without `v_num`, the number of the log."""
 
     def __init__(self) -> None:
         super().__init__(console_kwargs={"stderr": True})
 
     def get_metrics(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> Any:
-        """Return what stands beside the bar."""
+        """Return the values shown beside the bar."""
         found = super().get_metrics(trainer, pl_module)
         return {key: value for key, value in found.items() if key != "v_num"}
 
 
 def _replace_bar(trainer: lightning.Trainer) -> None:
-    """Put our progress bar in the place of Lightning's own, if that is there."""
+    """Replace Lightning's progress bar, if there is one, by `_ProgressBar`."""
     callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
     for place, callback in enumerate(callbacks):
         if type(callback) is RichProgressBar:
@@ -261,7 +262,7 @@ def _replace_bar(trainer: lightning.Trainer) -> None:
 
 
 def _check_free(package: Path, folder: Path, *, resume: bool) -> None:
-    """Raise `ConfigError` where a fresh start would replace an evaluator or drop an unfinished run."""
+    """Raise `ConfigError` if a new run would replace an evaluator or discard an unfinished run."""
     left = (folder / "last.ckpt").exists()
     if package.is_dir():
         ways = ", or continue its run with resume=True" if left else ""
@@ -273,13 +274,13 @@ def _check_free(package: Path, folder: Path, *, resume: bool) -> None:
         )
     if left and not _read_settings(folder).get("finished"):
         raise ConfigError(
-            f"name: the run in {folder} is not finished; continue it with resume=True, or drop it with "
+            f"name: the run in {folder} is not finished; continue it with resume=True, or discard it with "
             "overwrite=True."
         )
 
 
 def _check_length(trainer: lightning.Trainer, folder: Path, state: Mapping[str, Any]) -> None:
-    """Raise `ConfigError` where a run is resumed that has been trained for longer than is asked for."""
+    """Raise `ConfigError` if a resumed run has already been trained for longer than requested."""
     for key, asked, done, unit in (
         # The epoch that the checkpoint lies in, counted from 0.
         ("max_epochs", trainer.max_epochs, state["epoch"] + 1, "epoch"),
@@ -288,15 +289,15 @@ def _check_length(trainer: lightning.Trainer, folder: Path, state: Mapping[str, 
         if asked is not None and 0 <= asked < done:
             raise ConfigError(
                 f"trainer.{key} is {asked}, but the run in {folder} is already in {unit} {done}; give at "
-                f"least {done}, or start from scratch with overwrite=True."
+                f"least {done}, or start again with overwrite=True."
             )
 
 
 def _read_checkpoint(path: Path) -> dict[str, Any]:
-    """Return what a run's checkpoint holds: tensors and plain values.
+    """Return the content of a run's checkpoint: tensors and plain values.
 
     Raises:
-        ConfigError: it is damaged, or holds anything else, which might run code.
+        ConfigError: it is damaged, or holds other objects, which might run code.
     """
     try:
         state: dict[str, Any] = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
@@ -307,13 +308,13 @@ def _read_checkpoint(path: Path) -> dict[str, Any]:
         problem = type(error).__name__
     raise ConfigError(
         f"the checkpoint {path} is damaged, or holds more than tensors and plain values ({problem}); start "
-        "from scratch with overwrite=True."
+        "again with overwrite=True."
     )
 
 
 @contextmanager
 def _kept_interrupts() -> Iterator[None]:
-    """Give Ctrl-C its handler back: Lightning may leave it ignored after the first one."""
+    """Restore the handler of Ctrl-C, because Lightning may leave it ignored after the first one."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -323,24 +324,24 @@ def _kept_interrupts() -> Iterator[None]:
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:
-    """Return what is known of the run in a folder: the digest of its settings, and whether it is finished."""
+    """Return the digest of the settings of the run in a folder, and whether it is finished."""
     file = folder / _SETTINGS
     return dict(read_json(file)) if file.exists() else {}
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold of a parsed configuration."""
+    """Return a value of a parsed configuration in a form that JSON can hold."""
     return vars(value) if hasattr(value, "__dict__") else str(value)
 
 
 def _check_precision(trainer: lightning.Trainer) -> None:
-    """Warn where bfloat16 was asked for and the processor has to imitate it."""
+    """Warn if bfloat16 was requested and the processor can only emulate it."""
     device = trainer.strategy.root_device
     asked = str(trainer.precision).startswith("bf16")
     if device.type == "cpu" and asked and not has_bfloat16(device):
         warnings.warn(
             f"this processor has no instructions for bfloat16, so trainer.precision={trainer.precision} "
-            "is many times slower than 32-true here; say trainer.precision: 32-true.",
+            "is many times slower than 32-true here; set trainer.precision: 32-true.",
             stacklevel=2,
         )
 
@@ -359,7 +360,7 @@ def _tensorboard(folder: Path) -> Any:
 
 
 def _silence_advice() -> None:
-    """Leave out Lightning's announcements, and its advice that does not apply here.
+    """Silence Lightning's announcements and its advice that does not apply here.
 
     Tokenised data in memory needs no loader workers; the arguments are given as it wants them given
     only when they are read from the command line itself.

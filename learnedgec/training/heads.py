@@ -1,4 +1,4 @@
-"""How a head is trained; no torch here."""
+"""Training options of a head, without importing torch."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class HeadOptions:
 
     @property
     def detects(self) -> bool:
-        """Whether it learns which of their words are wrong."""
+        """Whether it learns which words of ranked pairs are wrong."""
         return self.objective == "detection"

@@ -1,7 +1,7 @@
-"""The licences of what an evaluator has learned from, and what follows for its weights.
+"""The licences of an evaluator's training data, and the licence of its weights.
 
-Whether the licence of data binds weights that have learned from it is not settled. Who wants to be safe
-keeps to all of them, which is what the licence of a package says.
+Whether the licence of training data applies to the weights is not settled. To be safe, a package's licence
+requires all of them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ _TERMS = {
 
 
 def weights_licence(datasets: Iterable[str]) -> str:
-    """Return the licence of weights that have learned from datasets, as an SPDX expression.
+    """Return the licence of weights that were trained on datasets, as an SPDX expression.
 
-    `AND` joins licences that all have to be kept. `LicenseRef-none-stated` stands for data whose authors
-    state none, `LicenseRef-own-data` for a user's own, `LicenseRef-NAME` for the terms of the dataset NAME.
+    `AND` joins licences that all apply. `LicenseRef-none-stated` means that the authors of the data state no
+    licence, `LicenseRef-own-data` that the data are the user's, and `LicenseRef-NAME` the terms of the
+    dataset NAME.
 
     Args:
         datasets: names as in a manifest: datasets of the catalog, with or without a part, or files.
@@ -40,7 +41,7 @@ def weights_licence(datasets: Iterable[str]) -> str:
 
 
 def licence_lines(datasets: Iterable[str]) -> Iterator[str]:
-    """Yield a line of a model card for each licence: whose it is, and what it asks for.
+    """Yield a line of a model card for each licence: its datasets and its conditions.
 
     Example:
         >>> list(licence_lines(["robustgec:bea19", "robustgec:tem8"]))

@@ -17,20 +17,20 @@ _BUCKET_BATCHES = 50
 
 
 class LengthBatchSampler(Sampler[list[int]]):
-    """Batches of examples of similar length, in an order that depends on seed and epoch alone.
+    """Batches of examples of similar length, in an order that depends only on seed and epoch.
 
-    Examples are shuffled, sorted by length within chunks of 50 batches, cut into batches, and the
-    batches shuffled: little padding, and still random. With several processes, each takes every
-    `world`-th batch; the last ones are repeated so that all have equally many.
+    Examples are shuffled, sorted by length within chunks of 50 batches and cut into batches, which are
+        shuffled again. So batches are random but need little padding. With several processes, each takes
+        every `world`-th batch; the last batches are repeated so that all processes have the same number.
 
     Args:
-        lengths: the tokens of the longest text of each example.
-        batch_size: the most examples of a batch.
-        seed: of the order.
-        texts: how many texts each example has; one by default.
-        batch_tokens: the most tokens of a batch, padding included, unless a single example has more. So
-            batches of short texts have `batch_size` examples and those of long ones fewer, and the memory
-            that a step takes has a bound. How many batches an epoch has then depends on its order.
+        lengths: number of tokens in the longest text of each example.
+        batch_size: maximum number of examples in a batch.
+        seed: seed of the order.
+        texts: number of texts of each example; one by default.
+        batch_tokens: maximum number of tokens in a batch, padding included; a single example may have more.
+            Batches of short texts then have `batch_size` examples and batches of long texts fewer, which
+            bounds the memory of a step. The number of batches in an epoch then depends on its order.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class LengthBatchSampler(Sampler[list[int]]):
         return self
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch whose order comes next; the Trainer calls this."""
+        """Set the epoch, which determines the order; the Trainer calls this."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -105,14 +105,14 @@ class LengthBatchSampler(Sampler[list[int]]):
 
 
 def _rank() -> tuple[int, int]:
-    """Return this process's number and how many there are."""
+    """Return this process's number and the number of processes."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return 0, 1
 
 
 class ResumableLoader(DataLoader[Any]):
-    """A loader that continues an epoch at the very batch after a checkpoint taken within it."""
+    """A loader that continues an epoch at the batch after a checkpoint."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -133,9 +133,9 @@ class ResumableLoader(DataLoader[Any]):
         self.served = 0
 
     def state_dict(self) -> dict[str, int]:
-        """Return how many batches of the unfinished epoch have been handed out."""
+        """Return the number of batches of the current epoch that were already yielded."""
         return {"served": self.served % len(self)}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Continue after the batches that a state has counted."""
+        """Continue after the number of batches in a saved state."""
         self._skip = state["served"]

@@ -1,6 +1,6 @@
-"""The LightningModule that fine-tunes an evaluator: one encoder, named heads, a loss for each.
+"""The LightningModule that fine-tunes an evaluator: one encoder with named heads, and a loss for each head.
 
-One file, though long: it is one class, which Lightning asks for one thing after the other.
+One file, though long: it is one class, whose methods Lightning calls one after the other.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class EvaluatorModule(lightning.LightningModule):
         for name, options in heads.items():
             if options.detects and options.input != "hypothesis":
                 raise ConfigError(
-                    f"model.heads.{name}: wrong words are detected in the hypothesis alone; its input "
-                    f"is {options.input!r}."
+                    f"model.heads.{name}: wrong words are detected in the hypothesis alone, and its input "
+                    f"is {options.input!r}; set input: hypothesis."
                 )
         self.head_options = heads
         self.encoder_name = encoder
@@ -139,7 +139,7 @@ class EvaluatorModule(lightning.LightningModule):
         if is_evaluator(encoder):
             if layer is not None:
                 raise ConfigError(
-                    f"model.layer: {encoder} is an evaluator already and keeps its layers; leave the key out."
+                    f"model.layer: {encoder} is already an evaluator and keeps its layers; leave the key out."
                 )
             folder = find_evaluator(encoder)
             self.continued = check_package(folder)
@@ -174,7 +174,7 @@ class EvaluatorModule(lightning.LightningModule):
         for name, parts in (sums or {}).items():
             if name in known or not parts or set(parts) - set(known):
                 raise ConfigError(
-                    f"model.sums.{name}: a sum has a name of its own and parts among the heads "
+                    f"model.sums.{name}: a sum needs a name that no head has, and parts among the heads "
                     f"{', '.join(known)}; its parts are {', '.join(parts) or 'none'}."
                 )
         self.model = EvaluatorModel.from_encoder(
@@ -214,7 +214,7 @@ class EvaluatorModule(lightning.LightningModule):
         self._generators: Mapping[str, Any] | None = None
 
     def setup(self, stage: str) -> None:
-        """Give each regression head the mean and spread of its ratings, so that targets are standardised.
+        """Set the mean and spread of each regression head's ratings, which standardise its targets.
 
         Raises:
             ConfigError: a head has nothing to learn from.
@@ -236,12 +236,12 @@ class EvaluatorModule(lightning.LightningModule):
                 )
             if self.head_options[name].detects and not data.tells_wrong_words(name):
                 raise ConfigError(
-                    f"model.heads.{name}: no pair of data.pairs.{name} says what is correct, so there is no "
-                    "wrong word to detect; name pairs made of corrections, or give files of pairs `correct`."
+                    f"model.heads.{name}: no pair of data.pairs.{name} has a correct text, so there is no "
+                    "wrong word to detect; use pairs made from corrections, or files of pairs with `correct`."
                 )
             if self.head_options[name].detects and data.cases.get(name):
                 raise ConfigError(
-                    f"data.cases.{name}: a head that detects wrong words has no preference; "
+                    f"data.cases.{name}: a head that detects wrong words does not compare texts; "
                     "name another head."
                 )
 
@@ -250,7 +250,7 @@ class EvaluatorModule(lightning.LightningModule):
     ) -> dict[str, torch.Tensor]:
         """Return each head's values for the texts of its input, (M,).
 
-        With `tokens`, a head that detects gives its logits instead, (M, T).
+        With `tokens`, a head that detects wrong words returns the logits of its tokens instead, (M, T).
         """
         outputs: dict[str, torch.Tensor] = {}
         for kind, inputs in batch["inputs"].items():
@@ -282,7 +282,7 @@ class EvaluatorModule(lightning.LightningModule):
         return total
 
     def _loss(self, name: str, values: torch.Tensor, batch: Mapping[str, Any]) -> torch.Tensor:
-        """Return one head's own loss: the mean over what the batch has for it, 0 over nothing."""
+        """Return one head's loss: the mean over its examples in the batch, 0 if there are none."""
         options = self.head_options[name]
         if options.detects:
             wrong = batch["wrong"][name]
@@ -308,7 +308,7 @@ class EvaluatorModule(lightning.LightningModule):
         return mean
 
     def validation_step(self, batch: Mapping[str, Any], index: int) -> None:
-        """Collect predictions for each head's figure."""
+        """Collect the predictions that each head is evaluated on."""
         for name, values in self._outputs(batch).items():
             figure: Any = self.figures[name]
             if self.head_options[name].ranks:
@@ -323,7 +323,7 @@ class EvaluatorModule(lightning.LightningModule):
 
     @property
     def logged(self) -> list[str]:
-        """The names of what a run measures, those on the dev part first."""
+        """The names of the values that a run logs, those on the dev part first."""
         heads = self.head_options.items()
         return [
             "dev/score",
@@ -384,9 +384,10 @@ class EvaluatorModule(lightning.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Clip gradients, also those of a fused optimizer in bfloat16, for which the Trainer refuses to.
+        """Clip gradients, also with a fused optimizer in bfloat16, where the Trainer refuses to.
 
-        It fears gradients that are still scaled, which only float16 does, on a GPU, where nothing is fused.
+        The Trainer refuses because gradients might still be scaled. Only float16 scales them, and only on a
+        GPU, where the optimizer here is not fused.
         """
         if self.trainer.precision == "bf16-mixed" and gradient_clip_algorithm in (None, "norm"):
             if gradient_clip_val:
@@ -401,14 +402,14 @@ class EvaluatorModule(lightning.LightningModule):
     # Dropout after a resume must continue, not repeat: the generators belong to the checkpoint.
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep the random state."""
+        """Save the random state in the checkpoint."""
         checkpoint["generators"] = {
             "cpu": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take back the random state, to be set when training begins."""
+        """Read the random state of a checkpoint; it is set when training begins."""
         self._generators = checkpoint.get("generators")
 
     def on_train_batch_start(self, batch: Any, index: int) -> None:
@@ -424,7 +425,7 @@ def consistency_loss(values: torch.Tensor) -> torch.Tensor:
     """Return the mean of ½·(KL(p ‖ q) + KL(q ‖ p)) of the preferences in two contexts.
 
     Args:
-        values: (C, 4): of the correction and the source of the original, then of the variant.
+        values: (C, 4): values of the correction and the source of the original, then of those of the variant.
 
     Example:
         >>> consistency_loss(torch.tensor([[2.0, 1.0, 5.0, 4.0]]))

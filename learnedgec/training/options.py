@@ -85,12 +85,12 @@ class Stopping(EarlyStopping):
     """Stop after `patience` evaluations without improvement on dev; raise an error if there was none."""
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Check after an epoch of training."""
+        """Check whether to stop after an epoch of training."""
         with self._evaluated(trainer):
             super().on_train_epoch_end(trainer, pl_module)
 
     def on_validation_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Check after an evaluation."""
+        """Check whether to stop after an evaluation."""
         with self._evaluated(trainer):
             super().on_validation_end(trainer, pl_module)
 
@@ -117,7 +117,7 @@ class Stopping(EarlyStopping):
 
 
 class _ParsedRun(LightningCLI):
-    """LightningCLI with the keys of a training run; it parses and builds; `fit` trains."""
+    """LightningCLI with the keys of a training run; it parses and builds but does not train."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_argument("--name", type=str, help="name of the package", required=True)
@@ -184,7 +184,7 @@ def parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
     """Build the Trainer, the module and the data from arguments.
 
     Raises:
-        ConfigError: a key or a value that cannot be used; the message names the key path.
+        ConfigError: a key or a value is unusable; the message names the key path.
         UnknownNameError: no configuration or pair source has such a name.
         argparse.ArgumentError: an unknown key.
     """
@@ -216,9 +216,9 @@ def parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
 
 
 def _explain(message: str) -> None:
-    """Raise a clearer error for the parser's message if it is about a common mistake.
+    """Raise a clearer error if the parser's message is about a common mistake.
 
-    The parser lists every type that it tried; other messages are left as they are.
+    The parser's own message lists every type that it tried. Other messages are left unchanged.
 
     Raises:
         UnknownNameError: no pair source has the name that was given.
@@ -258,7 +258,7 @@ _NEEDED = {
 
 
 def _cause(error: BaseException) -> LearnedgecError:
-    """Return the package's error that the parser has wrapped, or wrap another error as `ConfigError`."""
+    """Return the learnedgec error inside a parser's error, or the error's text as `ConfigError`."""
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, LearnedgecError):
@@ -270,7 +270,7 @@ def _cause(error: BaseException) -> LearnedgecError:
 
 
 def _help(parser: LightningArgumentParser, *, whole: bool) -> str:
-    """Return the options by group, with all of Lightning's if `whole`, else only the common ones."""
+    """Return the options by group: all of Lightning's if `whole`, otherwise only the common ones."""
     parser.usage, parser.description = _USAGE, _DESCRIPTION
     groups = {
         prefix: group

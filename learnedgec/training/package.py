@@ -29,10 +29,10 @@ _VERSIONED = ("torch", "transformers", "pytorch-lightning", "tokenizers", "numpy
 
 
 def package_path(output: Path, name: str) -> Path:
-    """Return where a package of this name goes, if it can go there.
+    """Return the path for a package of this name, after checking that it can be written.
 
     Raises:
-        ConfigError: the name is none, or what is there is no package and would be replaced.
+        ConfigError: the name is invalid, or the path holds something that is not a package.
         OutputError: it cannot be written.
     """
     # It is typed within the names of metrics, in quotes.
@@ -44,7 +44,7 @@ def package_path(output: Path, name: str) -> Path:
     check_writable(path / MANIFEST if path.is_dir() else path)
     if path.is_file() or (path.is_dir() and not is_package(path)):
         raise ConfigError(
-            f"name: {path} exists and is no evaluator package; choose another name or output."
+            f"name: {path} exists and is not an evaluator package; choose another name or output."
         )
     return path
 
@@ -63,20 +63,20 @@ def write_package(
     continued: Mapping[str, Any] | None = None,
     averaged: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Write a package at once or not at all.
+    """Write a package; an interruption leaves no partial package.
 
     Args:
         path: the package's directory, replaced if it exists.
-        config: the model's.
-        weights: what to store of the model's (`quantization.round_weights`).
+        config: the model's configuration.
+        weights: the weights as they are stored (`quantization.round_weights`).
         tokenizer: its tokenizer.
-        configuration: the resolved training configuration, YAML.
-        data: what was trained on (`TrainingData.fingerprint`).
-        results: part -> head -> figures (`training.evaluate`).
-        seed: of the training run, or those of the runs that were averaged.
-        encoder: name of the pretrained encoder it started from.
-        continued: what the run went on from, if anything (`continuation`).
-        averaged: name and SHA-256 of the evaluators whose mean this is (`averaging.average`).
+        configuration: the resolved training configuration as YAML.
+        data: record of the training data (`TrainingData.fingerprint`).
+        results: part -> head -> results (`training.evaluate`).
+        seed: seed of the training run, or the seeds of the averaged runs.
+        encoder: name of the pretrained encoder that the training started from.
+        continued: record of the evaluator that the run continued, if any (`continuation`).
+        averaged: name and SHA-256 of each averaged evaluator (`averaging.average`).
     """
     with atomic_folder(path) as folder:
         config.save_pretrained(folder)
@@ -114,7 +114,7 @@ def write_package(
 
 
 def continuation(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a package's record of the evaluator with this manifest that its run continued from."""
+    """Return the record of the evaluator that a run continued, made from that evaluator's manifest."""
     return {
         "name": manifest["name"],
         "sha256": manifest["files"]["model.safetensors"],
@@ -123,7 +123,7 @@ def continuation(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _revision() -> str | None:
-    """Return the git revision of the checkout, marked if it has changes, or `None` outside one."""
+    """Return the git revision of the checkout, marked if there are changes; `None` outside a checkout."""
     here = Path(__file__).resolve().parent
     try:
         revision = subprocess.run(

@@ -120,7 +120,14 @@ class Simplex:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number from `low` to `high`, on a logarithmic scale with `log`, whole with `whole`."""
+    """A number from `low` to `high`, on a logarithmic scale with `log`, whole with `whole`.
+
+    Attributes:
+        low: smallest value.
+        high: largest value.
+        log: whether the scale is logarithmic.
+        whole: whether only whole numbers are tried.
+    """
 
     low: float
     high: float

@@ -34,6 +34,11 @@ def check_candidates(
 ) -> None:
     """Raise unless every source has candidates, and each of them a weight where there are weights.
 
+    Args:
+        sources: N sources.
+        candidates: corrections of each source.
+        weights: weight of each candidate, if there are weights.
+
     Raises:
         InputError: a source has no candidate, or weights that are negative, infinite or all 0.
     """

@@ -115,10 +115,12 @@ class SharedStep:
 
 
 class OverloadedError(LearnedgecError):
-    """Too much is waiting, so a request is refused.
+    """A request that is refused because too many tokens are waiting.
 
     Attributes:
-        retry_after: seconds until what is waiting now is likely to be done, 1 or more.
+        retry_after: estimated seconds until the waiting requests are done, 1 or more.
+        waiting: number of tokens that are waiting.
+        limit: maximum number of tokens that may wait.
     """
 
     def __init__(self, waiting: int, limit: int, retry_after: int) -> None:

@@ -86,7 +86,7 @@ def push_evaluator(
 
 
 def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
-    """Download the present version of an evaluator from a hub, check it, and return its path.
+    """Download the current version of an evaluator from a hub, check it, and return its path.
 
     The evaluator stays in the local cache of the hub's library, from which `org/name` and `org/name@revision`
     are loaded without the network from then on.
@@ -101,6 +101,8 @@ def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
         ModelError: the hub cannot be reached, or holds no evaluator of this name.
         PackageError: the download is not a package, or is altered.
         OutputError: the folder cannot be written.
+
+    Example: `pull_evaluator("org/mine@v1", "checkpoints")` returns `checkpoints/mine`.
     """
     if not is_hub_name(name):
         raise BadNameError(

@@ -500,9 +500,8 @@ def test_a_stream_says_what_metrics_warn_of(
         code, _, err = score(*words, metric="errant(annotator='plain')")
         assert code == 0
         assert err.splitlines()[1:] == [
-            "line 2: sentences longer than 1,000 tokens, of which there are 1, up to 1,002 tokens, are "
-            "aligned in pieces, and their edits may differ from those of the official tool; is each line one "
-            "sentence?"
+            "line 2: texts of more than 1,000 tokens (here 1, up to 1,002 tokens) are aligned in pieces, so "
+            "their edits may differ from those of the official tool; is each line one sentence?"
         ]
 
 

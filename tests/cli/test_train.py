@@ -143,7 +143,7 @@ def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]])
         2,
         "",
         "learnedgec train: trainer.max_epochs is 1, but the run in runs/mine is already in epoch 2; give at "
-        "least 2, or start from scratch with --overwrite.\n",
+        "least 2, or start again with --overwrite.\n",
     )
     settings = Path("runs/mine/settings.json")
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"finished": False}))
@@ -151,8 +151,8 @@ def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]])
     assert train(*given, "--output", "elsewhere") == (
         2,
         "",
-        "learnedgec train: name: the run in runs/mine is not finished; continue it with --resume, or drop it "
-        "with --overwrite.\n",
+        "learnedgec train: name: the run in runs/mine is not finished; continue it with --resume, or discard "
+        "it with --overwrite.\n",
     )
     assert Path("runs/mine/last.ckpt").read_bytes() == before
     assert train(*given, "--resume")[0] == 0

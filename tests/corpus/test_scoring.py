@@ -90,7 +90,7 @@ def test_what_is_warned_of_is_named_with_its_lines(
         # The second run scores no block.
         for _ in range(2):
             found = score_corpus([metric], corpus, tmp_path / "run")
-            text = "10 inputs were longer than 256 tokens and were cut."
+            text = "10 inputs were longer than 256 tokens and were truncated."
             assert found.notices == (f"lines 11 to 20: 1 of {text}",)
 
 
@@ -158,7 +158,7 @@ def test_finished_blocks_are_not_scored_again_unless_damaged(
     }
     damaged = tmp_path / "run" / "statistics" / "0000" / "002.npz"
     damaged.write_bytes(damaged.read_bytes()[:-9])
-    with pytest.raises(InputError, match=r"the statistics of block 2, .* are gone or damaged"):
+    with pytest.raises(InputError, match=r"the statistics of block 2, .* are missing or damaged"):
         score_corpus([metric], corpus, tmp_path / "run")
 
 

@@ -54,7 +54,7 @@ def test_plugins_are_suggested(install_package: InstallPackage) -> None:
             "nowhere:X cannot be imported (ModuleNotFoundError: No module named 'nowhere')",
         ),
         ("numbers_:THREE", "(AttributeError: module 'numbers_' has no attribute 'THREE')"),
-        ("numbers_:TEXT", "numbers_:TEXT is no int"),
+        ("numbers_:TEXT", "numbers_:TEXT is not of the type int"),
         ("raising:X", "raising:X cannot be imported (RuntimeError: first line)"),
         ("empty:X", "empty:X cannot be imported (ValueError)"),
         ("not a target", "cannot be imported"),
@@ -193,5 +193,7 @@ def test_a_benchmark_of_another_package_is_like_any_other() -> None:
         load_benchmark("halves:secnd")
     with pytest.raises(UnknownNameError, match="did you mean 'halves'"):
         load_benchmark("halvs")
-    with pytest.raises(PluginError, match=f"halved:load is no {BenchmarkEntry.__name__}"):
+    with pytest.raises(
+        PluginError, match=f"halved:load is not of the type {BenchmarkEntry.__name__}"
+    ):
         load_benchmark("bad-halves")

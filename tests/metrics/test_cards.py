@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from docstring_parser import parse
@@ -65,6 +68,18 @@ def test_examples_of_failures_fail_so(name: str, failure: module.Failure) -> Non
     texts = None if failure.reference is None else References.from_texts([failure.reference])
     score = load_metric(failure.metric).score([failure.source], [failure.hypothesis], texts)
     assert score.value == pytest.approx(failure.score, abs=5e-5)
+
+
+def test_agreement_is_that_of_the_results() -> None:
+    script = Path(__file__).parents[2] / "scripts" / "card_agreement.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert set(module._agreement()) <= set(cards())
+    first = load_card("gleu").agreement[0]
+    assert (first.benchmark, first.human, first.metric) == ("seeda-s:base", "TS", "gleu")
+    assert first.r.startswith(".866 [")
+    assert first.sentences.startswith("accuracy .673 [")
+    assert load_card("ensemble").agreement == ()
 
 
 def test_parameters_are_those_of_the_class() -> None:

@@ -163,7 +163,7 @@ def test_what_was_cut_is_said_again_of_statistics_from_the_cache(
         assert all(issubclass(each.category, InputWarning) for each in caught)
         return {str(each.message) for each in caught}
 
-    text = "1 of 2 inputs were longer than 256 tokens and were cut."
+    text = "1 of 2 inputs were longer than 256 tokens and were truncated."
     assert warned(a=long, b=short) == {text}
     assert warned(a=long) == {f"when cached statistics were computed, {text}"}
     # What was computed without a warning stays without.

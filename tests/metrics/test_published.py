@@ -278,7 +278,7 @@ def test_damaged_adapters_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="it must hold adapter_model"):
         Classifier(str(folder)).score(["a"], ["b"])
     (folder / "adapter_config.json").write_text("{}")
-    with pytest.raises(ModelError, match="names no model that it adapts"):
+    with pytest.raises(ModelError, match="does not name the model that it adapts"):
         Classifier(str(folder)).score(["a"], ["b"])
 
 

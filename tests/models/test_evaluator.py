@@ -242,7 +242,7 @@ def test_no_file_lies_in_a_package_unsigned(copy: Path, name: str) -> None:
     (copy / ".gitattributes").touch()
     files = {path.name for path in copy.iterdir()} - {"manifest.json", ".gitattributes", name}
     tiny.sign(copy, *files, files={})
-    with pytest.raises(PackageError, match=f"holds {name}, which its manifest does not know"):
+    with pytest.raises(PackageError, match=f"holds {name}, which its manifest does not list"):
         Evaluator.load(str(copy))
     (copy / name).unlink()
     check_package(copy)
@@ -421,7 +421,7 @@ def test_inputs_that_were_cut_are_warned_of_wherever_their_rows_are(
         with pytest.warns(TruncationWarning) as caught:
             evaluator.predict(texts, texts, ["fluency"], runtime=runtime)
         assert [str(each.message) for each in caught] == [
-            "1 of 2 inputs were longer than 256 tokens and were cut."
+            "1 of 2 inputs were longer than 256 tokens and were truncated."
         ]
     # Rows of inputs that are whole are read without a word.
     evaluators[1].predict(texts[:1], texts[:1], ["fluency"], runtime=runtime)

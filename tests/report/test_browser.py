@@ -175,7 +175,7 @@ def test_filters(visit: Open, case: Any) -> None:
     one, other = (np.array(texts["metrics"][m]["scores"]) for m in (0, 1))
     assert counted(page) == ((one[0] - one[1]) * (other[0] - other[1]) < 0).sum() > 0
     page.click("text=Clear all")
-    page.check("text=a gate rejects")
+    page.check("text=the metric's gate rejects")
     rejected = np.array(texts["metrics"][3]["rejected"])
     assert counted(page) == rejected[:2].any(axis=0).sum()
     assert 0 < counted(page) < len(case.sources)
@@ -185,7 +185,7 @@ def test_filters(visit: Open, case: Any) -> None:
     kind = case.report["types"].index("R:VERB:SVA")
     made = [texts["outputs"][n][texts["of"][0][n]]["edits"] for n in range(len(case.sources))]
     assert counted(page) == sum(any(edit[3] == kind for edit in edits) for edits in made) > 0
-    field(page, "found in").select_option(label="what A missed")
+    field(page, "found in").select_option(label="edits that A missed")
     lens = texts["lenses"][0]
     missed = [lens["lists"][n][lens["of"][0][n]]["missed"] for n in range(len(case.sources))]
     assert counted(page) == sum(any(edit[3] == kind for edit in edits) for edits in missed)
@@ -353,9 +353,9 @@ def test_what_scores_mean(visit: Open, case: Any) -> None:
         expect(card).to_contain_text(f"{system}: {sentence}")
     assert card.locator("svg circle").count() == 2
     page = visit("#sentences?sentence=1&metric=2")
-    share = 100 * case.report["meaning"][2]["preferred"][0][0]
+    share = case.report["meaning"][2]["preferred"][0][0]
     expect(page.locator(".output").first).to_contain_text(
-        f"such a change preferred by {share:.0f} %"
+        f"people prefer such a change with probability {share:.2f}"
     )
 
 

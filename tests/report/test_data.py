@@ -237,11 +237,13 @@ def test_too_few_resamples_are_noticed() -> None:
 def test_cut_inputs_and_unknown_tokens_are_noticed(tiny_evaluator: Any) -> None:
     metric = load_metric("some", model=str(tiny_evaluator))
     long = " ".join(["a"] * 400)
-    with pytest.warns(UserWarning, match="were cut"):
+    with pytest.warns(UserWarning, match="were truncated"):
         report = build_report([long], {"ours": ["a 漢 b"]}, [metric], settings=SETTINGS)
     notices = report["provenance"]["notices"]
-    assert any("longer than 256 tokens and were cut" in notice for notice in notices)
-    assert any("does not know 1 tokens in 1 of 1 distinct outputs" in notice for notice in notices)
+    assert any("longer than 256 tokens and were truncated" in notice for notice in notices)
+    assert any(
+        "has no entry for 1 tokens in 1 of 1 distinct outputs" in notice for notice in notices
+    )
     assert any(each["licence"] == "not stated" for each in report["provenance"]["licences"])
 
 
@@ -261,8 +263,8 @@ def test_spaces_around_tokens_change_nothing() -> None:
     # Outputs of the same tokens share a card.
     assert report["sentences"]["of"] == [[0, 0], [0, 0], [1, 0]]
     assert report["provenance"]["notices"][:2] == [
-        "spaced is the source, unchanged.",
-        "source is the source, unchanged.",
+        "spaced equals the source: it changes nothing.",
+        "source equals the source: it changes nothing.",
     ]
 
 
@@ -366,4 +368,4 @@ def test_notices_do_not_depend_on_the_cache(tmp_path: Path) -> None:
         notices.append(report["provenance"]["notices"])
     assert notices[0] == notices[1]
     assert sum("the gold edits are not ERRANT's" in each for each in notices[1]) == 1
-    assert sum("by the annotator en-ewt-sm" in each for each in notices[1]) == 1
+    assert sum("The annotator en-ewt-sm finds the edits" in each for each in notices[1]) == 1

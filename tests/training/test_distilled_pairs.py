@@ -101,7 +101,7 @@ def test_an_unchecked_teacher_is_a_leak(tmp_path: Path, tiny_evaluator: Path) ->
 
 
 def test_says_what_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="DistilledPairs has no pairs"):
+    with pytest.raises(ConfigError, match="DistilledPairs has no pair sources"):
         DistilledPairs([], "length")
     with pytest.raises(ConfigError, match="gleu needs references"):
         DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "gleu")

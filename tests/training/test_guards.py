@@ -59,7 +59,7 @@ def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list
     own = tmp_path / "out" / "guarded" / "notes.txt"
     own.parent.mkdir(parents=True)
     own.write_text("mine")
-    with pytest.raises(ConfigError, match="exists and is no evaluator package"):
+    with pytest.raises(ConfigError, match="exists and is not an evaluator package"):
         train(words, progress=False)
     assert own.read_text() == "mine"
 
@@ -93,7 +93,7 @@ def test_mistakes_in_the_arguments_of_a_pair_source_are_one_sentence(
 
 def test_detection_needs_to_know_what_is_correct(words: list[str]) -> None:
     heads = ["--model.heads", "{quality: {objective: detection}}"]
-    with pytest.raises(ConfigError, match=r"no pair of data\.pairs\.quality says what is correct"):
+    with pytest.raises(ConfigError, match=r"no pair of data\.pairs\.quality has a correct text"):
         train([*words, *heads], progress=False)
 
 

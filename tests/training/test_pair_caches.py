@@ -121,5 +121,5 @@ def test_a_file_and_a_dataset_of_the_catalog_are_part_of_the_key(
 
 
 def test_standard_input_cannot_be_kept(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be made of standard input"):
+    with pytest.raises(ConfigError, match="cannot be made from standard input"):
         made(RatedPairs(["-"], 1.0, "fluency"), tmp_path)

@@ -2,7 +2,8 @@
 
 The class of a metric says how it is computed (its docstring) and with which parameters. `cards.yaml` has
 what a class cannot say: range, languages, cost, official implementation and known failures with an example.
-`references.bib` has the papers. `learnedgec metrics NAME` and the documentation are both made from these.
+`references.bib` has the papers, and `agreement.tsv` the results of docs/results/rerun.md, from which
+`scripts/card_agreement.py` writes it. `learnedgec metrics NAME` and the documentation are made from these.
 """
 
 from __future__ import annotations
@@ -23,7 +24,16 @@ from learnedgec.errors import UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import METRICS, metric_class
 
-__all__ = ["Failure", "MetricCard", "Parameter", "bibtex", "card_name", "cards", "load_card"]
+__all__ = [
+    "Agreement",
+    "Failure",
+    "MetricCard",
+    "Parameter",
+    "bibtex",
+    "card_name",
+    "cards",
+    "load_card",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,27 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Agreement:
+    """Agreement of a metric with human judgements on one benchmark; `–` where nothing was measured.
+
+    Attributes:
+        benchmark: name of the benchmark.
+        human: name of the human score.
+        metric: name of the metric with its parameters.
+        r: Pearson's r of systems, with 95 % intervals over systems and over sentences.
+        rho: Spearman's ρ of systems, with the same intervals.
+        sentences: what was measured on sentences or outputs, with its interval over sentences.
+    """
+
+    benchmark: str
+    human: str
+    metric: str
+    r: str
+    rho: str
+    sentences: str
+
+
+@dataclass(frozen=True, slots=True)
 class MetricCard:
     """What to know of a metric before using it.
 
@@ -79,7 +110,8 @@ class MetricCard:
         parameters: with their defaults, from the class.
         definition: formula, deviations and source, from the class's docstring.
         cite: keys in `references.bib`.
-        no_paper: why there is none to cite; empty where there is one.
+        no_paper: why there is none to cite; empty if there is one.
+        agreement: agreement with human judgements; empty if it was not measured.
     """
 
     name: str
@@ -95,6 +127,7 @@ class MetricCard:
     definition: str
     cite: tuple[str, ...] = ()
     no_paper: str = ""
+    agreement: tuple[Agreement, ...] = ()
 
     @property
     def frame(self) -> dict[str, str]:
@@ -123,6 +156,17 @@ def _entries() -> Mapping[str, str]:
         match[1]: match[0].strip()
         for match in re.finditer(r"^@\w+\{([^,]+),\n.*?^\}$", text, re.MULTILINE | re.DOTALL)
     }
+
+
+@cache
+def _agreement() -> Mapping[str, tuple[Agreement, ...]]:
+    """Return the agreement of metrics with human judgements, by the name of their card."""
+    text = resources.files(__name__).joinpath("agreement.tsv").read_text("utf-8")
+    found: dict[str, tuple[Agreement, ...]] = {}
+    for line in text.splitlines()[1:]:
+        card, *cells = line.split("\t")
+        found[card] = (*found.get(card, ()), Agreement(*cells))
+    return found
 
 
 def cards() -> list[str]:
@@ -166,6 +210,7 @@ def load_card(name: str) -> MetricCard:
         parameters=tuple(_parameters(kind)),
         definition=inspect.cleandoc(kind.__doc__ or ""),
         cite=tuple(text.pop("cite", ())),
+        agreement=_agreement().get(found, ()),
         **{key: str(value) for key, value in text.items()},
     )
 

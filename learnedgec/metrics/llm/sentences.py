@@ -159,7 +159,11 @@ class LlmS(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `rating` float64, `answered` bool, and a row's share of its request's tokens; (N,) each."""
+        """Return `rating` float64, `answered` bool, and a row's share of its request's tokens; (N,) each.
+
+        Raises:
+            ModelError: the model did not rate every correction.
+        """
         requests = self._requests(sources, hypotheses, runtime)
         answers = self._answers(requests, runtime)
         rating = np.full(len(hypotheses), float(LOWEST))

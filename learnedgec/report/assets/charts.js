@@ -134,7 +134,7 @@ function scatterChart(label, points, names) {
   return el("figure", {}, chart);
 }
 
-/** Return the box beside a point, for its name, that covers the least of what is there. */
+/** Return the box beside a point, for its name, that covers the least of the chart. */
 function freeSpot(px, py, width, taken, box) {
   let best = null;
   for (const distance of [6, 13, 22]) {
@@ -154,7 +154,7 @@ const overlap = (one, other) =>
   Math.max(0, Math.min(one[2], other[2]) - Math.max(one[0], other[0])) *
   Math.max(0, Math.min(one[3], other[3]) - Math.max(one[1], other[1]));
 
-/** Return bins of predictions beside what came of them; on the dashed line they are the same. */
+/** Return a chart of predicted probabilities and observed frequencies; on the dashed line they are equal. */
 function reliabilityChart(bins, label) {
   const box = { left: 52, right: 360, top: 34, bottom: 300 };
   const chart = frame(380, 348, label);

@@ -1,5 +1,5 @@
-// A sentence with its edits in place: what was deleted is struck out, what was inserted is underlined, and a sign
-// says what a metric found.
+// A sentence with its edits in place: deleted tokens are struck out, inserted tokens are underlined, and a sign
+// shows what a metric found.
 
 const STATES = {
   matched: { sign: "✓", text: "in the reference" },
@@ -24,7 +24,7 @@ function diff(source, marks, attributes = {}) {
     if (place > position) pieces.push(tokens.slice(position, place).join(" "));
     position = Math.max(position, place);
   };
-  // What was missed stands behind the words that it is about, or behind a change that reaches beyond them.
+  // A missed edit follows the words that it corrects, or a change that extends beyond them.
   const tellMissed = (before) => {
     while (missed.length && missed[0].start < before) {
       const mark = missed.shift();

@@ -1,4 +1,4 @@
-// Nodes are made here and nowhere else: whatever is put into one is text, never markup.
+// All nodes are made here, and their content is always text, never markup.
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
@@ -21,7 +21,7 @@ function dress(node, attributes, children) {
   return add(node, ...children);
 }
 
-/** Append children to a node; nothing (`null`, `false`, an empty text) is left out. */
+/** Append children to a node; empty ones (`null`, `false`, an empty text) are left out. */
 function add(node, ...children) {
   node.append(...children.flat(Infinity).filter((child) => child || child === 0));
   return node;
@@ -36,7 +36,7 @@ function fill(node, ...children) {
 /** Return a text that only screen readers speak. */
 const heard = (text) => el("span", { class: "heard" }, text);
 
-/** Return a number as a reader wants it, and a dash where there is none. */
+/** Return a number for display, and a dash if there is none. */
 function show(value, digits = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   return value.toFixed(digits).replace("-", "−");
@@ -45,10 +45,10 @@ function show(value, digits = 4) {
 /** Return a number with its sign. */
 const signed = (value, digits = 3) => (value === null ? "–" : (value > 0 ? "+" : "") + show(value, digits));
 
-/** Return a count with thousands apart. */
+/** Return a count with thousands separators. */
 const count = (value) => value.toLocaleString("en");
 
-/** Return a p-value as papers write it; `bound` says that it is at most this. */
+/** Return a p-value as papers write it; `bound` means that it is at most this. */
 function pValue(value, bound) {
   if (value >= 0.9995) return "p = 1";
   if (value < 0.0001) return "p < .0001";
@@ -65,7 +65,7 @@ function choice(label, options, value, onchange, attributes = {}) {
   return el("label", { class: "field" }, el("span", {}, label), select);
 }
 
-/** Return a table that scrolls by itself where it is too wide; cells are nodes or texts. */
+/** Return a table that scrolls if it is too wide; cells are nodes or texts. */
 function table(label, head, rows, attributes = {}) {
   return el(
     "div",
@@ -87,7 +87,7 @@ function data(cell) {
   return cell instanceof Element && cell.matches("td") ? cell : el("td", {}, cell);
 }
 
-/** Return a cell whose shade says where `share` lies between 0 and 1; its text says it as well. */
+/** Return a cell whose shade shows `share`, 0 to 1; its text says it as well. */
 function heat(share, text, attributes = {}) {
   const cell = el("td", { ...attributes, class: "heat " + (attributes.class ?? "") }, text);
   if (share !== null && share !== undefined) {

@@ -1,4 +1,4 @@
-// Error types and operations, and what length and the number of edits do to a score.
+// Error types and operations, and the effect of length and of the number of edits on a score.
 
 const MEASURES = {
   f: "F",
@@ -40,15 +40,15 @@ function showErrors(report, root) {
       root,
     card(
       "By error type",
-      el("p", { class: "remark" }, `As ${errors.metric} counts: what is right or missed has the type of the reference, what is wrong its own. F is F${errors.beta}.`),
+      el("p", { class: "remark" }, `Counts of ${errors.metric}: correct and missed edits count under the type in the reference, wrong edits under their own type. F is F${errors.beta}.`),
       el("div", { class: "controls" },
         choice("types", [["operation", "operation (M, R, U)"], ["category", "category (NOUN:NUM)"], ["type", "type (R:NOUN:NUM)"]], state.tier, change("tier")),
         choice("show", Object.entries(MEASURES), state.measure, change("measure"))),
       place,
     ),
     card(
-      "Which operation is taken for which",
-      el("p", { class: "remark" }, "Edits of the reference (rows) beside those of the system that touch the same words (columns). The last row counts edits where the reference has none, the last column errors that the system left."),
+      "Confusions of operations",
+      el("p", { class: "remark" }, "Edits of the reference (rows) and edits of the system that touch the same words (columns). The last row counts edits of the system where the reference has none, the last column errors that the system did not edit."),
       report.systems.length > 1 && choice("system", report.systems.map((name, s) => [s, name]), 0, change("system", true)),
       operations,
     ),
@@ -77,14 +77,14 @@ function showEffects(report, root) {
     const { labels, means, counts } = effects[state.by];
     const many = report.systems.length > SERIES;
     const order = report.overview.rankings[state.metric].order;
-    // Of many systems the first three and the last are told apart, the others are there in grey.
+    // Of many systems the first three and the last have colours; the others are grey.
     const told = new Set(many ? [...order.slice(0, 3), order.at(-1)] : order);
     const series = [...order.filter((s) => told.has(s)), ...order.filter((s) => !told.has(s))].map((s) => ({ name: report.systems[s], values: means[state.metric][s], quiet: !told.has(s) }));
     const named = { length: "tokens of the source", edits: "edited tokens" }[state.by];
     fill(
       place,
       lineChart(`Mean ${report.metrics[state.metric].short} by ${named}`, labels, series, [named, report.metrics[state.metric].short]),
-      el("details", {}, el("summary", {}, "The same as a table"),
+      el("details", {}, el("summary", {}, "Show as a table"),
         table(`Mean score by ${named}`, ["system", ...labels], report.systems.map((name, s) => [name, ...labels.map((_, k) => el("td", { class: "number", title: `${counts[s][k]} outputs` }, show(means[state.metric][s][k])))]))),
     );
   };
@@ -98,8 +98,8 @@ function showEffects(report, root) {
       place,
     ),
     card(
-      "How far a score follows what it should not",
-      el("p", { class: "remark" }, "Spearman's ρ of each metric with the length of the source and with the sentinel edit-count, over all outputs; and of the systems' mean scores with how much they edit. A metric near ±1 may only count."),
+      "Correlation of scores with length and edits",
+      el("p", { class: "remark" }, "Spearman's ρ of each metric with the length of the source and with the sentinel edit-count, over all outputs; and of the systems' mean scores with their mean number of edits. A metric with ρ near ±1 may measure little else."),
       table("Correlation with sentinels", ["metric", "length", "edits", "edits, over systems"],
         effects.correlation.map((each, m) => [report.metrics[m].short, ...["length", "edits", "systems"].map((name) => heat(each[name] === null ? null : 0.5 + each[name] / 2, show(each[name], 2)))]), { class: "matrix" }),
     ),

@@ -1,4 +1,4 @@
-// The sentence explorer: a list that is filtered, sorted and only drawn where it is seen, and one sentence in full.
+// The sentence explorer: a list to filter and sort, of which only the visible part is drawn, and one sentence in full.
 
 const ROW = 58;
 const DEFAULTS = {
@@ -19,7 +19,7 @@ class Explorer {
     this.update();
   }
 
-  // -- what is known of a sentence -------------------------------------------------------------
+  // -- values of a sentence --------------------------------------------------------------------
 
   score(m, s, n) {
     return this.texts.metrics[m].scores[s][n];
@@ -34,7 +34,7 @@ class Explorer {
     return this.lengths[n];
   }
 
-  /** Return where a score lies among all scores of its metric, from 0 to 100; equals share the mean rank. */
+  /** Return the percentile of a score among all scores of its metric, 0 to 100; equal scores share the mean rank. */
   percentile(m, s, n) {
     if (!this.percentiles.has(m)) {
       this.percentiles.set(m, Float64Array.from(this.texts.metrics[m].scores.flat().filter((x) => x !== null)).sort());
@@ -44,7 +44,7 @@ class Explorer {
     return value === null ? NaN : (50 * (rank(sorted, value, false) + rank(sorted, value, true))) / sorted.length;
   }
 
-  /** Return the text in which a search looks, in lower case. */
+  /** Return the text that is searched, in lower case. */
   haystack(n) {
     this.haystacks ??= new Array(this.size);
     return (this.haystacks[n] ??= [this.texts.source[n], ...this.texts.outputs[n].map((o) => o.text), ...this.texts.references[n].map((r) => r.text)].join("\n").toLowerCase());
@@ -87,7 +87,7 @@ class Explorer {
     }[sort];
   }
 
-  /** Filter and sort anew, and show the sentence that was shown if it is still there. */
+  /** Filter and sort again, and keep showing the same sentence if it is still in the list. */
   update({ keep = true } = {}) {
     this.needle = this.state.search.toLowerCase();
     const kept = [];
@@ -115,7 +115,7 @@ class Explorer {
     const { metric } = this.state;
     Object.assign(this.state, changes);
     if (this.state.metric === this.state.other && changes.metric !== undefined) {
-      // Two metrics are compared; what is chosen first was second before.
+      // Two different metrics are compared: if the new first metric was the second, they change places.
       this.state.other = metric;
       this.form.elements.other.value = metric;
     }
@@ -125,7 +125,7 @@ class Explorer {
 
   // -- the page's address ----------------------------------------------------------------------------
 
-  /** Return the part of the address that says what is shown; sentences count from 1 there. */
+  /** Return the part of the address that describes the view; it counts sentences from 1. */
   address() {
     const words = new URLSearchParams();
     for (const [name, value] of Object.entries(this.state)) {
@@ -139,11 +139,11 @@ class Explorer {
     history.replaceState(null, "", this.address());
   }
 
-  /** Show what an address says; unknown words and numbers out of range are left out. */
+  /** Show the view that an address describes; unknown words and numbers out of range are ignored. */
   read(words) {
     const { report } = this;
     const limits = { metric: report.metrics.length, other: report.metrics.length, a: report.systems.length, b: report.systems.length, lens: this.texts.lenses.length };
-    // Without a sentence it is the first that the filters leave.
+    // An address without a sentence shows the first one that passes the filters.
     const state = { ...this.base, sentence: -1 };
     for (const [name, text] of words) {
       if (name === "sentence") {
@@ -185,7 +185,7 @@ class Explorer {
       root,
       this.form,
       el("div", { class: "bar" }, this.status, el("span", { class: "export" }, "Save this selection as ", save("csv", selectionCsv, "text/csv"), save("m2", selectionM2, "text/plain"))),
-      el("p", { class: "remark keys" }, el("kbd", {}, "↓"), el("kbd", {}, "↑"), " or ", el("kbd", {}, "j"), el("kbd", {}, "k"), " next and previous sentence, ", el("kbd", {}, "Enter"), " to read it, ", el("kbd", {}, "Esc"), " back to the list, ", el("kbd", {}, "/"), " to search."),
+      el("p", { class: "remark keys" }, el("kbd", {}, "↓"), el("kbd", {}, "↑"), " or ", el("kbd", {}, "j"), el("kbd", {}, "k"), " for the next and the previous sentence, ", el("kbd", {}, "Enter"), " to read it, ", el("kbd", {}, "Esc"), " to return to the list, ", el("kbd", {}, "/"), " to search."),
       el("div", { class: "panes" }, this.list, this.pane),
     );
     new ResizeObserver(() => this.paint()).observe(this.list);
@@ -220,15 +220,15 @@ class Explorer {
           "div",
           { class: "controls" },
           choice("error type", [["", "any"], ...types], state.type, (type) => this.set({ type })),
-          choice("found in", [["any", "an output or reference"], ["a", "system A's output"], ["reference", "a reference"], ...(this.texts.lenses.length ? [["missed", "what A missed"]] : [])], state.place, (place) => this.set({ place })),
+          choice("found in", [["any", "an output or reference"], ["a", "system A's output"], ["reference", "a reference"], ...(this.texts.lenses.length ? [["missed", "edits that A missed"]] : [])], state.place, (place) => this.set({ place })),
           el("div", { class: "field", role: "group", "aria-label": "tokens of the source" }, el("span", {}, "tokens of the source"), el("span", { class: "pair" }, amount("min", "from"), amount("max", "to"))),
           metrics.length > 1 && choice("second metric", metrics, state.other, number("other"), { name: "other" }),
           this.texts.lenses.length > 1 && choice("edits as found by", this.texts.lenses.map((lens, l) => [l, lens.name]), state.lens, number("lens")),
           el("div", { class: "checks" },
             several && check("differ", "A and B differ"),
             several && metrics.length > 1 && check("disagree", "the two metrics disagree on A and B"),
-            this.texts.metrics.some((each) => each.rejected) && check("rejected", "a gate rejects A or B"),
-            check("types", "write error types")),
+            this.texts.metrics.some((each) => each.rejected) && check("rejected", "the metric's gate rejects A or B"),
+            check("types", "show error types")),
           el("button", { type: "button", onclick: () => { this.state = { ...this.base, sentence: this.state.sentence }; this.controls(); this.update(); this.remember(); this.search.focus(); } }, "Clear all"),
         ),
       ),
@@ -360,11 +360,11 @@ class Explorer {
 
   legend() {
     if (!this.texts.lenses.length) return null;
-    return el("p", { class: "remark signs" }, `Edits as ${this.texts.lenses[this.state.lens].name} found them: `,
+    return el("p", { class: "remark signs" }, `Edits found by ${this.texts.lenses[this.state.lens].name}: `,
       ["matched", "unmatched", "missed"].map((state) => [el("span", { class: `edit ${state}` }, el("span", { class: "sign" }, STATES[state].sign), state), " "]));
   }
 
-  /** Return the systems in groups of equal output that a metric compared alike: A, B, then the best by the chosen metric. */
+  /** Return groups of systems with equal outputs and scores: A, B, then the best by the chosen metric. */
   groups(n) {
     const groups = new Map();
     this.report.systems.forEach((_, s) => {
@@ -403,14 +403,14 @@ class Explorer {
       ...texts.attribution.map((attribution) => this.worth(attribution, n, s)));
   }
 
-  /** Return where an output stands and what people think of such a change. */
+  /** Return the percentile of an output, and the probability that people prefer such a change. */
   meaning(m, s, n) {
     const { percentiles, preferred, benchmark } = this.report.meaning[m];
     const share = preferred[s][n];
-    return `above ${percentiles[s][n]} % of ${benchmark}${share === null ? "" : `, such a change preferred by ${show(100 * share, 0)} %`}`;
+    return `above ${percentiles[s][n]} % of ${benchmark}${share === null ? "" : `, people prefer such a change with probability ${show(share, 2)}`}`;
   }
 
-  /** Return the table of what each edit is worth to a metric. */
+  /** Return the table of the contribution of each edit to a metric's score. */
   worth(attribution, n, s) {
     const number = this.texts.of[s][n];
     const values = attribution.values[n][number];
@@ -431,12 +431,12 @@ class Explorer {
       ];
     });
     return el("details", { class: "worth", open: true },
-      el("summary", {}, `What each edit is worth to ${attribution.metric}: ${signed(total)} in all`),
-      table(`What each edit is worth to ${attribution.metric}`, ["edit", "type", sampled ? "Shapley value, ± standard error" : "Shapley value", "alone", "lost without it"], rows));
+      el("summary", {}, `Contribution of each edit to ${attribution.metric}: ${signed(total)} in total`),
+      table(`Contribution of each edit to ${attribution.metric}`, ["edit", "type", sampled ? "Shapley value, ± standard error" : "Shapley value", "alone", "loss without it"], rows));
   }
 }
 
-// Those that stand among the further filters.
+// The names of the further filters.
 const FILTERS = ["type", "min", "max", "differ", "disagree", "rejected"];
 
 const SORTS = {
@@ -448,7 +448,7 @@ const SORTS = {
   length: "tokens of the source",
 };
 
-/** Return how many numbers of a sorted array are below a value, or at most equal to it. */
+/** Return the number of values in a sorted array that are below a value, or at most equal to it. */
 function rank(sorted, value, equal) {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -459,7 +459,7 @@ function rank(sorted, value, equal) {
   return low;
 }
 
-/** Return a bar to the right of the middle for what helps, to the left for what harms. */
+/** Return a bar, to the right of the middle for a gain, to the left for a loss. */
 function worthBar(share) {
   const width = Math.abs(share) * 48;
   return draw("svg", { viewBox: "0 0 100 10", class: "worth-bar", "aria-hidden": "true", preserveAspectRatio: "none" },

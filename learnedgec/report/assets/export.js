@@ -1,4 +1,4 @@
-// The current selection as files that equal what the command line writes for the same sentences.
+// The current selection as files, equal to those that the command line writes for the same sentences.
 
 /** Return `learnedgec score --level sentence --format csv` for some sentences. */
 function selectionCsv(report, sentences) {
@@ -57,12 +57,12 @@ function pythonFloat(value) {
   if (value !== 0 && (power < -4 || power >= 16)) {
     return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
   }
-  // JavaScript turns to exponents below 1e-6 alone, Python below 1e-4.
+  // JavaScript writes exponents below 1e-6, Python below 1e-4.
   const plain = String(value);
   return plain.includes(".") ? plain : `${plain}.0`;
 }
 
-/** Hand a text to the reader as a file. */
+/** Let the reader save a text as a file. */
 function download(name, text, type) {
   const address = URL.createObjectURL(new Blob([text], { type }));
   const link = el("a", { href: address, download: name });

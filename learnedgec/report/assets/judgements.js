@@ -1,4 +1,4 @@
-// A benchmark's meta-evaluation: agreement with people, its plots, and where a metric is most wrong.
+// A benchmark's meta-evaluation: agreement with people, its plots, and the largest disagreements.
 
 const MEASURE_NAMES = {
   pearson: "Pearson r",
@@ -56,8 +56,8 @@ function agreementCard(evaluation) {
     );
   };
   render("main");
-  return card("Agreement", choice("measures", [["main", "the main ones"], ["all", "all"]], "main", render), place,
-    el("p", { class: "remark" }, "In brackets the interval over systems where there is one, else over sentences. A metric that does not beat the sentinels has shown nothing."));
+  return card("Agreement", choice("measures", [["main", "main measures"], ["all", "all measures"]], "main", render), place,
+    el("p", { class: "remark" }, "Brackets hold the interval over systems if there is one, otherwise the interval over sentences. A metric is informative only if it agrees with people better than the sentinels do."));
 }
 
 function scatterCard(evaluation) {
@@ -68,7 +68,7 @@ function scatterCard(evaluation) {
     fill(
       place,
       scatterChart(`${entry.metric} against people`, points, [`people (${evaluation.human})`, entry.metric]),
-      el("details", {}, el("summary", {}, "The same as a table"),
+      el("details", {}, el("summary", {}, "Show as a table"),
         table("Scores of systems", ["system", `people (${evaluation.human})`, entry.metric], evaluation.order.map((s) => [evaluation.systems[s], el("td", { class: "number" }, show(evaluation.scores[s])), el("td", { class: "number" }, show(entry.scores[s]))]))),
     );
   };
@@ -98,13 +98,13 @@ function windowCard(evaluation) {
 function peopleCard(evaluation) {
   const names = evaluation.order.map((s) => evaluation.systems[s]);
   return card(
-    "Whom people preferred",
-    table("Comparisons by people that the row won, %", ["row won, %", ...names],
+    "Which systems people preferred",
+    table("Comparisons won by the system of the row, %", ["row won, %", ...names],
       evaluation.order.map((one) => [evaluation.systems[one], ...evaluation.order.map((other) => {
         const [won, lost] = [evaluation.wins[one][other], evaluation.wins[other][one]];
         return one === other || won === null ? el("td", { class: "heat self" }, "–") : heat(0.5 + (won - lost) / 2, show(100 * won, 0));
       })]), { class: "matrix" }),
-    el("p", { class: "remark" }, "The rest is lost or tied."),
+    el("p", { class: "remark" }, "The remaining comparisons are losses or ties."),
   );
 }
 
@@ -118,15 +118,15 @@ function misjudgedCard(report, evaluation, explorer) {
     };
     const snippet = (n) => shorten(report.sentences.source[n], 90);
     const tables = {
-      comparisons: () => table("Pairs that the metric orders against people", ["sentence", "people prefer", "to", "votes for, tied, against", "metric's gap, percentiles", "such pairs", "source"],
+      comparisons: () => table("Pairs that the metric and people order differently", ["sentence", "people prefer", "over", "votes for, tied, against", "metric's difference, percentiles", "such pairs of the sentence", "source"],
         entries.map(({ sentence, systems: [better, worse], votes, gap, pairs }) => [link(sentence, { a: better, b: worse }), report.systems[better], report.systems[worse], votes.join(", "), el("td", { class: "number" }, show(gap, 1)), el("td", { class: "number" }, count(pairs)), snippet(sentence)])),
-      ratings: () => table("Outputs whose score is farthest from their rating", ["sentence", "system", "rating", "score − rating, percentiles", "source"],
+      ratings: () => table("Outputs whose score and rating differ most", ["sentence", "system", "rating", "score − rating, percentiles", "source"],
         entries.map(({ sentence, system, rating, gap }) => [link(sentence, { a: system }), report.systems[system], el("td", { class: "number" }, show(rating, 2)), el("td", { class: "number" }, signed(gap, 1)), snippet(sentence)])),
-      none: () => el("p", {}, "People judged whole systems here, not sentences."),
+      none: () => el("p", {}, "In this benchmark people judged systems, not sentences."),
     };
     fill(place, entries.length || kind === "none" ? tables[kind]() : el("p", {}, "None."));
   };
   render(0);
-  return card("Where a metric is most wrong", choice("metric", report.metrics.map((metric, m) => [m, metric.short]), 0, (m) => render(Number(m))), place,
-    el("p", { class: "remark" }, "The fifty plainest sentences; a link opens one with the two systems beside each other."));
+  return card("Largest disagreements with people", choice("metric", report.metrics.map((metric, m) => [m, metric.short]), 0, (m) => render(Number(m))), place,
+    el("p", { class: "remark" }, "The fifty sentences with the clearest disagreement; a link opens the sentence with both systems side by side."));
 }

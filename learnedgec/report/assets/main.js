@@ -47,7 +47,7 @@ function start(report) {
       draws[chosen.id]?.(chosen);
     }
   };
-  // A section is the page here, not a place on it, so the browser need not look for it.
+  // Each section is a page of its own, so the browser must not scroll to it.
   history.scrollRestoration = "manual";
   document.documentElement.classList.add("live");
   addEventListener("hashchange", () => {

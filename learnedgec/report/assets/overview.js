@@ -1,4 +1,4 @@
-// Scores that can be sorted, who wins against whom, and where metrics disagree.
+// Sortable scores, wins between systems, and pairs of systems on which metrics disagree.
 
 function showOverview(report) {
   const more = document.getElementById("overview-more");
@@ -8,7 +8,7 @@ function showOverview(report) {
   if (report.metrics.length > 1 && report.systems.length > 1) add(more, disagreement(report));
 }
 
-/** Give the table of scores, which is there without script too, its pictures and its order by any column. */
+/** Add intervals and sorting to the table of scores, which is readable without scripts. */
 function dressScores(report) {
   const node = document.getElementById("scores");
   const body = node.tBodies[0];
@@ -33,7 +33,7 @@ function dressScores(report) {
   node.tHead.rows[0].cells[1].setAttribute("aria-sort", "descending");
 }
 
-/** Say what scores mean, and show how far the probabilities behind that can be relied on. */
+/** Explain the scores, and show how reliable the probabilities are. */
 function meaningCard(report) {
   const place = el("div", {});
   const known = report.metrics.map((metric, m) => [m, metric.short]).filter(([m]) => report.meaning[m]);
@@ -43,8 +43,8 @@ function meaningCard(report) {
     fill(
       place,
       el("ul", {}, order.map((s) => el("li", {}, el("strong", {}, report.systems[s]), `: ${sentences[s]}`))),
-      el("p", { class: "remark" }, `Compared with ${count(outputs)} outputs of ${Object.keys(systems).length} systems on ${benchmark} that change their source. ${count(pairs)} of them people rated above or below it; the sign of the gain in ${report.metrics[m].short} is right in ${show(100 * accuracy, 0)} % of these. The probability follows from the gain, and holds for systems like those: most of their changes are improvements.`),
-      reliabilityChart(reliability, `Reliability on sources of ${benchmark} that the calibration has not seen`),
+      el("p", { class: "remark" }, `The reference consists of ${count(outputs)} outputs of ${Object.keys(systems).length} systems on ${benchmark} that change their source. People rated ${count(pairs)} of them above or below the source; the sign of the gain in ${report.metrics[m].short} is correct for ${show(100 * accuracy, 0)} % of these. The probability is estimated from the gain. It applies to similar systems, most of whose changes are improvements.`),
+      reliabilityChart(reliability, `Reliability on held-out sources of ${benchmark}`),
     );
   };
   render(known[0][0]);
@@ -76,10 +76,10 @@ function winMatrix(report) {
   };
   render(0);
   return card(
-    "Who wins against whom",
+    "Wins between systems",
     report.metrics.length > 1 && choice("metric", report.metrics.map((metric, m) => [m, metric.short]), 0, (m) => render(Number(m))),
     place,
-    el("p", { class: "remark" }, "Sentences on which the row's system scores above the column's, in percent; the rest is lost or tied. * The difference of the two corpus scores is significant."),
+    el("p", { class: "remark" }, "Percentage of sentences on which the system of the row scores higher than that of the column; the others are losses or ties. * The difference of the corpus scores is significant."),
   );
 }
 
@@ -99,7 +99,7 @@ function disagreement(report) {
   const sure = shown.filter((each) => each.significant).length;
   const sentence = !conflicts.length
     ? "All metrics put the systems in the same order."
-    : `In ${count(shown.length)} case${shown.length === 1 ? "" : "s"} two metrics${told.length ? "" : ", one of them a sentinel,"} put two systems in opposite orders; ${sure ? count(sure) : "none"} of them ${sure === 1 ? "is" : "are"} significant on both sides.`;
+    : `In ${count(shown.length)} case${shown.length === 1 ? "" : "s"} two metrics${told.length ? "" : ", one of them a sentinel,"} order two systems differently; ${sure ? count(sure) : "none"} of them ${sure === 1 ? "is" : "are"} significant by both metrics.`;
   const list = el(
     "ul",
     {},
@@ -108,7 +108,7 @@ function disagreement(report) {
         "li",
         {},
         el("strong", {}, labels[one]), ` puts ${report.systems[better]} above ${report.systems[worse]} (${p(one, better, worse)}), `,
-        el("strong", {}, labels[other]), ` the other way round (${p(other, better, worse)})`, significant ? " – both are sure." : ".",
+        el("strong", {}, labels[other]), ` the other way round (${p(other, better, worse)})`, significant ? "; both differences are significant." : ".",
       ),
     ),
     shown.length > 12 && el("li", {}, `and ${count(shown.length - 12)} more`),

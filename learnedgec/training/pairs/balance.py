@@ -1,4 +1,4 @@
-"""Whether the number of edits gives away which side of a ranked pair is the better one."""
+"""How well the number of edits alone predicts which side of a ranked pair is better."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BALANCE: tuple[Nearness, ...] = get_args(Nearness)
 
 
 def _distances(pair: RankedPair) -> tuple[int, int]:
-    """Return how many words the better and the worse side are from the source."""
+    """Return the word distances of the better and of the worse side from the source."""
     source = pair.source.split()
     better, worse = (
         Levenshtein.distance(source, text.split()) for text in (pair.better, pair.worse)
@@ -26,7 +26,7 @@ def _distances(pair: RankedPair) -> tuple[int, int]:
 
 
 def nearness(pair: RankedPair) -> Nearness:
-    """Return whether the better side is nearer to the source than the worse one, equally far or farther.
+    """Return `nearer`, `equal` or `farther`: the distance of the better side compared with the worse one.
 
     Example:
         >>> nearness(RankedPair("She go .", "She goes .", "She go ."))
@@ -37,9 +37,9 @@ def nearness(pair: RankedPair) -> Nearness:
 
 
 def edit_balance(pairs: Sequence[RankedPair]) -> dict[str, Any]:
-    """Return how far both sides are from the source, and how often each is farther.
+    """Return the mean distances of both sides from the source, and how often each side is farther.
 
-    The distance is the fewest words that are substituted, inserted and deleted.
+    The distance is the smallest number of words that must be substituted, inserted or deleted.
 
     Returns:
         `better_farther`, `equally_far`, `better_nearer`: shares of the pairs, which sum to 1;

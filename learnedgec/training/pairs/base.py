@@ -1,4 +1,4 @@
-"""What a ranked pair is, what makes pairs, and pairs from a file."""
+"""Ranked pairs, the base class of their sources, and reading and writing pairs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["PairSource", "RankedPair", "read_ranked_pairs", "write_ranked_pairs"
 
 @dataclass(frozen=True, slots=True)
 class RankedPair:
-    """Two corrections of one source, the better one first.
+    """Two corrections of one source, of which one is better.
 
     Attributes:
-        source: the sentence that both correct.
+        source: the source sentence.
         better: the better correction.
-        worse: the worse one.
-        margin: by how much, in the units of whatever made the pair.
-        group: pairs of one group belong on one side of any split.
+        worse: the worse correction.
+        margin: how much better it is, in the units of the pair source.
+        group: pairs of one group belong in one part of any split.
         origin: the dataset or file that the pair was made from.
         correct: the correct sentence, for heads that detect wrong words; empty if unknown.
     """
@@ -46,38 +46,39 @@ class RankedPair:
 
 
 class PairSource(ABC):
-    """A source of ranked pairs: it makes the same ones each time."""
+    """A source of ranked pairs, which makes the same pairs each time."""
 
     @abstractmethod
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs.
 
         Args:
-            folder: for intermediate results that survive an interruption; nothing else uses it.
+            folder: folder for intermediate results, so that an interrupted run can continue. Only this source
+                uses it.
             runtime: device, processes and progress.
         """
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Return the parameters, for the manifest: plain JSON values."""
+        """Return the parameters as plain JSON values, for the manifest."""
 
     @abstractmethod
     def datasets(self) -> list[str]:
         """Return the names of the datasets and files that the pairs are made from."""
 
     def digests(self) -> dict[str, str]:
-        """Return the present content of everything that the parameters name: name -> digest or description.
+        """Return the current digest or description of everything that the parameters name, by name.
 
-        Pairs are made again when it changes, because files can be edited, and models trained again, under the
-        same name. A source that uses a model or an annotator adds its digest.
+        Pairs are made again when a digest changes, because files can be edited, and models trained again,
+        under the same name. A source that uses a model or an annotator adds its digest.
         """
         return {name: _content_digest(name) for name in self.datasets()}
 
     def check(self) -> None:  # noqa: B027 - most sources are made of datasets that are known to be right
-        """Raise unless a file of one's own can be used, before its texts are looked at."""
+        """Check the user's own files for errors, before their texts are checked for leakage."""
 
     def material(self) -> Iterator[str]:
-        """Yield every text besides the pairs from which they are made, to be checked for leakage."""
+        """Yield the texts, besides the pairs, that pairs are made from; they are checked for leakage."""
         yield from ()
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
@@ -85,14 +86,18 @@ class PairSource(ABC):
         return {"pairs": len(pairs)}
 
     def place(self, folder: Path) -> Path:
-        """Return the subfolder of exactly this source with its present `digests`."""
+        """Return the subfolder for this source with its current `digests`."""
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
         about = [kind, self.describe(), self.digests(), __version__]
         text = json.dumps(about, sort_keys=True)
         return folder / hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def made(self, folder: Path, runtime: Runtime) -> tuple[list[RankedPair], dict[str, Any]]:
-        """Return the pairs and their summary, read back if they were made in this folder before."""
+        """Return the pairs and their summary; read them if they were made in this folder before.
+
+        Raises:
+            ConfigError: the data give no pair.
+        """
         place = self.place(folder)
         pairs_file, summary_file = place / "pairs.jsonl", place / "summary.json"
         if not _whole(pairs_file, summary_file):
@@ -109,14 +114,14 @@ class PairSource(ABC):
 
 
 def _content_digest(name: str) -> str:
-    """Return a digest of the content of a dataset's name: a file, a folder, a part of the catalog.
+    """Return a digest of a dataset's content: of a file, a folder or a dataset of the catalog.
 
     Raises:
-        ConfigError: the name is that of standard input, which cannot be read again for comparison.
+        ConfigError: the name is `-`, standard input, which cannot be read twice.
     """
     head, _, rest = name.partition(":")
     if name == "-":
-        raise ConfigError("data.pairs: pairs cannot be made of standard input; name a file.")
+        raise ConfigError("data.pairs: pairs cannot be made from standard input; name a file.")
     pinned = DATASETS.find(head).files.values() if head in DATASETS else ()
     found = [file.sha256 for file in pinned]
     paths = [Path(name)]
@@ -130,7 +135,7 @@ def _content_digest(name: str) -> str:
 
 
 def _whole(pairs_file: Path, summary_file: Path) -> bool:
-    """Return whether the pairs are as they were made; damaged ones are made again."""
+    """Return whether the stored pairs are undamaged; damaged pairs are made again."""
     try:
         summary = read_json(summary_file)
         return bool(summary["sha256"] == file_digest(pairs_file))
@@ -153,10 +158,10 @@ def write_ranked_pairs(path: PathLike, pairs: Iterable[RankedPair]) -> None:
 def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
     """Read pairs from JSONL: `source`, `better`, `worse`, and optionally the other attributes.
 
-    Without a group, pairs with equal sources form one.
+    Pairs without a group are grouped by source.
 
     Raises:
-        FormatError: a line lacks a text or holds something else; the message names it.
+        FormatError: a line lacks a text or has an invalid value; the message names the line.
     """
     pairs = []
     for number, record in enumerate(read_jsonl(path, required=("source", "better", "worse")), 1):

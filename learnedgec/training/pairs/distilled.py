@@ -1,4 +1,4 @@
-"""Ranked pairs in the order of a metric: a small evaluator learns them from a large one."""
+"""Ranked pairs in the order of a metric, so that a small evaluator can learn from a large one."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ _BLOCK = 2048
 
 
 class DistilledPairs(PairSource):
-    """The pairs of other sources, in the order and with the margin that a metric gives them.
+    """The pairs of other pair sources, with the order and the margin that a metric gives them.
 
-    Knowledge distillation (Hinton, Vinyals and Dean 2015): the margin is the teacher's score of the better
-    text minus that of the worse, whatever the order in the other source. A teacher that needs references
-    passes on what they tell it to an evaluator that needs none; pairs without a reference are left out. Pairs
-    to which the teacher gives equal scores are left out too. For `model.heads` with the objective
-    `difference`, which learns margins; ranking objectives learn only the order.
+    This is knowledge distillation (Hinton, Vinyals and Dean 2015). The margin is the teacher's score of the
+    better text minus that of the worse one; the order in the other source does not matter. A teacher that
+    needs references can teach an evaluator that needs none; pairs without a reference are left out. Pairs
+    with equal scores are left out too. Use the objective `difference` in `model.heads`, which learns margins;
+    ranking objectives learn only the order.
 
     Args:
-        pairs: what makes the pairs.
+        pairs: the pair sources.
         teacher: a metric's name, such as `impara(quality='large')` or an `ensemble`.
-        number: number of pairs, the first ones of all sources in turn; by default, all.
-        references: for a teacher that needs them, datasets with references for the pairs' sources.
+        number: number of pairs, taken from the beginning of each source in turn; by default, all.
+        references: datasets with references for the sources of the pairs, for a teacher that needs
+            references.
     """
 
     def __init__(
@@ -51,20 +52,26 @@ class DistilledPairs(PairSource):
         references: list[str] | None = None,
     ) -> None:
         if not pairs:
-            raise ConfigError("data.pairs: DistilledPairs has no pairs; name what makes them.")
+            raise ConfigError(
+                "data.pairs: DistilledPairs has no pair sources; name at least one under pairs."
+            )
         self.pairs = pairs
         self.metric: Metric = load_metric(teacher)
         if self.metric.needs_references != bool(references):
             needs = "needs references" if self.metric.needs_references else "needs no references"
             what = (
-                "name datasets that have them" if self.metric.needs_references else "leave them out"
+                "name datasets that have them under"
+                if self.metric.needs_references
+                else "leave out"
             )
-            raise ConfigError(f"data.pairs: the teacher {teacher} {needs}; {what} by references.")
+            raise ConfigError(
+                f"data.pairs: the teacher {teacher} {needs}; {what} the key references."
+            )
         self.references = list(references or [])
         self.number = positive(number, "number")
 
     def describe(self) -> dict[str, Any]:
-        """Return the parameters, and what the teacher's scores depend on."""
+        """Return the parameters, and everything that the teacher's scores depend on."""
         return {
             "pairs": [{"source": type(each).__name__, **each.describe()} for each in self.pairs],
             "teacher": str(self.metric),
@@ -74,13 +81,13 @@ class DistilledPairs(PairSource):
         }
 
     def datasets(self) -> list[str]:
-        """Return the datasets of the pairs, and those that the teacher was trained on."""
+        """Return the datasets of the pairs and the training data of the teacher."""
         own = (name for source in self.pairs for name in source.datasets())
         taught = (name for each in self.metric.evaluators() for name in learned_from(each))
         return list(dict.fromkeys([*own, *taught, *self.references]))
 
     def digests(self) -> dict[str, str]:
-        """Return those of the sources of the pairs; the teacher's are among the parameters."""
+        """Return the digests of the pair sources; those of the teacher are among the parameters."""
         return {
             f"{number}:{name}": digest
             for number, source in enumerate(self.pairs)
@@ -88,7 +95,7 @@ class DistilledPairs(PairSource):
         }
 
     def material(self) -> Iterator[str]:
-        """Yield the material of the sources of the pairs.
+        """Yield the material of the pair sources.
 
         Raises:
             LeakageError: the teacher was trained on text that was not checked for leakage.
@@ -97,8 +104,8 @@ class DistilledPairs(PairSource):
             if not was_checked(check_package(find_evaluator(name))):
                 raise LeakageError(
                     f"data.pairs: the teacher {name} learned from text that was not checked against "
-                    "SEEDA, GJG15 and CoNLL-2014; what it teaches cannot be tested on them either, so "
-                    "say data.check_leakage: false."
+                    "SEEDA, GJG15 and CoNLL-2014, so its pupil cannot be tested on them; to accept that, "
+                    "set data.check_leakage: false."
                 )
         for source in self.pairs:
             yield from source.material()

@@ -19,7 +19,7 @@ class PairFile(PairSource):
     Args:
         path: the file.
         number: number of pairs, drawn at random; by default, all.
-        seed: of the draw.
+        seed: seed of the draw.
     """
 
     def __init__(self, path: str, number: int | None = None, seed: int = 0) -> None:
@@ -37,7 +37,7 @@ class PairFile(PairSource):
         return random.Random(self.seed).sample(pairs, self.number)
 
     def check(self) -> None:
-        """Raise unless the file holds pairs."""
+        """Check that the file can be read as pairs."""
         read_ranked_pairs(self.path)
 
     def describe(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""IMPARA's training pairs: subsets of a correction's edits, ranked by the edits' impact on an encoder."""
+"""IMPARA's training pairs: subsets of a correction's edits, ranked by their impact on an encoder's states."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def sample_subsets(
 
     Args:
         count: n, the number of edits of the correction.
-        procedure: `maeda2022`, as in the authors' code: sizes 0 to n and min(10, n(n−1)/2) tries, so
-            no pair from a correction with one edit; `goto2022`, as in the common re-implementation: sizes 1
-            to n, 30 tries, and a pair only once.
-        generator: of random numbers.
+        procedure: `maeda2022` follows the authors' code: sizes 0 to n and min(10, n(n−1)/2) tries, so a
+            correction with one edit gives no pair. `goto2022` follows the common re-implementation: sizes 1
+            to n, 30 tries, and each pair only once.
+        generator: generator of random numbers.
 
     Example:
         >>> sample_subsets(1, "goto2022", random.Random(0))
@@ -73,7 +73,7 @@ def impacts(
     encoder: str,
     runtime: Runtime = Runtime(),
 ) -> list[float]:
-    """Return the impact of single edits: how much the sentence's vector rotates if the edit is missing.
+    """Return the impact of single edits: how much the sentence's vector rotates without the edit.
 
     `1 − min(1, cos(v(T), v(T without e)))`, where T is the source with all edits of the correction
     applied and v the mean over all tokens of the encoder's last states, [CLS] and [SEP] included. Each
@@ -83,7 +83,8 @@ def impacts(
     (COLING 2022), equation 1.
 
     Args:
-        requests: source, edits of the correction, and the index of the edit to measure.
+        requests: for each impact, the source, the edits of the correction, and the index of the edit to
+            measure.
         encoder: name of a pretrained encoder; see `learnedgec.models.loading`.
         runtime: device, precision, batches, progress.
     """
@@ -102,7 +103,13 @@ def impacts(
 
 @dataclass(frozen=True, slots=True)
 class ImpactCandidate:
-    """Two subsets of one correction's edits, not ranked yet."""
+    """Two subsets of one correction's edits, before they are ranked.
+
+    Attributes:
+        correction: index of the correction.
+        first: indices of the edits of one side.
+        second: indices of the edits of the other side.
+    """
 
     correction: int
     first: Subset
@@ -110,23 +117,23 @@ class ImpactCandidate:
 
 
 class ImpactPairs(PairSource):
-    """Pairs of partly corrected sentences, of which the one with more impact is better.
+    """Pairs of partly corrected sentences, of which the one whose edits have more impact is better.
 
-    Edits that both sides have add the same to both sums, so only the impacts of the others are
-    measured. Pairs whose sides are the same text or have equal impact are left out.
+    The impact of a side is the sum over its edits. Only edits that one side lacks are measured, because
+    shared edits add the same to both sums. Pairs with equal texts or equal impacts are left out.
 
     Source: Maeda et al. (2022), as for `impacts`.
 
     Args:
         corrections: datasets or files with corrections; see `load_corrections`.
-        procedure: how subsets are drawn; see `sample_subsets`.
+        procedure: procedure for drawing subsets; see `sample_subsets`.
         number: number of pairs, drawn from all candidates; by default, all. The paper uses 4,096.
-        encoder: the encoder whose states measure impact, not fine-tuned.
+        encoder: pretrained encoder whose states measure the impact; it is not fine-tuned.
         edits: `errant` extracts them with the annotator; `m2` takes the dataset's gold edits.
         annotator: spaCy pipeline for `errant`; by default as for the metric `errant`.
-        duplicates: keep a pair of texts as often as it is drawn; by default as the procedure does:
-            `maeda2022` keeps, `goto2022` drops.
-        seed: of all draws.
+        duplicates: keep a pair of texts as often as it is drawn. The default depends on the procedure:
+            `maeda2022` keeps duplicates, `goto2022` drops them.
+        seed: seed of all draws.
     """
 
     def __init__(
@@ -171,7 +178,7 @@ class ImpactPairs(PairSource):
         return self.corrections
 
     def digests(self) -> dict[str, str]:
-        """Return those of the datasets, of the encoder, and of the annotator if there is one."""
+        """Return the digests of the datasets and the encoder, and the version of the annotator, if any."""
         found = {**super().digests(), self.encoder: checkpoint_digest(self.encoder)}
         return found | (describe_annotator(self.annotator) if self.annotator else {})
 
@@ -182,7 +189,7 @@ class ImpactPairs(PairSource):
                 yield from (row.source, row.target)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs; finished blocks of an interrupted run are read back from the folder."""
+        """Return the pairs; finished blocks of an interrupted run are read from the folder."""
         named = [(name, row) for name in self.corrections for row in load_corrections(name)]
         rows = [row for _, row in named]
         edits = self._edits(rows, runtime)
@@ -208,7 +215,7 @@ class ImpactPairs(PairSource):
                 )
         if self.number is not None and len(pairs) < self.number:
             warnings.warn(
-                f"{', '.join(self.corrections)}: {len(pairs)} pairs were found, {self.number} asked for.",
+                f"{', '.join(self.corrections)}: found {len(pairs)} pairs of {self.number} requested.",
                 stacklevel=2,
             )
         return pairs[: self.number]
@@ -255,7 +262,7 @@ class ImpactPairs(PairSource):
         block: Sequence[ImpactCandidate],
         runtime: Runtime,
     ) -> list[tuple[str, str, float, list[float]]]:
-        """Rank a block, or read it back if a run before this one ranked it."""
+        """Rank a block, or read it if an earlier run ranked it."""
         keys = ("better", "worse", "margin", "impacts")
         kept: list[dict[str, Any]] = []
         # A damaged file is made again.
@@ -278,7 +285,7 @@ class ImpactPairs(PairSource):
         block: Sequence[ImpactCandidate],
         runtime: Runtime,
     ) -> Iterator[tuple[str, str, float, list[float]]]:
-        """Yield each candidate's texts, better one first, the difference in impact, and the impacts."""
+        """Yield each candidate's texts, the better one first, their difference in impact, and the impacts."""
         wanted = {
             (candidate.correction, edit): None
             for candidate in block

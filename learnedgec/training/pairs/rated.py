@@ -1,4 +1,4 @@
-"""Ranked pairs from ratings: of two outputs for one source, the one rated higher is better."""
+"""Ranked pairs from ratings: of two outputs for one source, the one with the higher rating is better."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ __all__ = ["RatedPairs"]
 
 
 class RatedPairs(PairSource):
-    """Pairs of rated outputs for one source whose ratings differ by at least `difference`.
+    """Pairs of outputs for one source whose ratings differ by at least `difference`.
 
-    An output that several systems made counts once, with its mean rating. A source that was rated is one of
-    its own outputs. Sentences without a source (GUG) make no pair. The margin is the difference of
-    the ratings, on the dataset's scale; datasets of different scales need separate sources.
+    An output of several systems counts once, with its mean rating. A rated source counts as an output.
+    Sentences without a source (GUG) give no pair. The margin is the difference of the ratings, on the
+    dataset's scale; datasets of different scales need separate sources.
 
     Args:
         ratings: rated datasets, files or folders (`load_ratings`: `tmu-gfm`, `sample`, …), or
             rated benchmarks (`load_benchmark`: `gmeg:fce`, `gmeg:wiki`, `gmeg:dev`).
-        difference: smallest difference of two ratings that makes a pair.
-        dimension: what was rated, or dimension -> weight for the weighted sum of several, of which a
-            rating must have all. It can be omitted if there is only one dimension.
+        difference: smallest difference between two ratings for a pair.
+        dimension: the rated dimension, or dimension -> weight for a weighted sum, for which a rating must
+            have all dimensions. It can be omitted if there is only one.
         number: number of pairs, drawn at random; by default, all.
-        seed: of the draw.
+        seed: seed of the draw.
 
     Example:
         >>> pairs = RatedPairs(["sample"], difference=2, dimension="fluency").make(Path(), Runtime())
@@ -79,10 +79,10 @@ class RatedPairs(PairSource):
         return self.ratings
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs in the order of the data, or those drawn.
+        """Return the pairs, in the order of the data unless they are drawn.
 
         Raises:
-            ConfigError: no rating has the dimension, or there are several and none is named.
+            ConfigError: no rating has the dimension, or there are several dimensions and none is named.
         """
         pairs = [pair for name in self.ratings for pair in self._pairs(name)]
         if self.number is None or self.number >= len(pairs):
@@ -125,8 +125,8 @@ class RatedPairs(PairSource):
         if wanted is None:
             if len(known) != 1:
                 raise ConfigError(
-                    f"data.pairs: {name} rates {', '.join(known) or 'nothing'}; say which dimension "
-                    "is meant, or give weights."
+                    f"data.pairs: {name} rates {', '.join(known) or 'nothing'}; name one "
+                    "dimension, or give weights."
                 )
             return {known[0]: 1.0}
         weights = {wanted: 1.0} if isinstance(wanted, str) else wanted

@@ -1,4 +1,4 @@
-"""Ranked pairs of real outputs, in the order of metrics with references."""
+"""Ranked pairs of real outputs, ordered by metrics with references."""
 
 from __future__ import annotations
 
@@ -25,26 +25,28 @@ __all__ = ["ReferencedPairs", "pooled_references"]
 
 
 class ReferencedPairs(PairSource):
-    """Pairs of outputs for one source on whose order metrics with references agree.
+    """Pairs of outputs for one source whose order several metrics with references agree on.
 
-    Unlike corrupted text, outputs of strong systems differ in which of several good corrections they choose.
-    References tell which is better, the more reliably the more there are, and metrics of different kinds make
-    fewer mistakes together. So a pair is kept if every metric prefers the same side by at least its margin.
+    Outputs of strong systems differ in which of several good corrections they choose, unlike corrupted text.
+    References show which is better, and more references show it more reliably. Metrics of different kinds
+    make different mistakes, so a pair is kept only if every metric prefers the same side by at least its
+    margin.
 
-    All references that the datasets have for a source are pooled. An output that several systems made counts
-    once. The margin of a pair is the mean of the metrics' differences, for `objective: difference`.
+    All references that the datasets have for a source are pooled. An output of several systems counts once.
+    The margin of a pair is the mean of the metrics' differences, for `objective: difference`.
 
     Args:
         outputs: datasets with outputs of systems, such as `pillars:train`.
         references: datasets with references for the same sources, such as `pillars:train` and `jelv:train`.
-        metrics: names of metrics that need references and must agree.
-        margin: by how much each must prefer the better side: one number for all, or one for each.
-        balance: the shares of pairs whose better side is `nearer` to the source than the worse one, `equal`
-            or `farther`, by edited words; the scarcest kind limits the number of pairs. By default, pairs are
-            not balanced.
-        with_source: whether the unchanged source is one of the outputs.
+        metrics: names of metrics with references, which must agree.
+        margin: smallest difference between the scores of both sides: one number for all metrics, or one for
+            each.
+        balance: shares of pairs whose better side is `nearer` to the source than the worse one, `equal` or
+            `farther`, by edited words. The rarest kind limits the number of pairs. By default, pairs are not
+            balanced.
+        with_source: whether the unchanged source counts as an output.
         number: number of pairs, drawn at random; by default, all.
-        seed: of the draw.
+        seed: seed of the draw.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class ReferencedPairs(PairSource):
         for metric in self.metrics:
             if not metric.needs_references:
                 raise ConfigError(
-                    f"data.pairs: {metric.label} needs no references; make it the teacher of DistilledPairs."
+                    f"data.pairs: {metric.label} needs no references; use it in DistilledPairs."
                 )
         margins = margin if isinstance(margin, list) else [margin] * len(self.metrics)
         if len(margins) != len(self.metrics) or not all(each > 0 for each in margins):
@@ -99,11 +101,11 @@ class ReferencedPairs(PairSource):
         return list(dict.fromkeys([*self.outputs, *self.references]))
 
     def digests(self) -> dict[str, str]:
-        """Return those of the datasets, and what the metrics' scores depend on."""
+        """Return the digests of the datasets, and everything that the metrics' scores depend on."""
         return super().digests() | {str(each): each.signature() for each in self.metrics}
 
     def material(self) -> Iterator[str]:
-        """Yield the references that decide which side is better."""
+        """Yield the references, which decide which side is better."""
         for row in pooled_references(self.references).values():
             yield from (reference.text for reference in row)
 
@@ -150,7 +152,7 @@ class ReferencedPairs(PairSource):
             yield from ((name, source, text) for text in outputs)
 
     def _ranked(self, rows: Sequence[tuple[str, str, str]], scores: Floats) -> Iterator[RankedPair]:
-        """Yield each pair of outputs on whose order all metrics agree."""
+        """Yield each pair of outputs whose order all metrics agree on."""
         places: dict[tuple[str, str], list[int]] = {}
         for place, (name, source, _) in enumerate(rows):
             places.setdefault((name, source), []).append(place)
@@ -171,7 +173,7 @@ class ReferencedPairs(PairSource):
                     )
 
     def _drawn(self, pairs: list[RankedPair]) -> list[RankedPair]:
-        """Return the requested number of pairs, with the share of each kind."""
+        """Return the requested number of pairs, with the requested share of each kind."""
         generator = random.Random(self.seed)
         if self.balance is None:
             if self.number is None or self.number >= len(pairs):
@@ -193,9 +195,9 @@ class ReferencedPairs(PairSource):
 
 
 def pooled_references(names: Sequence[str]) -> dict[str, tuple[Reference, ...]]:
-    """Return the references that datasets have for each source, its words joined by single spaces.
+    """Return the references that datasets have for each source; its words are joined by single spaces.
 
-    References that are equal as texts count once; of these, one with gold edits stays.
+    References with equal texts count once; one with gold edits is preferred.
     """
     found: dict[str, dict[str, Reference]] = {}
     for name in names:

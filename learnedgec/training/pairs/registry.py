@@ -32,7 +32,7 @@ PAIR_SOURCES: Mapping[str, type[PairSource]] = {
 
 
 def _plugged(plugin: Plugin) -> type[PairSource]:
-    """Return the class of a plug-in; a configuration is written back with its name."""
+    """Return the class of a plug-in, whose name must be that of the entry point."""
     found = plugin.load_class(PairSource)  # type: ignore[type-abstract]
     if found.__name__ != plugin.name:
         raise plugin.error(f"{plugin.point.value} is named {found.__name__!r}")
@@ -49,7 +49,7 @@ REGISTRY: Registry[type[PairSource]] = Registry(
 
 
 def import_plugins() -> None:
-    """Import the pair sources of other packages, which the parser of configurations then finds by name."""
+    """Import the pair sources of other packages, so that configurations can name them."""
     for _, found in REGISTRY.entries():
         if isinstance(found, PluginError):
             warnings.warn(str(found), stacklevel=2)

@@ -19,7 +19,13 @@ __all__ = ["MetricAdapter", "Submission", "adapter"]
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A source, a system's output for it, and references if the metric needs them."""
+    """A source, a system's output for it, and references if the metric needs them.
+
+    Attributes:
+        source: the source.
+        text: the system's output.
+        references: references, if the metric needs them.
+    """
 
     source: str
     text: str

@@ -19,11 +19,11 @@ _PARTS = frozenset(("ai", "ca", "wo", "sha", "na"))
 
 
 class Inflections:
-    """The forms of lemmas in parsed text, and which form is written for which by mistake.
+    """The forms of each lemma in parsed text, and which forms learners confuse.
 
     Args:
         sentences: correct text.
-        observations: edits; those that change the form of a word count.
+        observations: observed edits, of which those that change a word's form are used.
     """
 
     def __init__(self, sentences: Iterable[Parsed], observations: Iterable[Observation]) -> None:
@@ -58,7 +58,7 @@ class Inflections:
             yield Replacement(start, start + 1, text, weight, "inflected")
 
     def of(self, word: Parsed) -> list[tuple[str, str]]:
-        """Return tag and form of the other forms of a word that were seen in its place."""
+        """Return tag and form of the other forms of a word that were observed in its place."""
         (token,), (tag,), (lemma,) = word.words, word.tags, word.lemmas
         forms = self._forms.get((lemma.lower(), tag[:2]), ())
         # "had" is also a participle, but the form does not show it.

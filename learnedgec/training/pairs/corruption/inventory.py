@@ -1,11 +1,11 @@
-"""An inventory of mistakes: learnt from real edits, and repeated in correct text.
+"""An inventory of mistakes that are learnt from real edits and repeated in correct text.
 
-An edit that was seen is a rule: words with their tags become other words, between two tags. Rules are used as
-they are (a correction where there is nothing to correct) or reversed (a learner's error in correct text).
-Wrong inflections are the other forms of a lemma in parsed text.
+An observed edit is a rule: words with their tags become other words, between two tags. A rule is applied as
+    it is (a correction where nothing is wrong) or reversed (a learner's error in correct text). Wrong
+    inflections are other forms of a lemma in parsed text.
 
-Whether a change makes a text worse is judged by n-grams of correct text (`Naturalness`): many changes of the
-same words are as good as the original ("a" for "the").
+Many such changes leave a text as good as before ("a" for "the"). N-grams of correct text decide whether a
+change makes it worse (`Naturalness`).
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ Key: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class Inventory:
-    """Rules by the words, with their tags, that they apply to.
+    """Rules, indexed by the tagged words that they apply to.
 
     Args:
-        observations: edits that were seen; of several equal ones each counts.
-        origin: the origin that the resulting changes name.
-        least: how often an edit must have been seen, unless it changes a word's form alone.
+        observations: observed edits; equal edits are counted separately.
+        origin: the origin recorded in the resulting changes.
+        least: minimum number of observations of an edit, unless it changes only a word's form.
     """
 
     def __init__(self, observations: Iterable[Observation], origin: str, least: int = 1) -> None:
@@ -88,10 +88,16 @@ class Inventory:
     def at(
         self, sentence: Parsed, start: int, end: int, anywhere: bool = False
     ) -> Iterator[Replacement]:
-        """Yield the replacements of a span in the contexts in which they were seen, or `anywhere`.
+        """Yield the replacements of a span that were observed in its context, or `anywhere`.
 
-        Insertions and deletions always need the same context, and an insertion must have been seen there more
-        than once.
+        Insertions and deletions always need the same context, and an insertion must have been observed there
+        more than once.
+
+        Args:
+            sentence: parsed sentence.
+            start: start of the span.
+            end: end of the span.
+            anywhere: whether to ignore the context.
         """
         key = sentence.words[start:end], sentence.tags[start:end]
         if key not in self._anywhere:
@@ -115,7 +121,7 @@ class Inventory:
     def candidates(self, sentence: Parsed, free: Sequence[bool]) -> Iterator[Replacement]:
         """Yield the possible changes of a sentence whose tokens, and their neighbours, are free.
 
-        A first word stays where it is: its neighbour would need its capital.
+        The first word is never deleted, because the next word would need its capital.
         """
         size = len(sentence)
         for start in range(size):
@@ -130,7 +136,7 @@ class Inventory:
 
 
 def _uncapitalised(seen: Observation) -> Parsed:
-    """Return the correction without the capital that it has only at the beginning of a sentence."""
+    """Return the correction without a capital that it has only because it begins a sentence."""
     text = seen.correction
     if seen.around[0] or not text or text.tags[0].startswith("NNP"):
         return text
@@ -141,14 +147,14 @@ def _uncapitalised(seen: Observation) -> Parsed:
 
 
 class Replacement(NamedTuple):
-    """A change that may be tried at a place; it must be cheap, as most are never tried.
+    """A candidate change at a position. Most candidates are never tried, so it is cheap to create.
 
     Attributes:
-        start: of the span.
-        end: of the span.
-        text: what is put there, before it is made to fit.
-        weight: how frequent the change is.
-        origin: where it comes from.
+        start: start of the span.
+        end: end of the span.
+        text: the new text, before its capital and article are adapted.
+        weight: frequency of the change.
+        origin: origin of the change.
     """
 
     start: int
@@ -158,9 +164,9 @@ class Replacement(NamedTuple):
     origin: str
 
     def fitted(self, sentence: Parsed) -> Change | None:
-        """Return the change with the capital and article that fit its place, or `None` if none do.
+        """Return the change with capital and article adapted to its position, or `None` if it does not fit.
 
-        It does not if it repeats a neighbour or follows the wrong article.
+        A change does not fit if it repeats a neighbour or follows the wrong article.
         """
         start, end = self.start, self.end
         tokens = list(self.text.tokens)

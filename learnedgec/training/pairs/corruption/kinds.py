@@ -33,10 +33,10 @@ class CorruptionPlan:
     """How the worse side of a pair differs from the better one.
 
     Attributes:
-        missing: how many gold edits it lacks.
-        replaced: how many of these it replaces by a wrong correction of the same words.
-        added: how many wrong edits it has elsewhere.
-        shared: how many wrong edits both sides have.
+        missing: number of gold edits that it lacks.
+        replaced: number of these that it replaces with a wrong correction of the same words.
+        added: number of wrong edits that it has elsewhere.
+        shared: number of wrong edits that both sides have.
     """
 
     missing: int = 0
@@ -46,13 +46,13 @@ class CorruptionPlan:
 
     @property
     def margin(self) -> int:
-        """The number of edits that one side alone has."""
+        """The number of edits that only one side has."""
         return self.missing + self.replaced + self.added
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A pair that was made: the edits of both sides."""
+    """The edits of both sides of a pair."""
 
     better: tuple[Change, ...]
     worse: tuple[Change, ...]
@@ -64,7 +64,7 @@ def missing(count: int, generator: random.Random) -> CorruptionPlan:
 
 
 def added(count: int, generator: random.Random) -> CorruptionPlan:
-    """Return a plan for a worse side that has wrong edits besides."""
+    """Return a plan for a worse side with additional wrong edits."""
     return CorruptionPlan(added=count)
 
 
@@ -101,7 +101,14 @@ KINDS: Mapping[str, Callable[[int, random.Random], CorruptionPlan]] = MappingPro
 def make_sides(
     material: Material, plan: CorruptionPlan, mistakes: Mistakes, generator: random.Random
 ) -> Sides | None:
-    """Return both sides of a pair, or nothing where the material does not suit the plan."""
+    """Return both sides of a pair, or `None` if the material does not allow the plan.
+
+    Args:
+        material: source and gold edits.
+        plan: how the worse side differs.
+        mistakes: source of wrong edits.
+        generator: random generator.
+    """
     size = len(material.gold)
     if size < plan.missing:
         return None

@@ -1,4 +1,4 @@
-"""Plausible mistakes in a sentence: wrong edits where no reference has any, or in place of a correction."""
+"""Plausible mistakes in a sentence: wrong edits elsewhere than in any reference, or wrong corrections."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ _TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A source with one correction, and what is known of all of them.
+    """A source with one of its corrections, and the edits of all its references.
 
     Attributes:
         source: the sentence.
         gold: the edits of the correction.
         spans: start and end of every gold edit of every reference.
-        keys: start, end and correction (in lower case) of these.
+        keys: start, end and correction (in lower case) of these edits.
         accepted: the texts of all references.
         mistakes: edits of systems that no reference has.
-        group: of the sentence.
+        group: group of the sentence.
         origin: the dataset.
     """
 
@@ -76,7 +76,7 @@ class Material:
     origin: str = ""
 
     def free(self, taken: Iterable[Change] = ()) -> list[bool]:
-        """Return which tokens neither a gold edit of any reference nor a taken change touches."""
+        """Return for each token whether no gold edit of any reference and no taken change touches it."""
         spans = [*self.spans, *((change.edit.start, change.edit.end) for change in taken)]
         return [
             not any(start <= token + 1 and token <= end for start, end in spans)
@@ -85,7 +85,12 @@ class Material:
 
 
 def spoilt(clean: Parsed, errors: Sequence[Change], origin: str = "") -> Material:
-    """Return a clean sentence with errors, none of which touch, as a source whose correction it is.
+    """Return the material whose source is a clean sentence with errors and whose correction is that sentence.
+
+    Args:
+        clean: parsed sentence that is correct.
+        errors: changes that insert the errors; they must not touch.
+        origin: dataset of the sentence.
 
     Example:
         >>> clean = Parsed(("They", "go"), ("PRP", "VBP"), ("they", "go"))
@@ -123,12 +128,12 @@ def spoilt(clean: Parsed, errors: Sequence[Change], origin: str = "") -> Materia
 
 
 class Mistakes:
-    """Draws wrong edits, and errors for clean sentences.
+    """Draw wrong edits for corrections, and errors for clean sentences.
 
     Args:
-        observations: gold edits that were seen.
+        observations: observed gold edits.
         wrong: edits of systems that no reference has.
-        correct: parsed correct texts in groups.
+        correct: parsed correct texts, in groups.
     """
 
     def __init__(
@@ -160,7 +165,13 @@ class Mistakes:
     def elsewhere(
         self, material: Material, taken: Sequence[Change], generator: random.Random
     ) -> Change | None:
-        """Return a wrong edit that touches neither a gold edit of any reference nor a taken change."""
+        """Return a wrong edit that touches neither a gold edit of any reference nor a taken change.
+
+        Args:
+            material: the source with its gold edits.
+            taken: changes that both or one side already have.
+            generator: random generator.
+        """
         source, free = material.source, material.free(taken)
         for origin in _order(_ORIGINS, generator):
             found = list(self._candidates(origin, material, free))
@@ -174,7 +185,13 @@ class Mistakes:
     def instead(
         self, material: Material, gold: Observation, generator: random.Random
     ) -> Change | None:
-        """Return a wrong correction of the words that a gold edit corrects."""
+        """Return a wrong correction of the words that a gold edit corrects.
+
+        Args:
+            material: the source with its gold edits.
+            gold: the gold edit that is replaced.
+            generator: random generator.
+        """
         source, edit = material.source, gold.edit
         # Another reference's correction of one of these words may be right here as well.
         others = {key[2] for key in material.keys if key[0] <= edit.end and edit.start <= key[1]}
@@ -195,7 +212,13 @@ class Mistakes:
         return None
 
     def errors(self, clean: Parsed, count: int, generator: random.Random) -> list[Change]:
-        """Return up to `count` errors that a learner might make in a clean sentence, none touching."""
+        """Return up to `count` errors that a learner might make in a clean sentence; no two touch.
+
+        Args:
+            clean: parsed sentence that is correct.
+            count: maximum number of errors.
+            generator: random generator.
+        """
         classes: dict[tuple[str, ...], list[Replacement]] = defaultdict(list)
         for candidate in self._errors.candidates(clean, [True] * len(clean)):
             old = clean.piece(candidate.start, candidate.end)
@@ -220,7 +243,7 @@ class Mistakes:
     def _candidates(
         self, origin: str, material: Material, free: Sequence[bool]
     ) -> Iterator[Replacement]:
-        """Yield the edits of one origin that touch nothing."""
+        """Yield the edits of one origin that touch no other edit."""
         source = material.source
         if origin == "system":
             for candidate in material.mistakes:
@@ -242,14 +265,14 @@ class Mistakes:
                     yield from self._confused(source, place)
 
     def _confused(self, sentence: Parsed, place: int) -> Iterator[Replacement]:
-        """Yield the words that a word was corrected to, or from, anywhere."""
+        """Yield the words that a word was corrected to, or from, in any context."""
         for inventory in (self._forward, self._backward):
             for candidate in inventory.at(sentence, place, place + 1, anywhere=True):
                 if len(candidate.text) == 1:
                     yield candidate._replace(origin="confused")
 
     def _alternatives(self, material: Material, gold: Observation) -> Iterator[Replacement]:
-        """Yield other edits of the words that a gold edit corrects."""
+        """Yield other corrections of the words that a gold edit corrects."""
         source, start, end = material.source, gold.edit.start, gold.edit.end
         yield from (c for c in material.mistakes if (c.start, c.end) == (start, end))
         yield from self._forward.at(source, start, end, anywhere=True)
@@ -262,7 +285,7 @@ class Mistakes:
                 yield candidate._replace(start=start, end=end)
 
     def _wrong(self, source: Parsed, change: Change, old: Parsed, generator: random.Random) -> bool:
-        """Return whether a change makes the text worse, but not implausible.
+        """Return whether a change makes the text worse without making it implausible.
 
         The worse the text, the less often the change is accepted.
         """
@@ -278,7 +301,7 @@ class Mistakes:
 
 
 def _class(original: Parsed, correction: Parsed) -> tuple[str, ...]:
-    """Return what an edit is, roughly: what is inserted, deleted or replaced, and whether in form alone."""
+    """Return a coarse class of an edit: operation, parts of speech, and whether only the form changes."""
     if not original or not correction:
         side = original or correction
         return ("delete" if original else "insert", side.tags[0][:2])
@@ -287,7 +310,7 @@ def _class(original: Parsed, correction: Parsed) -> tuple[str, ...]:
 
 
 def edit_key(edit: Edit) -> tuple[int, int, str]:
-    """Return what tells edits of a sentence apart: start, end, and correction in lower case."""
+    """Return the key of an edit within its sentence: start, end, and correction in lower case."""
     return edit.start, edit.end, edit.correction.lower()
 
 
@@ -297,17 +320,17 @@ def _order(weights: Mapping[str, float], generator: random.Random) -> list[str]:
 
 
 def _draws(candidates: list[Replacement], generator: random.Random) -> Iterator[Replacement]:
-    """Yield some candidates, usual ones more often, and take them off the list."""
+    """Draw candidates by weight, remove them from the list and yield them."""
     for _ in range(min(_TRIES, len(candidates))):
         yield _take(candidates, generator)
 
 
 def _take(candidates: list[Replacement], generator: random.Random) -> Replacement:
-    """Return one of the candidates, usual ones more often, and take it off the list."""
+    """Draw one candidate by weight, remove it from the list and return it."""
     weights = [max(candidate.weight, 0.1) for candidate in candidates]
     return candidates.pop(generator.choices(range(len(weights)), weights)[0])
 
 
 def choose(shares: Mapping[_Choice, float], generator: random.Random) -> _Choice:
-    """Return one of the keys."""
+    """Draw one of the keys."""
     return generator.choices(list(shares), list(shares.values()))[0]

@@ -1,4 +1,4 @@
-"""How natural a change leaves a text, judged by n-grams of correct text."""
+"""How natural a text is after a change, estimated with n-grams of correct text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = [
 
 
 class Naturalness:
-    """How much less natural a text becomes by a change, by n-grams of correct text.
+    """Estimate how much less natural a change makes a text, with n-grams of correct text.
 
-    The mean of two trigram models by "stupid backoff" (Brants et al. 2007): one of words, and one in which
-    all but the most frequent words are their tags. An n-gram counts once in a group of texts, and not at all
-    when a text of the group is judged.
+    The estimate is the mean of two trigram models with "stupid backoff" (Brants et al. 2007): one of words,
+    and one in which tags replace all but the most frequent words. An n-gram counts once per group of texts.
+    When a text is judged, the n-grams of its own group do not count.
 
     Args:
-        groups: parsed correct texts, those of one group together.
-        frequent: how many words are not replaced by their tags.
+        groups: parsed correct texts, one sequence per group.
+        frequent: number of words that are not replaced by their tags.
     """
 
     def __init__(self, groups: Iterable[Sequence[Parsed]], frequent: int = 150) -> None:
@@ -56,14 +56,14 @@ class Naturalness:
         return all(self._counts["w", word] > 1 for word in text.words)
 
     def loss(self, sentence: Parsed, start: int, end: int, old: Parsed, new: Parsed) -> float:
-        """Return the natural logarithm of how much less probable a span's new text is than its old one.
+        """Return the natural logarithm of P(old text) / P(new text) for a span.
 
         Args:
-            sentence: around the span.
-            start: of the span.
-            end: of the span.
-            old: the text that belongs to the sentence.
-            new: the other text.
+            sentence: the sentence with the span.
+            start: start of the span.
+            end: end of the span.
+            old: the text of the span in the sentence.
+            new: the text to compare it with.
         """
         before, after = sentence.piece(max(start - 2, 0), start), sentence.piece(end, end + 2)
         edges = start < 2, end + 2 > len(sentence)
@@ -83,7 +83,7 @@ class Naturalness:
     def _views(
         self, sentence: Parsed, first: bool = True, last: bool = True
     ) -> tuple[list[str], list[str]]:
-        """Return the words, and the words and tags, each with its mark and with marks of the ends."""
+        """Return two views, words and words with tags, each with its mark and with marks for both ends."""
         words = sentence.words
         shapes = [
             word if word in self._frequent else tag
@@ -96,7 +96,7 @@ class Naturalness:
     def _score(
         self, window: Parsed, begin: int, own: set[tuple[str, ...]], edges: tuple[bool, bool]
     ) -> float:
-        """Return the logarithm of the probability of a window from `begin` on, the mean of both models."""
+        """Return the log-probability of a window from `begin`, the mean of both models."""
         first = 1 + begin + 2 * edges[0]
         views = self._views(window, *edges)
         return (

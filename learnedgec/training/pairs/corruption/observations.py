@@ -1,4 +1,4 @@
-"""Parsed text, and the edits observed in it."""
+"""Parsed texts, and the edits observed in them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _STYLE = {frozenset((short, full)) for short, row in _SHORT.items() for full in 
 
 
 def function_word(tag: str, lemma: str) -> str:
-    """Return which kind of function word a word is, or nothing for others.
+    """Return the kind of a function word; empty for other words.
 
     Example:
         >>> function_word("VBZ", "have"), function_word("VBZ", "see")
@@ -73,7 +73,13 @@ def function_word(tag: str, lemma: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Tokens with their tags and lemmas: of a sentence, or of a piece of one; `words` in lower case."""
+    """Tokens with their tags and lemmas, of a sentence or a part of one; `words` are in lower case.
+
+    Attributes:
+        tokens: the tokens.
+        tags: their Penn Treebank tags.
+        lemmas: their lemmas.
+    """
 
     tokens: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -87,7 +93,7 @@ class Parsed:
         return len(self.tokens)
 
     def piece(self, start: int, end: int) -> Parsed:
-        """Return a part of the sentence."""
+        """Return the part of the sentence between two positions."""
         return Parsed(self.tokens[start:end], self.tags[start:end], self.lemmas[start:end])
 
     @property
@@ -111,7 +117,7 @@ class Parsed:
         return self.tokens[place].lower() if function_word(tag, self.lemmas[place]) else tag
 
     def changed(self, changes: Iterable[Change]) -> Parsed:
-        """Return the sentence with changes applied, none of which overlap."""
+        """Return the sentence with changes applied; they must not overlap."""
         rows = list(zip(self.tokens, self.tags, self.lemmas, strict=True))
         for change in sorted(changes, key=lambda change: change.edit.start, reverse=True):
             words, edit = change.text, change.edit
@@ -124,9 +130,9 @@ class Change:
     """An edit that could be made in a sentence.
 
     Attributes:
-        edit: of the sentence's tokens.
-        text: what is put there.
-        origin: where it comes from.
+        edit: the edit of the sentence's tokens.
+        text: the new text.
+        origin: origin of the change.
     """
 
     edit: Edit
@@ -136,10 +142,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An edit as it was seen: `original` became `correction`.
+    """An observed edit: `original` became `correction`.
 
     Attributes:
-        edit: of the source's tokens.
+        edit: the edit of the source's tokens.
         original, correction: both sides, parsed in their sentences.
         around: the context before and after the original; see `Parsed.around`.
         target_around: the context before and after the correction.
@@ -152,14 +158,20 @@ class Observation:
     target_around: tuple[str, str]
 
     def reversed(self) -> Observation:
-        """Return the error that the edit has corrected, as an edit of the target."""
+        """Return the reverse edit, which puts the error back into the target."""
         return Observation(
             self.edit, self.correction, self.original, self.target_around, self.around
         )
 
 
 def observe(source: Parsed, target: Parsed, edits: Sequence[Edit]) -> list[Observation]:
-    """Return both sides of each edit that leads from one sentence to the other."""
+    """Return an observation for each edit from one sentence to the other.
+
+    Args:
+        source: parsed source.
+        target: parsed target.
+        edits: edits of the source that lead to the target.
+    """
     found, shift = [], 0
     for edit in edits:
         size = len(edit.correction.split())
@@ -182,10 +194,15 @@ def parse_corrections(
 ) -> list[tuple[Parsed, Parsed, tuple[Edit, ...]]]:
     """Return both sides of each pair parsed, and the untyped edits of `extract_edits` between them.
 
-    Each distinct pair is worked on once; a text is parsed once for neighbouring pairs of a source.
+    Each distinct pair is processed once; a text is parsed once for neighbouring pairs of a source.
+
+    Args:
+        pairs: sources and targets.
+        annotator: name of the spaCy pipeline.
+        runtime: number of processes and progress bar.
 
     Raises:
-        UnknownNameError, ModelError: the annotator is not there or cannot be loaded.
+        UnknownNameError, ModelError: the annotator does not exist or cannot be loaded.
     """
     path = find_annotator(annotator).resolve()
     ordered: dict[str, dict[str, None]] = {}
@@ -228,9 +245,10 @@ def _plain_parse(sentence: Sentence) -> Parsed:
 
 
 def plain(original: Parsed, correction: Parsed) -> bool:
-    """Return whether an edit changes words, and more than case, spacing, style or sense.
+    """Return whether an edit corrects words, and changes more than case, spacing, style or meaning.
 
-    The sense alone, as far as a sentence tells, changes with tense and between modal verbs or conjunctions.
+    A change of tense, or between modal verbs or conjunctions, is taken to change only the meaning, because
+    one sentence does not show which is right.
     """
     if len(original) == len(correction) == 1:
         tags = original.tags[0], correction.tags[0]
@@ -252,12 +270,12 @@ def plain(original: Parsed, correction: Parsed) -> bool:
 
 
 def alike(original: Parsed, correction: Parsed) -> float:
-    """Return how alike two texts are in letters, from 0 to 1: "there" is much like "their"."""
+    """Return the similarity of two texts by their letters, from 0 to 1; "there" resembles "their"."""
     return Indel.normalized_similarity(" ".join(original.words), " ".join(correction.words))
 
 
 def related(original: Parsed, correction: Parsed) -> bool:
-    """Return whether two texts differ in function words alone, or are a word of the same kind each.
+    """Return whether two texts differ only in function words, or are one word each of the same kind.
 
     Example:
         >>> of = lambda word, tag: Parsed((word,), (tag,), (word,))
@@ -279,7 +297,7 @@ def related(original: Parsed, correction: Parsed) -> bool:
 
 
 def tense_differs(tag: str, other: str) -> bool:
-    """Return whether two tags differ in tense alone, which only the context of a sentence can judge."""
+    """Return whether two tags differ only in tense, which one sentence cannot decide."""
     present = ("VBZ", "VBP")
     return (tag == "VBD" and other in present) or (other == "VBD" and tag in present)
 

@@ -1,8 +1,8 @@
-"""Ranked pairs whose worse side lacks corrections, has plausible wrong ones, or both.
+"""Ranked pairs whose worse side lacks corrections, has plausible wrong corrections, or both.
 
-The worse side is made of the better one: some gold edits are taken away, or replaced by wrong corrections
-of the same words, and wrong edits are added where no reference has an edit. So it is clearly worse. The
-mixture of kinds decides whether more edits are a good sign: by default, they are not.
+The worse side is made from the better one. Some gold edits are removed, or replaced by wrong corrections of
+the same words, and wrong edits are added where no reference has an edit. The mixture of kinds decides whether
+more edits predict the better side; by default they do not.
 
     kind           the worse side                                             its number of edits
     missing        lacks gold edits                                           smaller
@@ -19,7 +19,7 @@ Wrong edits come from
     inflected      another form of the word
     confused       a word that was once corrected to this one or from it
 
-One file, though long: one source of pairs, from its settings to its kept pairs.
+One file, though long: it is one source of pairs, from its settings to its pairs.
 """
 
 from __future__ import annotations
@@ -90,30 +90,30 @@ SHARES = {"missing": 0.25, "added": 0.25, "miscorrected": 0.2, "displaced": 0.2,
 
 
 class CorruptedPairs(PairSource):
-    """Pairs of a partly corrected sentence and one that is worse in a plausible way.
+    """Pairs of a partly corrected sentence and a sentence that is worse in a plausible way.
 
     A wrong edit touches no gold edit of any reference of its source, except one that replaces a gold edit;
     the worse text is not a reference; and n-grams of correct text judge it worse. The margin is the number of
-    edits that one side alone has. Kinds get their shares, and sides differ by one edit rather than by
-    several, whatever the corrections are like. Groups are drawn equally often; of the variants of a RobustGEC
-    case, two are used. In one pair out of five, both sides share a wrong edit elsewhere.
+    edits that only one side has. The kinds have the given shares, and sides more often differ by one edit
+    than by several, whatever the corrections. Groups are drawn equally often; two of the variants of a
+    RobustGEC case are used. In one pair out of five, both sides share a wrong edit elsewhere.
 
-    The wrong edits are plausible, not certain: some are as good as what was there.
+    Not every edit that is meant to be wrong is wrong: some leave the text as good as before.
 
     Args:
         corrections: datasets or files with corrections, from which mistakes are learnt and pairs made; see
             `load_corrections`.
         number: number of pairs.
-        sentences: sentences that are taken to be correct (`load_sentences`), into which errors are put, with
-            the number and the kinds of those in the corrections.
-        sentence_share: the share of the pairs that is made from such sentences; by default half, if there are
+        sentences: sentences that are assumed to be correct (`load_sentences`). Errors are inserted into them,
+            in the numbers and kinds that the corrections have.
+        sentence_share: share of the pairs that are made from such sentences; by default half, if there are
             any.
-        outputs: outputs of systems on sentences with references (`gmeg:fce`, `gmeg:wiki`): an edit that no
-            reference has is a real mistake.
-        kinds: kind -> share of the pairs; by default such that the number of edits does not tell which
-            side is better. The shares are divided by their sum.
+        outputs: outputs of systems on sentences with references (`gmeg:fce`, `gmeg:wiki`). An edit that no
+            reference has is used as a real mistake.
+        kinds: kind -> share of the pairs. By default the number of edits does not tell which side is better.
+            The shares are divided by their sum.
         annotator: spaCy pipeline; by default as for the metric `errant`.
-        seed: of all draws.
+        seed: seed of all draws.
     """
 
     def __init__(
@@ -179,11 +179,11 @@ class CorruptedPairs(PairSource):
         return list(dict.fromkeys([*self.corrections, *self.outputs, *self.sentences]))
 
     def digests(self) -> dict[str, str]:
-        """Return those of the datasets and of the annotator."""
+        """Return the digests of the datasets and the version of the annotator."""
         return super().digests() | describe_annotator(self.annotator)
 
     def material(self) -> Iterator[str]:
-        """Yield the corrections, outputs and sentences that mistakes are learnt from."""
+        """Yield the corrections, outputs and sentences that mistakes are learnt from or inserted into."""
         for name in self.corrections:
             for row in load_corrections(name):
                 yield from (row.source, row.target)
@@ -214,7 +214,7 @@ class CorruptedPairs(PairSource):
                 found.append(made)
         if len(found) < self.number:
             warnings.warn(
-                f"{', '.join(self.datasets())}: {len(found)} pairs were found, {self.number} asked for.",
+                f"{', '.join(self.datasets())}: found {len(found)} pairs of {self.number} requested.",
                 stacklevel=2,
             )
         return found
@@ -226,7 +226,7 @@ class CorruptedPairs(PairSource):
         seen: Set[tuple[str, str, str]],
         hopeless: set[CorruptionPlan],
     ) -> tuple[str, RankedPair, Sides] | None:
-        """Return a pair that is not among those seen, or nothing if many materials yield none."""
+        """Return a new pair, or `None` if many materials yield none."""
         kind = choose(self.kinds, generator)
         most = choose(_COUNTS, generator)
         shared = int(generator.random() < _SHARED)
@@ -248,7 +248,7 @@ class CorruptedPairs(PairSource):
         return None
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return what was made: kinds, where wrong edits come from, and whether more edits are better.
+        """Return the numbers of pairs by kind, the origins of wrong edits, and whether more edits are better.
 
         `better_more_edits`, `equally_many`, `better_fewer_edits` are shares by the edits that were
         applied; the others are those of `edit_balance`.
@@ -267,7 +267,7 @@ class CorruptedPairs(PairSource):
         }
 
     def _count(self, kind: str, sides: Sides) -> None:
-        """Keep what the summary says."""
+        """Add pairs to the counts of the summary."""
         self._kinds[kind] += 1
         self._origins.update(change.origin for change in sides.worse if change.origin)
         more, fewer = len(sides.better), len(sides.worse)
@@ -346,7 +346,7 @@ class CorruptedPairs(PairSource):
         return references, outputs
 
     def _clean(self, annotator: str, runtime: Runtime) -> list[tuple[str, Parsed]]:
-        """Return sentences that look like whole and correct ones, with their datasets."""
+        """Return the sentences that look complete and correct, with their datasets."""
         named = {
             sentence: name
             for name in self.sentences
@@ -374,7 +374,7 @@ class _Known:
     def material(
         self, source: Parsed, edits: Sequence[Observation], group: str, origin: str
     ) -> Material:
-        """Return one correction, with these edits."""
+        """Return the material for one correction with these edits."""
         return Material(
             source,
             tuple(edits),
@@ -389,7 +389,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Stock:
-    """Materials by group, clean sentences with their datasets, edits per word of each correction."""
+    """Materials by group, clean sentences with their datasets, and the edits per word of each correction."""
 
     groups: list[list[Material]]
     clean: list[tuple[str, Parsed]]
@@ -397,7 +397,7 @@ class _Stock:
     mistakes: Mistakes
 
     def draw(self, from_clean: bool, least: int, generator: random.Random) -> Material | None:
-        """Return a material, or `None` if there is none or the one drawn has too few gold edits."""
+        """Draw a material; return `None` if there is none or it has too few gold edits."""
         if not from_clean:
             return generator.choice(generator.choice(self.groups)) if self.groups else None
         if not self.clean:
@@ -412,7 +412,7 @@ class _Stock:
 
 
 def _looks_clean(tokens: Sequence[str]) -> bool:
-    """Return whether a sentence begins and ends as one, is of middling length and holds no address."""
+    """Return whether a text begins and ends like a sentence, has a medium length and contains no address."""
     return (
         _SHORTEST <= len(tokens) <= _LONGEST
         and tokens[0][0].isupper()
@@ -422,7 +422,7 @@ def _looks_clean(tokens: Sequence[str]) -> bool:
 
 
 def _pair(material: Material, sides: Sides, plan: CorruptionPlan) -> RankedPair | None:
-    """Return the texts, or nothing if they are equal or the worse one is a reference."""
+    """Return the texts, or `None` if they are equal or the worse one is a reference."""
     source = " ".join(material.source.tokens)
     better, worse = (
         apply_edits(source, [change.edit for change in side])

@@ -1,0 +1,149 @@
+"""The docstrings of the API reference: summaries, parameters, errors, and examples of the top level."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import learnedgec
+from learnedgec import errors
+
+docstring_parser = pytest.importorskip("docstring_parser", reason="a dependency of jsonargparse")
+
+# As in docs/_extensions/reference.py: commands have pages of their own, and these need other packages.
+_LEFT_OUT = ("learnedgec.cli", "learnedgec._version")
+_ABSENT = ("inspect_scorer", "lighteval_metric")
+# From here on a reader cannot guess from the summary what each parameter is.
+_MANY = 3
+# What needs a hub or much time has its example in a line of text, which is not run.
+_EXAMPLE = r">>> |Example: `"
+_ERRORS = {name for name in errors.__all__ if name != "LearnedgecError"}
+
+
+def modules() -> Iterator[Any]:
+    """Yield the modules of the API reference."""
+    for found in pkgutil.walk_packages(learnedgec.__path__, "learnedgec."):
+        if not found.name.startswith(_LEFT_OUT) and not found.name.endswith(_ABSENT):
+            module = importlib.import_module(found.name)
+            if hasattr(module, "__all__"):
+                yield module
+
+
+def public() -> dict[str, Any]:
+    """Return the public functions and classes by name, each once, where it is defined."""
+    return {
+        f"{module.__name__}.{name}": value
+        for module in modules()
+        for name in module.__all__
+        if (inspect.isfunction(value := getattr(module, name)) or inspect.isclass(value))
+        and value.__module__ == module.__name__
+    }
+
+
+def callables() -> Iterator[tuple[str, Any]]:
+    """Yield the public functions, and the public methods that are not described in a base or a protocol."""
+    found = public()
+    protocols = [each for each in found.values() if getattr(each, "_is_protocol", False)]
+    promised = {key for each in protocols for key in vars(each)}
+    for name, value in found.items():
+        if inspect.isfunction(value):
+            yield name, value
+            continue
+        bases = {key for each in value.__mro__[1:] for key in vars(each)}
+        known = bases if value in protocols else bases | promised
+        for key, member in vars(value).items():
+            method = getattr(member, "__func__", member)
+            if inspect.isfunction(method) and not key.startswith("_") and key not in known:
+                yield f"{name}.{key}", inspect.unwrap(method)
+
+
+def parameters(value: Any) -> list[str]:
+    """Return the parameters of a function, or those of a class that none of its bases describes."""
+    if inspect.isclass(value):
+        if inspect.isabstract(value) or getattr(value, "_is_protocol", False):
+            return []  # whoever derives a class from it describes them
+        if not {"__init__", "__new__"} & vars(value).keys():
+            return []
+    inherited = {
+        name
+        for base in (value.__mro__[1:] if inspect.isclass(value) else ())
+        for name in getattr(base, "__annotations__", ())
+    }
+    return [
+        each.name
+        for each in inspect.signature(value).parameters.values()
+        if each.name not in {"self", "cls"} | inherited and not each.name.startswith("_")
+    ]
+
+
+def described(value: Any) -> set[str]:
+    """Return the names of the parameters and attributes that a docstring describes."""
+    text = inspect.getdoc(value) or ""
+    if inspect.isclass(value) and "__init__" in vars(value):
+        text += "\n\n" + (inspect.getdoc(value.__init__) or "")
+    found = docstring_parser.parse(text, docstring_parser.DocstringStyle.GOOGLE)
+    return {name.strip(" *`") for each in found.params for name in each.arg_name.split(",")}
+
+
+def raised(function: Callable[..., Any]) -> set[str]:
+    """Return learnedgec's errors that a function itself raises."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    calls = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise)]
+    names = [
+        call.func.id
+        for call in calls
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    ]
+    return _ERRORS & set(names)
+
+
+def test_a_summary_is_one_line_and_a_sentence() -> None:
+    wrong = []
+    for module in modules():
+        values = {name: getattr(module, name) for name in module.__all__}
+        for name, value in {"": module, **values}.items():
+            if name and not inspect.isfunction(value) and not inspect.isclass(value):
+                continue
+            summary = (inspect.getdoc(value) or "").partition("\n\n")[0]
+            if "\n" in summary or not summary.endswith("."):
+                wrong.append((f"{module.__name__}.{name}", summary))
+    assert wrong == []
+
+
+def test_every_parameter_is_described_and_no_other() -> None:
+    top = {getattr(learnedgec, name) for name in learnedgec.__all__ if name != "__version__"}
+    lacking, unknown = {}, {}
+    for name, value in {**public(), **dict(callables())}.items():
+        known, there = described(value), parameters(value)
+        if known or value in top or len(there) >= _MANY:
+            lacking[name] = [each for each in there if each not in known]
+        if inspect.isfunction(value):
+            unknown[name] = sorted(known - set(there))
+    assert {name: found for name, found in lacking.items() if found} == {}
+    assert {name: found for name, found in unknown.items() if found} == {}
+
+
+def test_errors_are_named_where_they_are_raised() -> None:
+    unsaid = {
+        name: sorted(each for each in raised(value) if each not in (value.__doc__ or ""))
+        for name, value in callables()
+    }
+    assert {name: found for name, found in unsaid.items() if found} == {}
+
+
+def test_the_top_level_has_examples() -> None:
+    without = [
+        name
+        for name in learnedgec.__all__
+        if name not in ("__version__", "LearnedgecError")
+        and not re.search(_EXAMPLE, getattr(learnedgec, name).__doc__ or "")
+    ]
+    assert without == []
