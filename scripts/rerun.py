@@ -235,7 +235,10 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
     yield (
         f"Written by `python scripts/rerun.py --resamples {resamples} --out docs/results/rerun.md` on "
-        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}."
+        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}. The program is in a checkout of the "
+        "repository. An installation computes the same figures by `learnedgec meta --benchmark NAME --metric "
+        f"NAME --measure all --resamples {resamples}`, TrueSkill with `--aggregation trueskill`, and the "
+        "intervals over sentences with `--interval sentences`."
     )
     yield (
         "Correlations of systems come with two 95 % intervals, `value [over systems] [over sentences]`; "

@@ -30,6 +30,11 @@ from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.models.evaluator import HeadConfig
 from learnedgec.ranking import ABOUT_CLUSTERS
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).parent.parent
 README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
 EVERYDAY = HOW_TO / "everyday-tasks.md"
@@ -67,7 +72,10 @@ SKIPPED = {
     "harnesses.md": {"pip install": "the package index"},
     "new-benchmark.md": {},
     "new-dataset.md": {"make check": "minutes of checks"},
-    "new-metric.md": {"make check": "minutes of checks"},
+    "new-metric.md": {
+        "make check": "minutes of checks",
+        "pip install -e .": "it changes the installation",
+    },
     "new-objective.md": {
         ".venv/bin/learnedgec train": "tests/test_documentation.py trains for two steps",
         "make check": "minutes of checks",
@@ -309,8 +317,22 @@ def test_a_metric_of_ones_own(site: Path, folder: Path) -> None:
     (typed,) = [step for step in as_steps(NEW_METRIC) if "dice:Dice" in step["command"]]
     # A notebook finds the modules of its folder.
     here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
-    steps = [typed, here, {"python": use, "place": NEW_METRIC.name}]
+    (summed,) = [text for _, text in blocks(NEW_METRIC) if "class AddedWords" in text]
+    (checks,) = [text for _, text in blocks(NEW_METRIC) if "check_metric(Dice())" in text]
+    (folder / "added.py").write_text(summed, encoding="utf-8")
+    checks += "\n\ntest_dice_keeps_the_contract()\n"
+    checks += "from added import AddedWords\ncheck_metric(AddedWords())\n"
+    steps = [typed, here, *({"python": each, "place": NEW_METRIC.name} for each in (use, checks))]
     assert perform(steps, folder, site) == []
+
+
+def test_the_project_of_a_metric_of_ones_own_is_whole() -> None:
+    (text,) = [text for language, text in blocks(NEW_METRIC) if language == "toml"]
+    project = tomllib.loads(text)
+    (point,) = project["project"]["entry-points"]["learnedgec.metrics"].items()
+    assert point == ("dice", "dice:Dice")
+    assert project["tool"]["setuptools"]["py-modules"] == ["dice"]
+    assert project["build-system"]["build-backend"] == "setuptools.build_meta"
 
 
 def test_data_of_ones_own(site: Path, folder: Path) -> None:

@@ -12,7 +12,7 @@ from jsonargparse import ArgumentParser
 from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
 from learnedgec.cli.table import Layout
-from learnedgec.errors import InputError, ParameterError, PluginError
+from learnedgec.errors import BadNameError, InputError, ParameterError, PluginError
 from learnedgec.formats.text import write_text
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card
 from learnedgec.metrics.grammar import split_name
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.cite:
         if not options.names:
             raise InputError("--cite was given without a metric; name one, such as gleu.")
-        write_text(options.out, bibtex(split_name(name)[0] for name in options.names))
+        _cite([split_name(name)[0] for name in options.names], options.out)
         return
     if not options.names:
         rows = []
@@ -73,6 +73,25 @@ def main(arguments: Sequence[str]) -> None:
         about = inspect.cleandoc(kind.__doc__ or "") if card is None else _shown(load_card(card))
         texts.append(f"{title}\n\n{about}\n")
     write_text(options.out, "\n".join(texts))
+
+
+def _cite(names: Sequence[str], out: str) -> None:
+    """Print the entries of all metrics that have some; raise for those that have none."""
+    known: list[str] = []
+    errors: list[BadNameError | PluginError] = []
+    for name in names:
+        try:
+            bibtex([name])
+        except (BadNameError, PluginError) as error:
+            errors.append(error)
+        else:
+            known.append(name)
+    if known:
+        write_text(out, bibtex(known))
+    for each in errors[:-1]:
+        notice(str(each))
+    if errors:
+        raise errors[-1]
 
 
 def _shown(card: MetricCard) -> str:

@@ -296,7 +296,7 @@ def _check_run(path: Path, about: Mapping[str, Any]) -> None:
     for key, what in {
         "files": "other input",
         "systems": "other systems",
-        "metrics": "other metrics, models or precision",
+        "metrics": "other metrics, code, models or precision",
         "block_size": "another block size",
         "learnedgec": "another version",
     }.items():

@@ -14,19 +14,23 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import marshal
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import EntryPoint, distributions
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from learnedgec.errors import BadNameError, PluginError, UnknownNameError
+from learnedgec.execution.digests import file_digest, key_of
 from learnedgec.execution.lookup import local_path
 
-__all__ = ["Plugin", "Registry", "import_class", "see_current_folder"]
+__all__ = ["Plugin", "Registry", "import_class", "origin", "see_current_folder"]
 
 # Of an import path, in characters.
 _LONGEST = 200
@@ -181,7 +185,10 @@ class Registry(Generic[T]):
 
 
 def see_current_folder() -> None:
-    """Add the current folder to the end of the import path, which an installed script does not have there."""
+    """Add the current folder to the end of the import path, which an installed script does not have there.
+
+    In front, a file with the name of any library's module would be imported in its place.
+    """
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
@@ -189,6 +196,8 @@ def see_current_folder() -> None:
 
 def import_class(path: str, base: type[S]) -> type[S]:
     """Import the class `module:Class` from an installed package or from a module in the current folder.
+
+    An installed module comes first; a warning says so where the current folder has another of its name.
 
     Raises:
         BadNameError: the module cannot be imported, or it has no such subclass of `base`.
@@ -212,6 +221,7 @@ def import_class(path: str, base: type[S]) -> type[S]:
             "expected, with a module in the current folder or of an installed package."
         ) from error
     place = getattr(module, "__file__", None) or module_name
+    _warn_of_another(module_name, place)
     try:
         found = attrgetter(attribute)(module)
     except AttributeError:
@@ -225,6 +235,75 @@ def import_class(path: str, base: type[S]) -> type[S]:
             f"{path}: {attribute} in {place} lacks {', '.join(missing)}; define the missing methods."
         )
     return found
+
+
+@cache
+def _warn_of_another(module: str, place: str) -> None:
+    """Warn, once, where the current folder has a module of the name of one imported from elsewhere."""
+    path = Path.cwd().joinpath(*module.split("."))
+    for own in (path.with_suffix(".py"), path / "__init__.py"):
+        if own.is_file() and own.resolve() != Path(place).resolve():
+            warnings.warn(
+                f"{module} is imported from {place} and not from {own}, since installed modules come first; "
+                "rename this file, or install its folder with `pip install -e .`.",
+                stacklevel=3,
+            )
+
+
+def origin(kind: type) -> dict[str, str]:
+    """Return what identifies the code of a class from outside learnedgec; nothing for a class of its own.
+
+    `package` is the installed package with its version, if it adds to one of learnedgec's tables. `code` is
+    a SHA-256, of 12 digits: of the file that defines the class and of those of its bases outside learnedgec
+    and the standard library, or of the methods of a class that has no file, as in a notebook. Modules that
+    these import are not read.
+
+    Example:
+        >>> from learnedgec.metrics.gleu import Gleu
+        >>> origin(Gleu)
+        {}
+    """
+    outside = [each for each in kind.__mro__ if not _is_own(each)]
+    if not outside:
+        return {}
+    packages = {
+        f"{package}=={version}"
+        for package, version, module in _plugged_modules()
+        if module in {each.__module__.partition(".")[0] for each in outside}
+    }
+    found = {"package": "+".join(sorted(packages))} if packages else {}
+    return found | {"code": key_of([_code_digest(each) for each in outside])[:12]}
+
+
+def _is_own(kind: type) -> bool:
+    """Return whether a class is learnedgec's or the standard library's, whose versions are known."""
+    top = kind.__module__.partition(".")[0]
+    return top == "learnedgec" or top in sys.stdlib_module_names
+
+
+def _plugged_modules() -> Iterator[tuple[str, str, str]]:
+    """Yield each installed package with its version and a module, outermost, that it adds to a table."""
+    for distribution in distributions():
+        try:
+            points = [p for p in distribution.entry_points if p.group.startswith("learnedgec.")]
+        except Exception:
+            # A damaged installation of something else.
+            continue
+        for point in points:
+            module = point.module.partition(".")[0]
+            yield distribution.metadata["Name"], distribution.version, module
+
+
+def _code_digest(kind: type) -> str:
+    """Return a digest of the file that defines a class, or of its methods if there is none."""
+    file = Path(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
+    if file.is_file():
+        return file_digest(file)
+    codes = (
+        getattr(inspect.unwrap(getattr(each, "__func__", each)), "__code__", None)
+        for each in vars(kind).values()
+    )
+    return key_of([marshal.dumps(code).hex() for code in codes if code is not None])
 
 
 def check_no_module(name: str) -> None:

@@ -26,13 +26,11 @@ One file, though long: it is the contract, which is read as a whole.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -43,8 +41,9 @@ from learnedgec.arrays import Array, Floats
 from learnedgec.edits.tokenisation import describe_tokens, tokenise, tokenise_references
 from learnedgec.errors import InputError, PluginError
 from learnedgec.execution import cache
-from learnedgec.execution.digests import file_digest, key_of
+from learnedgec.execution.digests import key_of
 from learnedgec.execution.notices import InputWarning, collected, warn_of_inputs
+from learnedgec.execution.plugins import origin
 from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import ReferenceRows, References, as_references
@@ -87,6 +86,8 @@ class Metric(ABC):
     """Parameters that the statistics do not depend on: trying other values of them is cheap."""
     side_details: ClassVar[frozenset[str]] = frozenset()
     """Details that tables leave out unless every column is requested."""
+    citation: ClassVar[str] = ""
+    """BibTeX entries to cite, for a metric from outside learnedgec; learnedgec's own have cards."""
     import_path: ClassVar[str]
     """`module:Class`, if the class was loaded by import path; subclasses do not inherit it."""
 
@@ -180,7 +181,10 @@ class Metric(ABC):
         return {}
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return what else the score depends on: checkpoint, encoder, annotator, precision, order."""
+        """Return what else the score depends on: checkpoint, encoder, annotator, precision, order.
+
+        It becomes a part of the signature, and so of the cache's keys.
+        """
         return {}
 
     def check(self, runtime: Runtime) -> None:  # noqa: B027 - most metrics need nothing
@@ -508,14 +512,15 @@ class Metric(ABC):
             statistics=statistics,
         )
 
+    def dependencies(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return what `describe` does, and what identifies the code of a class from outside learnedgec."""
+        return {**self.describe(runtime), **origin(type(self))}
+
     def signature(
         self, references: References | None = None, *, runtime: Runtime = Runtime()
     ) -> str:
         """Return one line that names everything the score depends on besides the sentences."""
-        parts: dict[str, str | int | float] = dict(self.describe(runtime))
-        if "import_path" in vars(type(self)) and (file := inspect.getsourcefile(type(self))):
-            # A user's own file has no version: its digest identifies it.
-            parts["code"] = file_digest(Path(file))[:12]
+        parts = self.dependencies(runtime)
         if self.needs_references and references is not None:
             counts = {len(row) for row in references}
             low, high = min(counts, default=0), max(counts, default=0)

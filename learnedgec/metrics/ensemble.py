@@ -228,7 +228,7 @@ class Ensemble(Metric):
         return {
             f"{number}:{key}": value
             for number, metric in enumerate(self.metrics)
-            for key, value in metric.describe(runtime).items()
+            for key, value in metric.dependencies(runtime).items()
         }
 
     @property

@@ -68,6 +68,11 @@ class HeadConfig:
     scale: float = 1.0
     reads: Literal["pooled", "tokens"] = "pooled"
 
+    @property
+    def rated(self) -> bool:
+        """Whether it learned from ratings, whose mean is its offset; a head that ranks pairs has none."""
+        return self.offset != 0
+
 
 class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
     """Architecture of an evaluator: configuration of the encoder, pooling, heads and their sums.

@@ -322,7 +322,10 @@ def find_evaluator(name: str) -> Path:
         return found[name]
     if is_hub_name(name):
         return fetch_package(name)
-    hint = "Train it (`learnedgec train --config …`) or give a package's directory."
+    hint = (
+        "Train it (`learnedgec train --config …`), give a package's directory, or name its folder "
+        "in LEARNEDGEC_EVALUATORS."
+    )
     if path is not None and path.is_dir():
         hint += f" The directory of this name holds no {MANIFEST}, which a package has."
     raise UnknownNameError("evaluator", name, found, hint=hint)

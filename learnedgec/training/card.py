@@ -15,6 +15,7 @@ from learnedgec.metrics.head import Head
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.preference import Preference
 from learnedgec.metrics.some import DIMENSIONS, Some
+from learnedgec.models.evaluator import HeadConfig
 from learnedgec.models.hub import is_hub_name
 from learnedgec.models.packages import manifest_datasets
 from learnedgec.training.licences import licence_lines, weights_licence
@@ -163,7 +164,7 @@ def _metrics(manifest: Mapping[str, Any]) -> str:
     name, outputs = manifest["name"], [*manifest["heads"], *manifest["sums"]]
     readers: list[tuple[Metric, set[str]]] = [
         (Some(model=name), set(DIMENSIONS)),
-        (Impara(quality=name), {"quality"}),
+        *([(Impara(quality=name), {"quality"})] if _ranks_quality(manifest) else []),
         (Preference(model=name), {"preference"}),
     ]
     metrics = [(metric, read) for metric, read in readers if read <= set(outputs)]
@@ -175,9 +176,15 @@ def _metrics(manifest: Mapping[str, Any]) -> str:
     )
 
 
+def _ranks_quality(manifest: Mapping[str, Any]) -> bool:
+    """Return whether there is a head `quality` as IMPARA means it, one that learned from ranked pairs."""
+    head = manifest["heads"].get("quality")
+    return head is not None and not HeadConfig(**head).rated
+
+
 def _gate(manifest: Mapping[str, Any]) -> str:
     """Return the card's text about IMPARA's similarity gate."""
-    if "quality" not in manifest["heads"]:
+    if not _ranks_quality(manifest):
         return ""
     return (
         "\n`impara` gives 0 to a hypothesis unless the cosine of its mean input embedding and the source's, "

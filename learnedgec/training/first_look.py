@@ -6,6 +6,7 @@ seconds. Values that it does not understand are left to the parser (`options`).
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -28,7 +29,8 @@ def look(arguments: Sequence[str]) -> None:
         arguments: the arguments, with files in place of names of configurations (`with_configurations`).
 
     Raises:
-        ConfigError: an option of a head has an unknown value; the message names the key path.
+        ConfigError: an option of a head has an unknown value, or a head is no column of the ratings; the
+            message names the key path.
         UnknownNameError: no rated dataset has this name.
         InputError: a file of ratings or pairs does not exist.
     """
@@ -40,6 +42,12 @@ def look(arguments: Sequence[str]) -> None:
     for key in ("data.ratings", "data.auxiliary"):
         for name in _list(found.get(key)):
             RATINGS.expand(name)
+    rated = [
+        head
+        for head, options in heads.items()
+        if _mapping(options).get("objective", "regression") == "regression"
+    ]
+    _check_columns(rated, [*_list(found.get("data.ratings")), *_list(found.get("data.auxiliary"))])
     for sources in _mapping(found.get("data.pairs")).values():
         for name in _list(sources):
             if name.endswith((".jsonl", ".jsonl.gz")) and local_path(name) is None:
@@ -55,6 +63,27 @@ def _check_choice(place: str, key: str, value: Any) -> None:
     raise ConfigError(
         f"{place} is {str(value)[:200]!r}; {', '.join(others)} or {last} was expected."
     )
+
+
+def _check_columns(heads: Sequence[str], names: Sequence[str]) -> None:
+    """Raise for a head that is no column of the files of ratings, where all of them are tables."""
+    columns: dict[str, None] = {}
+    for name in names:
+        path = local_path(name)
+        if path is None or path.suffix not in (".csv", ".tsv"):
+            return
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                delimiter = "\t" if path.suffix == ".tsv" else ","
+                columns |= dict.fromkeys(next(csv.reader(file, delimiter=delimiter), []))
+        except (OSError, UnicodeDecodeError, csv.Error):
+            return
+    for head in heads:
+        if columns and head not in columns:
+            raise ConfigError(
+                f"model.heads.{head}: {', '.join(names)} has the columns {', '.join(columns)[:500]}, "
+                f"not {head!r}; name a column of ratings."
+            )
 
 
 def _values(arguments: Sequence[str]) -> Iterator[tuple[str, Any]]:

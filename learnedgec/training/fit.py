@@ -73,7 +73,7 @@ def train(
     Args:
         arguments: as on the command line: `["--config", "some-mini", …]`.
         progress: show progress bars on stderr.
-        notify: called before the first epoch with a line about the data and the device.
+        notify: called before the first epoch with a line about continued heads, the data and the device.
 
     Returns:
         The package and its results. With several processes, all but the first return `None`.
@@ -219,7 +219,7 @@ class _LastEvaluation(lightning.Callback):
 
 
 class _Announcement(lightning.Callback):
-    """Report data and device of a run when its data are ready."""
+    """Report continued heads, data and device of a run when its data are ready."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self.notify = notify
@@ -235,6 +235,9 @@ class _Announcement(lightning.Callback):
                 + (", ".join(f"{n:,} {kind}" for kind, n in sizes.items() if n) or "none")
                 for part, sizes in data.sizes().items()
             )
+            module: Any = pl_module
+            if module.beginnings is not None:
+                self.notify(module.beginnings)
             self.notify(
                 f"Split {data.split} (seed {data.split_seed}): {parts}. Training on "
                 f"{trainer.strategy.root_device}."
@@ -251,6 +254,11 @@ class _ProgressBar(RichProgressBar):
         """Return the values shown beside the bar."""
         found = super().get_metrics(trainer, pl_module)
         return {key: value for key, value in found.items() if key != "v_num"}
+
+    def _get_train_description(self, current_epoch: int) -> str:
+        """Return which epoch it is, counted from 1; Lightning counts from 0."""
+        last = self.trainer.max_epochs
+        return f"Epoch {current_epoch + 1}" + (f"/{last} " if last and last > 0 else " ")
 
 
 def _replace_bar(trainer: lightning.Trainer) -> None:
@@ -374,6 +382,8 @@ def _silence_advice() -> None:
         # LightningCLI's own use of jsonargparse.
         r"(?s).*(JsonargparseDeprecationWarning|was deprecated in v4\.).*",
         ".*does not have many workers.*",
+        # Logs go to a CSV file.
+        r"(?s).*`tensorboardX` has been removed.*",
         ".*Checkpoint directory .* exists and is not empty.*",
         ".*The number of training batches .* is smaller than the logging interval.*",
         ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",

@@ -16,7 +16,13 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from torchmetrics import MeanMetric, PearsonCorrCoef
 
 from learnedgec.errors import ConfigError
-from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig, Pooling
+from learnedgec.models.evaluator import (
+    Evaluator,
+    EvaluatorConfig,
+    EvaluatorModel,
+    HeadConfig,
+    Pooling,
+)
 from learnedgec.models.loading import load_pretrained, load_tokenizer
 from learnedgec.models.low_rank import freeze_layers, is_correction, remove_corrections
 from learnedgec.models.packages import check_package, find_evaluator, is_evaluator
@@ -61,7 +67,9 @@ class EvaluatorModule(lightning.LightningModule):
     Args:
         heads: name of each head (for regression, of a rated dimension) -> its training options.
         encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder; or an evaluator, by
-            name or directory, to continue from its encoder and from its heads of the same name.
+            name or directory, to continue from its encoder and from its heads of the same name that read
+            the same input and learned from the same: ratings, ranked pairs, or wrong words. Other heads start
+            untrained.
         layer: leave out the pretrained encoder's layers above this one, counted from 1.
         pooling: the input of a head: the `mean` of the encoder's states, the first state (`cls`), or BERT's
             pretrained `pooler` on top of it (as in `BertForSequenceClassification`).
@@ -75,9 +83,10 @@ class EvaluatorModule(lightning.LightningModule):
         sums: name of an additional output of the package -> head -> weight of the head in the sum.
         rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`), as an
             encoder of 4-bit weights needs; their learning rate is ten times that of heads. They apply to the
-            inputs that `heads` read; heads of the continued evaluator that read another input stay
-            unchanged. Without a rank the whole encoder is trained. Corrections of the continued evaluator are
-            trained further if rank, layers and inputs are the same, and removed otherwise.
+            inputs that `heads` read. The package also has the continued evaluator's heads that read the
+            other input, unless `heads` names them; their values stay the same. Without a rank the whole
+            encoder is trained. Corrections of the continued evaluator are trained further if rank, layers
+            and inputs are the same, and removed otherwise.
         corrected_layers: number of the encoder's uppermost layers with corrections; all by default.
         frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. They take no
             gradients, and training stores none of their activations.
@@ -135,6 +144,7 @@ class EvaluatorModule(lightning.LightningModule):
         self.warmup = warmup
         self.consistency = consistency
         self.continued: dict[str, Any] | None = None
+        self.anew: dict[str, str | None] = {}
         started: EvaluatorModel | None = None
         if is_evaluator(encoder):
             if layer is not None:
@@ -191,12 +201,14 @@ class EvaluatorModule(lightning.LightningModule):
                 raise ConfigError(
                     f"model.pooling: the evaluator {encoder} has no pooler; name {started.config.pooling}."
                 )
+            self.anew = {
+                name: _what_differs(name, options, started.config)
+                for name, options in heads.items()
+            }
             for name, own in self.model.config.heads.items():
-                other = started.config.heads.get(name)
-                # A head of the same name that reads or learned something else is another head.
-                if other and all(own[key] == other[key] for key in ("input", "reads")):
+                if self.anew.get(name) is None:
                     self.model.heads[name].load_state_dict(started.heads[name].state_dict())
-                    own |= {key: other[key] for key in ("offset", "scale")}
+                    own |= {key: started.config.heads[name][key] for key in ("offset", "scale")}
         if corrections:
             for name, parameter in self.model.encoder.named_parameters():
                 parameter.requires_grad_(is_correction(name))
@@ -322,6 +334,21 @@ class EvaluatorModule(lightning.LightningModule):
                 figure.update(values[rated].float(), target[rated])
 
     @property
+    def beginnings(self) -> str | None:
+        """One sentence on which heads go on from the continued evaluator; `None` without one."""
+        if self.continued is None:
+            return None
+        name = self.continued["name"]
+        known = [head for head, reason in self.anew.items() if reason is None]
+        parts = [f"{', '.join(known)} continue{'s' * (len(known) == 1)}"] if known else []
+        for head, reason in self.anew.items():
+            if reason is not None:
+                parts.append(
+                    f"{head} starts untrained" + (f" (in {name} {reason})" if reason else "")
+                )
+        return f"Continuing {name}: {'; '.join(parts)}."
+
+    @property
     def logged(self) -> list[str]:
         """The names of the values that a run logs, those on the dev part first."""
         heads = self.head_options.items()
@@ -419,6 +446,24 @@ class EvaluatorModule(lightning.LightningModule):
             if self._generators["cuda"]:
                 torch.cuda.set_rng_state_all([s.cpu() for s in self._generators["cuda"]])
             self._generators = None
+
+
+def _what_differs(name: str, options: HeadOptions, earlier: EvaluatorConfig) -> str | None:
+    """Return what the continued evaluator's head of this name does otherwise; `None` if nothing.
+
+    A head of the same name that reads or learned something else is another head: the values of one that
+    ranks pairs, for example, have no relation to a scale of ratings. Where there is none, it is "".
+    """
+    if name not in earlier.heads:
+        return ""
+    head = earlier.head(name)
+    if head.input != options.input:
+        return f"it reads the {head.input}"
+    if (head.reads == "tokens") != options.detects:
+        return "it detects wrong words" if head.reads == "tokens" else "it detects none"
+    if head.rated == options.ranks:
+        return "it predicts ratings" if head.rated else "it ranks pairs"
+    return None
 
 
 def consistency_loss(values: torch.Tensor) -> torch.Tensor:

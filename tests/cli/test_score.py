@@ -252,7 +252,30 @@ def test_metrics_cites(capsys: pytest.CaptureFixture[str]) -> None:
     assert "% preference: It is this project's own" in printed
     assert main(["metrics", "--cite"]) == 2
     assert main(["metrics", "dice", "--cite"]) == 2
-    assert "learnedgec metrics: no metric card is" in capsys.readouterr().err
+    assert "learnedgec metrics: no metric is named 'dice'" in capsys.readouterr().err
+
+
+OWN = """
+from learnedgec.metrics.gleu import Gleu
+
+class Uncited(Gleu):
+    name = "uncited"
+
+class Cited(Gleu):
+    name = "cited"
+    citation = "@misc{cited,\\n  title = {Cited},\\n}"
+"""
+
+
+def test_what_has_no_citation_does_not_hide_what_has_one(
+    install_package: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = {"uncited": "own:Uncited", "cited": "own:Cited"}
+    install_package("own", {"learnedgec.metrics": points}, {"own.py": OWN})
+    assert main(["metrics", "m2", "uncited", "own:Cited", "--cite"]) == 2
+    out, err = capsys.readouterr()
+    assert re.findall(r"^@\w+\{(.*),$", out, re.MULTILINE) == ["dahlmeier-ng-2012-m2", "cited"]
+    assert err.startswith("learnedgec metrics: uncited has no card, and its class no citation")
 
 
 def test_messages_name_flags_for_arguments(

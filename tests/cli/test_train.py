@@ -119,6 +119,11 @@ def test_mistakes_that_show_at_once_are_said_before_torch_is_imported(
 ) -> None:
     monkeypatch.setitem(sys.modules, "learnedgec.training.fit", None)  # importing it fails
     assert train("--config", "mine.yaml", "--data.ratings", "[other.csv]")[0] == 2
+    code, _, err = train("--config", "mine.yaml", "--model.heads", "{style: {input: pair}}")
+    assert (code, err.startswith("learnedgec train: model.heads.style: mine.csv has the col")) == (
+        2,
+        True,
+    )
     with pytest.raises(ModuleNotFoundError):
         train("--config", "mine.yaml")
 
@@ -292,7 +297,7 @@ def test_columns_are_checked_before_leakage(
     words = ["--config", "mine.yaml"]
     assert "1 sentence of CoNLL-2014 (in 1 of 30 rows)" in train(*words)[2]
     Path("mine.csv").write_text(text.replace("fluency", "fluent"))
-    assert "the training data rates fluent, meaning, not 'fluency'" in train(*words)[2]
+    assert "fluent, meaning, not 'fluency'; name a column of ratings" in train(*words)[2]
     Path("mine.csv").write_text(text)
     Path("pairs.jsonl").write_text('{"source": "a", "better": "b"}\n')
     assert (

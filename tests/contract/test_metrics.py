@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -12,11 +11,11 @@ import pytest
 from embedded import Sample
 
 from learnedgec.errors import InputError, LengthError, ParameterError
-from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.registry import METRICS, load_metric
+from learnedgec.testing import CHECKS, blank_texts
 
 # Encoders batch differently; float32 then agrees to this.
 TOLERANCE = 1e-5
@@ -89,23 +88,17 @@ PARAMETERS: Mapping[str, Callable[[pytest.FixtureRequest], Mapping[str, object]]
 }
 
 
-BLANK_SOURCES = ["He go home .", "", "He go home .", " ", "He go home ."]
-BLANK_REFERENCES = References.from_texts(
-    ["He goes home .", "", "He goes home .", "", ""], [None, None, "He went home .", "A .", "A"]
-)
-
-
 @pytest.fixture(scope="session")
 def difficulties(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file of weights that knows all sentences and references in here."""
     from learnedgec.metrics.gotoscorer import Difficulties, GotoScorer
 
     first = References(tuple(row[:1] for row in sample.references))
-    learn = GotoScorer().learn
+    learn, blank = GotoScorer().learn, blank_texts()
     learned = [
         learn(sample.sources, sample.systems, sample.references),
         learn(sample.sources, sample.systems, first),
-        learn(BLANK_SOURCES, {"copy": BLANK_SOURCES}, BLANK_REFERENCES),
+        learn(blank.sources, {"copy": blank.sources}, blank.references),
     ]
     weights = {key: value for each in learned for key, value in each.weights.items()}
     path = tmp_path_factory.mktemp("difficulties") / "weights.json"
@@ -123,81 +116,30 @@ def references_for(metric: Metric, references: References) -> References | None:
     return references if metric.needs_references else None
 
 
-def test_name_parses_back_to_the_metric(metric: Metric) -> None:
-    assert load_metric(str(metric)) == metric
-    assert load_metric(metric.label) == metric
-    assert hash(load_metric(str(metric))) == hash(metric)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_keeps_what_metrics_of_other_packages_must_keep(
+    metric: Metric, check: Callable[[Metric], None]
+) -> None:
+    check(metric)
 
 
-def test_survives_pickling(metric: Metric) -> None:
-    assert pickle.loads(pickle.dumps(metric)) == metric
+def test_messages_about_lengths_name_them() -> None:
+    metric, references = load_metric("gleu"), References.from_texts(["a", "b"])
+    with pytest.raises(LengthError, match=r"hypotheses has 1"):
+        metric.score(["a", "b"], ["a"], references)
+    with pytest.raises(InputError, match="no sentence"):
+        metric.score([], [], References(()))
+    with pytest.raises(LengthError, match="references has 2"):
+        metric.score(["a"], ["a"], references)
+    with pytest.raises(InputError, match="needs references"):
+        metric.score(["a"], ["a"])
+    with pytest.raises(InputError, match="sentence 2 has no reference"):
+        metric.score(["a", "b"], ["a", "b"], References((references[0], ())))
 
 
 def test_unknown_parameter_is_refused(metric: Metric) -> None:
     with pytest.raises(ParameterError, match="no parameter of"):
         load_metric(metric.name, no_such_parameter=1)
-
-
-def test_scores_are_finite_and_details_parallel(metric: Metric, sample: Sample) -> None:
-    scores = metric.score_systems(
-        sample.sources, sample.systems, references_for(metric, sample.references)
-    )
-    for score in scores.values():
-        assert np.isfinite(score.value)
-        assert np.isfinite(score.sentences).all()
-        assert score.sentences.shape == (len(sample.sources),)
-        assert score.sentences.dtype == np.float64
-        assert len(score.statistics) == len(sample.sources)
-        assert score.metric == str(metric)
-        assert score.signature.startswith(str(metric))
-        for column in score.sentence_details.values():
-            assert len(column) == len(sample.sources)
-
-
-def test_systems_together_score_as_alone(metric: Metric, sample: Sample) -> None:
-    references = references_for(metric, sample.references)
-    together = metric.score_systems(sample.sources, sample.systems, references)
-    for system in ("eager", "weak"):
-        alone = metric.score(sample.sources, sample.systems[system], references)
-        assert together[system].value == pytest.approx(alone.value, abs=TOLERANCE)
-        assert together[system].sentences == pytest.approx(alone.sentences, abs=TOLERANCE)
-
-
-def test_sentences_do_not_depend_on_order_or_batch_size(metric: Metric, sample: Sample) -> None:
-    references = references_for(metric, sample.references)
-    hypotheses = sample.systems["eager"]
-    score = metric.score(sample.sources, hypotheses, references)
-    order = list(reversed(range(len(hypotheses))))
-    turned = metric.score(
-        [sample.sources[i] for i in order],
-        [hypotheses[i] for i in order],
-        None if references is None else references.select(order),
-        runtime=Runtime(batch_tokens=64),
-    )
-    assert turned.sentences[::-1] == pytest.approx(score.sentences, abs=TOLERANCE)
-
-
-def test_one_sentence_alone_scores_as_among_others(metric: Metric, sample: Sample) -> None:
-    references = references_for(metric, sample.references)
-    hypotheses = sample.systems["strong"]
-    score = metric.score(sample.sources, hypotheses, references)
-    for i in (0, 17, 40):
-        alone = metric.score(
-            [sample.sources[i]],
-            [hypotheses[i]],
-            None if references is None else references.select([i]),
-        )
-        assert alone.sentences[0] == pytest.approx(score.sentences[i], abs=TOLERANCE)
-
-
-def test_aggregate_follows_from_statistics(metric: Metric, sample: Sample) -> None:
-    references = references_for(metric, sample.references)
-    score = metric.score(sample.sources, sample.systems["careful"], references)
-    assert metric.aggregate(score.statistics) == score.value
-    samples = np.stack([np.arange(len(sample.sources)), np.arange(len(sample.sources))])
-    assert metric.aggregate_many(score.statistics, samples) == pytest.approx(
-        [score.value, score.value], abs=1e-9
-    )
 
 
 def test_blocks_fold_to_the_score_of_all_sentences(metric: Metric, sample: Sample) -> None:
@@ -223,18 +165,6 @@ def test_resample_is_the_score_of_the_resampled_sentences(metric: Metric, sample
     assert metric.aggregate_many(score.statistics, draws) == pytest.approx(expected, abs=1e-9)
 
 
-def test_empty_and_blank_sentences_have_a_score(metric: Metric) -> None:
-    hypotheses = ["", "", "He goes home .", "  ", " . "]
-    score = metric.score(BLANK_SOURCES, hypotheses, references_for(metric, BLANK_REFERENCES))
-    assert np.isfinite(score.value)
-    assert np.isfinite(score.sentences).all()
-
-
-def test_a_copy_of_the_source_has_a_score(metric: Metric, sample: Sample) -> None:
-    score = metric.score(sample.sources, sample.sources, references_for(metric, sample.references))
-    assert np.isfinite(score.value)
-
-
 def test_varying_numbers_of_references(metric: Metric, sample: Sample) -> None:
     if not metric.needs_references:
         pytest.skip("needs no references")
@@ -243,21 +173,6 @@ def test_varying_numbers_of_references(metric: Metric, sample: Sample) -> None:
     full = metric.score(sample.sources, sample.systems["strong"], sample.references)
     both = [i for i in range(len(rows)) if i % 2]
     assert score.sentences[both] == pytest.approx(full.sentences[both], abs=TOLERANCE)
-
-
-def test_wrong_lengths_are_refused(metric: Metric) -> None:
-    references = References.from_texts(["a", "b"])
-    with pytest.raises(LengthError, match=r"hypotheses has 1"):
-        metric.score(["a", "b"], ["a"], references)
-    with pytest.raises(InputError, match="no sentence"):
-        metric.score([], [], References(()))
-    if metric.needs_references:
-        with pytest.raises(LengthError, match="references has 2"):
-            metric.score(["a"], ["a"], references)
-        with pytest.raises(InputError, match="needs references"):
-            metric.score(["a"], ["a"])
-        with pytest.raises(InputError, match="sentence 2 has no reference"):
-            metric.score(["a", "b"], ["a", "b"], References((references[0], ())))
 
 
 def test_does_not_touch_global_random_state(metric: Metric, sample: Sample) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from learnedgec import load_benchmark, load_metric
 from learnedgec.benchmarks.registry import BenchmarkEntry
 from learnedgec.cli.main import main
 from learnedgec.errors import PluginError, UnknownNameError
-from learnedgec.execution.plugins import Registry
+from learnedgec.execution.plugins import Registry, origin
+from learnedgec.execution.runtime import Runtime
 
 InstallPackage = Callable[..., Path]
 
@@ -166,6 +169,87 @@ def test_a_metric_of_another_package_is_like_any_other() -> None:
         load_metric("token")
     with pytest.raises(PluginError, match=r"'misnamed' .*Misnamed calls itself 'words'"):
         load_metric("misnamed")
+
+
+DOUBLE = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from learnedgec import Metric, Statistics
+
+
+@dataclass(frozen=True)
+class Double(Metric):
+    name: ClassVar[str] = "double"
+    needs_references: ClassVar[bool] = False
+
+    def compute(self, sources, hypotheses, references, runtime):
+        return Statistics({"n": np.array([float(len(text.split()) * 2) for text in hypotheses])})
+
+    def sentence_scores(self, statistics):
+        return statistics["n"]
+"""
+
+
+def replace_code(module: Path, old: str, new: str) -> None:
+    """Change an installed module as a new version would, for the next process and for this one."""
+    module.write_text(module.read_text().replace(old, new))
+    del sys.modules[module.stem]
+    importlib.invalidate_caches()
+
+
+@pytest.mark.parametrize("name", ["double", "doubled:Double", "ensemble(double=1.0)"])
+def test_no_cached_score_outlives_the_code_of_a_metric(
+    install_package: InstallPackage, tmp_path: Path, name: str
+) -> None:
+    site = install_package(
+        "doubles", {"learnedgec.metrics": {"double": "doubled:Double"}}, {"doubled.py": DOUBLE}
+    )
+    runtime = Runtime(cache_dir=tmp_path / "cache")
+    texts = ["a b ."], ["a b c ."]
+    first = load_metric(name).score(*texts, runtime=runtime)
+    assert first.value == 8
+    assert "package:doubles==1.0|" in first.signature
+    assert "code:" in first.signature
+    assert load_metric(name).score(*texts, runtime=runtime).signature == first.signature
+    replace_code(site / "doubled.py", "* 2", "* 3")
+    second = load_metric(name).score(*texts, runtime=runtime)
+    assert second.value == 12
+    assert second.signature != first.signature
+
+
+def test_a_folder_of_scores_is_not_continued_with_other_code(
+    install_package: InstallPackage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = install_package(
+        "doubles", {"learnedgec.metrics": {"double": "doubled:Double"}}, {"doubled.py": DOUBLE}
+    )
+    text = tmp_path / "text.txt"
+    text.write_text("a b .\n")
+    folder = tmp_path / "scores"
+    words = ["score", "--stream", "--src", str(text), "--hyp", str(text), "--metric", "double"]
+    words += ["--out-dir", str(folder), "--quiet"]
+    assert main(words) == 0
+    assert main(words) == 0
+    capsys.readouterr()
+    replace_code(site / "doubled.py", "* 2", "* 3")
+    assert main(words) == 2
+    assert capsys.readouterr().err == (
+        f"learnedgec score: {folder} holds a run with other metrics, code, models or precision; choose "
+        "another folder, or delete this one.\n"
+    )
+
+
+def test_a_class_without_a_file_is_known_by_its_methods() -> None:
+    def made(code: str) -> type:
+        space: dict[str, type] = {"__name__": "no_such_file"}
+        exec(f"class Made:\n    @staticmethod\n    def double(n): return {code}", space)
+        return space["Made"]
+
+    assert origin(made("n * 2")) == origin(made("n * 2"))
+    assert origin(made("n * 2")) != origin(made("n * 3"))
 
 
 @pytest.mark.usefixtures("plugged")

@@ -4,7 +4,7 @@ import gc
 import importlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -152,6 +152,21 @@ def test_a_class_of_the_current_folder_is_a_metric(own_module: str) -> None:
     assert mixed.label == f"ensemble({path}=0.5, length=0.5)"
     assert load_metric(str(mixed)).score(["a"], ["a b c"]).value == 4.0
     assert with_parameters(metric, {"scale": 3.0}).label == f"{path}(scale=3.0)"
+
+
+def test_an_installed_module_comes_before_one_of_the_current_folder_with_a_notice(
+    install_package: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = install_package("twice", {}, {"module_that_is_there_twice.py": CHARACTERS})
+    (tmp_path / "module_that_is_there_twice.py").write_text(CHARACTERS)
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(
+        UserWarning, match=r"_twice is imported from \S*site/\S* and not from \S*;? "
+    ):
+        load_metric("module_that_is_there_twice:Characters")
+    load_metric("module_that_is_there_twice:Characters")  # it is said once
+    monkeypatch.chdir(site)  # as after `pip install -e .`
+    load_metric("module_that_is_there_twice:Characters")
 
 
 def test_the_path_of_a_class_in_the_table_is_its_name() -> None:

@@ -41,8 +41,13 @@ PAIR = HeadConfig("pair")
                 "head(model='mine', name='fluency')",
             ],
         ),
+        (
+            {"quality": HeadConfig("hypothesis", 70.0, 12.0)},
+            {},
+            ["head(model='mine', name='quality')"],
+        ),
     ],
-    ids=["some", "own", "part", "quotes", "several"],
+    ids=["some", "own", "part", "quotes", "several", "rated quality"],
 )
 def test_every_command_on_a_card_runs(
     heads: Mapping[str, HeadConfig],

@@ -254,20 +254,39 @@ def test_bits_that_the_encoder_cannot_have_are_refused_before_training(
 
 
 def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
-    folder = tiny.save_evaluator(
-        tmp_path / "first",
-        seed=1,
-        heads={"a": HeadConfig("hypothesis", 2.8, 0.5), "b": HeadConfig("pair")},
-    )
-    module = EvaluatorModule(
-        {"a": HeadOptions(), "b": HeadOptions(input="hypothesis")}, encoder=str(folder)
-    )
-    from learnedgec.models.evaluator import Evaluator
-
+    heads = {
+        "rated": HeadConfig("hypothesis", 2.8, 0.5),
+        "ranking": HeadConfig("pair"),
+        "other-input": HeadConfig("pair", 2.8, 0.5),
+        "now-rated": HeadConfig("hypothesis"),
+        "now-ranking": HeadConfig("hypothesis", 2.8, 0.5),
+        "detecting": HeadConfig("hypothesis", reads="tokens"),
+    }
+    folder = tiny.save_evaluator(tmp_path / "first", seed=1, heads=heads)
+    ranks = HeadOptions(objective="logistic")
+    options = {
+        "rated": HeadOptions(),
+        "ranking": HeadOptions(input="pair", objective="sigmoid"),
+        "other-input": HeadOptions(),
+        "now-rated": HeadOptions(),
+        "now-ranking": ranks,
+        "detecting": ranks,
+        "new": HeadOptions(),
+    }
+    module = EvaluatorModule(options, encoder=str(folder))
     earlier = Evaluator.load(str(folder)).model
-    assert torch.equal(module.model.heads["a"].weight, earlier.heads["a"].weight)
-    assert module.model.config.head("a") == HeadConfig("hypothesis", 2.8, 0.5)
-    assert not torch.equal(module.model.heads["b"].weight, earlier.heads["b"].weight)
+    for name in ("rated", "ranking"):
+        assert torch.equal(module.model.heads[name].weight, earlier.heads[name].weight)
+        assert module.model.config.head(name) == heads[name]
+    for name in ("other-input", "now-rated", "now-ranking", "detecting"):
+        assert not torch.equal(module.model.heads[name].weight, earlier.heads[name].weight)
+        assert module.model.config.head(name) == HeadConfig()
+    assert module.beginnings == (
+        "Continuing first: rated, ranking continue; other-input starts untrained (in first it reads the "
+        "pair); now-rated starts untrained (in first it ranks pairs); now-ranking starts untrained (in first "
+        "it predicts ratings); detecting starts untrained (in first it detects wrong words); new starts "
+        "untrained."
+    )
 
 
 def test_the_total_is_the_weighted_sum_of_losses_and_consistency(

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from learnedgec.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, LearnedgecError
 from learnedgec.execution.runtime import Runtime
-from learnedgec.models.evaluator import Evaluator
+from learnedgec.models.evaluator import Evaluator, HeadConfig
 from learnedgec.models.packages import check_package
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.examples import Example, split_examples
@@ -98,6 +98,42 @@ def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None
         hidden.rename(tiny_encoder)
     here = evaluator.predict(["He go ."], ["He goes ."])["meaning"]
     assert json.loads(output) == pytest.approx(here, abs=1e-5)
+
+
+def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path) -> None:
+    heads = {
+        "fluency": HeadConfig("hypothesis", 2.8, 0.5),  # was rated from 1 to 4
+        "quality": HeadConfig("hypothesis"),  # ranked pairs
+    }
+    first = tiny.save_evaluator(tmp_path / "first", heads=heads)
+    ratings = tmp_path / "ratings.csv"
+    columns = ["source,hypothesis,fluency,quality"]
+    columns += [f"dog {n},the dog {n},{40 + n % 20},{60 + n % 20}" for n in range(60)]
+    ratings.write_text("\n".join(columns) + "\n")
+    config = tmp_path / "config.yaml"
+    model = {"encoder": str(first), "heads": {"fluency": {}, "quality": {}}}
+    trainer = {"max_epochs": 1, "accelerator": "cpu"}
+    settings = {"model": model, "data": {"ratings": [str(ratings)]}, "trainer": trainer}
+    config.write_text(json.dumps(settings))
+    said: list[str] = []
+    places = ["--output", str(tmp_path), "--runs", str(tmp_path / "runs")]
+    result = train(
+        ["--config", str(config), "--name", "second", *places],
+        progress=False,
+        notify=said.append,
+    )
+    assert said[0] == (
+        "Continuing first: fluency continues; quality starts untrained (in first it ranks pairs)."
+    )
+    assert said[1].startswith("Split by-source")
+    assert result is not None
+    second = Evaluator.load(str(result.package)).model.config
+    for head, mean in (("fluency", 49.5), ("quality", 69.5)):
+        assert second.head(head).offset == pytest.approx(mean, abs=2)
+        assert second.head(head).scale == pytest.approx(5.8, abs=1)
+    card = (result.package / "README.md").read_text()
+    assert "impara" not in card
+    assert "head(model='second', name='quality')" in card
 
 
 def test_resume_gives_the_same_weights_as_no_interruption(

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 from docstring_parser import parse
 
-from learnedgec.errors import UnknownNameError
+from learnedgec.errors import BadNameError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import METRICS, metric_class
 
@@ -235,13 +235,14 @@ def _parameters(kind: type[Metric]) -> Iterable[Parameter]:
 def bibtex(names: Iterable[str]) -> str:
     """Return the BibTeX entries of the papers of these metrics, each once.
 
-    A metric that is this project's own gets a comment that says what to cite.
+    A metric that is this project's own gets a comment that says what to cite. One from outside learnedgec has
+    its entries in its class, as `citation`.
 
     Args:
-        names: of metrics in the registry.
+        names: of metrics in the registry, or import paths.
 
     Raises:
-        UnknownNameError: a metric has no card.
+        BadNameError: there is no such metric, or it has neither a card nor a `citation`.
 
     Example:
         >>> print(bibtex(["m2", "sentm2"]).splitlines()[0])
@@ -249,7 +250,18 @@ def bibtex(names: Iterable[str]) -> str:
     """
     found: dict[str, None] = {}
     for name in names:
-        card = load_card(name)
-        entries = [_entries()[key] for key in card.cite] or [f"% {card.name}: {card.no_paper}"]
-        found |= dict.fromkeys(entries)
+        found |= dict.fromkeys(_citations(name))
     return "\n\n".join(found) + "\n"
+
+
+def _citations(name: str) -> list[str]:
+    """Return what to cite for a metric: entries, or a comment."""
+    if card_name(name) is not None:
+        card = load_card(name)
+        return [_entries()[key] for key in card.cite] or [f"% {card.name}: {card.no_paper}"]
+    if own := metric_class(name).citation.strip():
+        return [own]
+    raise BadNameError(
+        f"{name} has no card, and its class no citation, so nothing is printed for it; ask its authors "
+        "what to cite, or set citation: ClassVar[str] in the class to its BibTeX entries."
+    )

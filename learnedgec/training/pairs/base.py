@@ -15,6 +15,7 @@ from learnedgec.catalog.registry import DATASETS
 from learnedgec.catalog.sample import sample_folder
 from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.execution.digests import file_digest, folder_digest, key_of
+from learnedgec.execution.plugins import origin
 from learnedgec.execution.runtime import Runtime
 from learnedgec.execution.writing import PathLike
 from learnedgec.formats.text import check_sentence, read_json, read_jsonl, write_json, write_jsonl
@@ -86,9 +87,9 @@ class PairSource(ABC):
         return {"pairs": len(pairs)}
 
     def place(self, folder: Path) -> Path:
-        """Return the subfolder for this source with its current `digests`."""
+        """Return the subfolder for this source with its current `digests` and code."""
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
-        about = [kind, self.describe(), self.digests(), __version__]
+        about = [kind, self.describe(), self.digests(), __version__, *origin(type(self)).values()]
         text = json.dumps(about, sort_keys=True)
         return folder / hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -75,7 +75,10 @@ class DistilledPairs(PairSource):
         return {
             "pairs": [{"source": type(each).__name__, **each.describe()} for each in self.pairs],
             "teacher": str(self.metric),
-            **{f"teacher:{key}": value for key, value in self.metric.describe(Runtime()).items()},
+            **{
+                f"teacher:{key}": value
+                for key, value in self.metric.dependencies(Runtime()).items()
+            },
             "number": self.number,
             **({"references": self.references} if self.references else {}),
         }

@@ -1,0 +1,142 @@
+"""The checks for metrics of other packages find what a metric breaks."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
+from learnedgec.testing import check_metric
+
+MODULE = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from learnedgec import Metric, Statistics
+
+
+@dataclass(frozen=True)
+class Own(Metric):
+    name: ClassVar[str] = "own"
+    scale: float = 1.0
+
+    def compute(self, sources, hypotheses, references, runtime):
+        counts = [len(row[0].text.split()) - len(text) for row, text in zip(references, hypotheses)]
+        return Statistics({"n": np.array(counts, dtype=float)})
+
+    def sentence_scores(self, statistics):
+        return statistics["n"] * self.scale
+
+
+@dataclass(frozen=True)
+class Neighbours(Own):
+    def compute(self, sources, hypotheses, references, runtime):
+        found = super().compute(sources, hypotheses, references, runtime)
+        return Statistics({"n": found["n"] / max(abs(found["n"]).max(), 1)})
+
+
+@dataclass(frozen=True)
+class Empty(Own):
+    def sentence_scores(self, statistics):
+        return statistics["n"] / statistics["words"]
+
+    def compute(self, sources, hypotheses, references, runtime):
+        found = super().compute(sources, hypotheses, references, runtime)
+        words = np.array([float(len(text.split())) or np.nan for text in hypotheses])
+        return Statistics({**found.arrays, "words": words})
+
+
+@dataclass(frozen=True)
+class Drifting(Own):
+    def aggregate(self, statistics):
+        return float(statistics["n"].mean() + np.random.default_rng().random())
+
+
+@dataclass(frozen=True)
+class Resampled(Own):
+    def aggregate_many(self, statistics, samples):
+        return np.zeros(len(samples))
+
+
+@dataclass(frozen=True)
+class Lenient(Own):
+    needs_references: ClassVar[bool] = False
+
+    def compute(self, sources, hypotheses, references, runtime):
+        return Statistics({"n": np.array([float(len(text)) for text in hypotheses])})
+
+    def as_inputs(self, sources, systems, references, runtime):
+        return sources, {name: [*texts, *sources][: len(sources)] for name, texts in systems.items()}, None
+
+
+@dataclass(frozen=True)
+class Listed(Own):
+    weights: list = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "weights", [1.0])
+"""
+
+
+@pytest.fixture
+def load(install_package: Any) -> Any:
+    """Return a function that makes a metric of the class of that name."""
+    install_package("own", {}, {"own_metrics_to_check.py": MODULE})
+
+    def made(name: str) -> Metric:
+        import own_metrics_to_check as module  # type: ignore[import-not-found]
+
+        found: Metric = getattr(module, name)()
+        return found
+
+    return made
+
+
+def test_a_metric_that_keeps_the_contract_passes(load: Any) -> None:
+    check_metric(load("Own"))
+    check_metric(dataclasses.replace(load("Own"), scale=2.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Neighbours", "a score of sentence 1 alone is -1.0, and otherwise -"),
+        ("Empty", "the score of weak is nan"),
+        ("Drifting", "a score of eager alone is -"),
+        ("Resampled", "a score of a resample with every sentence once is 0.0, and otherwise -"),
+        (
+            "Lenient",
+            "it scores 2 sources, 1 hypotheses and references for 2; LengthError was expected",
+        ),
+        ("Listed", "it cannot be hashed .unhashable type"),
+    ],
+)
+def test_what_breaks_it_is_found(load: Any, name: str, message: str) -> None:
+    with pytest.raises(AssertionError, match=message) as caught:
+        check_metric(load(name))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_class_that_nothing_can_import_has_no_name() -> None:
+    @dataclass(frozen=True)
+    class Local(Metric):
+        name: ClassVar[str] = "local"
+
+        def compute(self, *given: Any) -> Statistics:
+            return Statistics({"n": np.zeros(len(given[0]))})
+
+        def sentence_scores(self, statistics: Statistics) -> Any:
+            return statistics["n"]
+
+    with pytest.raises(
+        AssertionError, match=re.escape("local: its name does not parse back to it:")
+    ):
+        check_metric(Local())
