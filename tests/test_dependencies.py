@@ -75,10 +75,11 @@ def modules(tree: ast.AST) -> Iterator[str]:
 
 
 def is_ours(module: str, importer: Path) -> bool:
-    """Return whether a module is the package, or stands beside a script or a test that imports it."""
+    """Return whether a module is the package, or one of the scripts or tests."""
     if module == "learnedgec" or importer.is_relative_to(ROOT / "learnedgec"):
         return module == "learnedgec"
-    return any((place / f"{module}.py").exists() for place in (importer.parent, ROOT / "tests"))
+    places = (importer.parent, ROOT / "tests", ROOT / "scripts" / "reliability")
+    return any((place / f"{module}.py").exists() for place in places)
 
 
 @pytest.mark.parametrize(

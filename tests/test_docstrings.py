@@ -86,9 +86,14 @@ def parameters(value: Any) -> list[str]:
 
 def described(value: Any) -> set[str]:
     """Return the names of the parameters and attributes that a docstring describes."""
-    text = inspect.getdoc(value) or ""
-    if inspect.isclass(value) and "__init__" in vars(value):
-        text += "\n\n" + (inspect.getdoc(value.__init__) or "")
+    # From the source, since transformers rewrites docstrings of the models that it exports.
+    node = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
+    assert isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    texts = [ast.get_docstring(node) or inspect.getdoc(value) or ""]
+    if isinstance(node, ast.ClassDef):
+        starts = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+        texts += [ast.get_docstring(each) or "" for each in starts if each.name == "__init__"]
+    text = "\n\n".join(texts)
     found = docstring_parser.parse(text, docstring_parser.DocstringStyle.GOOGLE)
     return {name.strip(" *`") for each in found.params for name in each.arg_name.split(",")}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -92,7 +93,7 @@ def load(install_package: Any) -> Any:
     install_package("own", {}, {"own_metrics_to_check.py": MODULE})
 
     def made(name: str) -> Metric:
-        import own_metrics_to_check as module  # type: ignore[import-not-found]
+        module = importlib.import_module("own_metrics_to_check")
 
         found: Metric = getattr(module, name)()
         return found

@@ -141,7 +141,7 @@ def package_digest(name: str) -> str:
 
     Example:
         >>> package_digest("joint-mpnet-2")
-        '115b832e8df9'
+        '1bd9f565832e'
     """
     files: dict[str, str] = check_package(find_evaluator(name))["files"]
     read = {file: digest for file, digest in files.items() if file not in _DESCRIPTIVE}

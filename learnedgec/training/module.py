@@ -67,9 +67,8 @@ class EvaluatorModule(lightning.LightningModule):
     Args:
         heads: name of each head (for regression, of a rated dimension) -> its training options.
         encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder; or an evaluator, by
-            name or directory, to continue from its encoder and from its heads of the same name that read
-            the same input and learned from the same: ratings, ranked pairs, or wrong words. Other heads start
-            untrained.
+            name or directory, to continue from its encoder and from its heads with the same name, input and
+            kind of data (ratings, ranked pairs, wrong words). Other heads start untrained.
         layer: leave out the pretrained encoder's layers above this one, counted from 1.
         pooling: the input of a head: the `mean` of the encoder's states, the first state (`cls`), or BERT's
             pretrained `pooler` on top of it (as in `BertForSequenceClassification`).

@@ -224,8 +224,6 @@ def _explain(message: str) -> None:
         UnknownNameError: no pair source has the name that was given.
         ConfigError: a key is missing, or has a value of another type.
     """
-    if sentence := wrong_value(message):
-        raise ConfigError(sentence)
     if "data.pairs" in message:
         for name in re.findall(r"'class_path': '(\w+)'", message):
             REGISTRY.find(name)
@@ -234,6 +232,8 @@ def _explain(message: str) -> None:
             rf'arguments are required:.*\b{key}\b|key "{key}":.*value: None', message, re.DOTALL
         ):
             raise ConfigError(f"{key} is missing; {what}.")
+    if sentence := wrong_value(message):
+        raise ConfigError(sentence)
     found = re.search(r'Parser key "([\w.]+)":(.*)', message, re.DOTALL)
     if found is None:
         return

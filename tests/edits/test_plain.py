@@ -114,7 +114,7 @@ def test_a_package_brings_an_annotator(install_package: InstallPackage) -> None:
     ((edit,),) = extract_edits([("a b", "c d")], "whole")
     assert (edit.start, edit.end, edit.correction, edit.type) == (0, 2, "c d", "R:ALL")
     assert describe_annotator("whole") == {"annotator-version": "7"}
-    with pytest.raises(PluginError, match="whole_:TEXT is no Annotator"):
+    with pytest.raises(PluginError, match="whole_:TEXT is not of the type Annotator"):
         extract_edits([("a", "b")], "broken")
     with pytest.raises(UnknownNameError, match="did you mean 'whole'"):
         extract_edits([("a", "b")], "wole")

@@ -166,7 +166,7 @@ def test_number_duplicates_and_summary(tiny_encoder: Path, tmp_path: Path) -> No
     # The authors' code keeps a pair that is drawn twice.
     drawn = pairs_of(tiny_encoder, tmp_path, procedure="maeda2022").make(tmp_path / "b", Runtime())
     assert len({(pair.better, pair.worse) for pair in drawn}) < len(drawn)
-    with pytest.warns(UserWarning, match="999999 asked for"):
+    with pytest.warns(UserWarning, match="of 999999 requested"):
         pairs_of(tiny_encoder, tmp_path, number=999_999).make(tmp_path / "c", Runtime())
 
 

@@ -97,7 +97,7 @@ def test_a_number_is_drawn_by_seed() -> None:
 
 def test_says_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match="sample rates fluency, grammaticality, meaning; say which"
+        ConfigError, match="sample rates fluency, grammaticality, meaning; name one dimension"
     ):
         made(["sample"], 1.0)
     with pytest.raises(ConfigError, match="not 'quality'"):

@@ -152,7 +152,7 @@ def test_empty_lists_and_needless_references() -> None:
     pairs = ReferencedPairs(["sample"], ["sample"])
     with pytest.raises(ConfigError, match="needs references; name datasets"):
         DistilledPairs([pairs], "gleu")
-    with pytest.raises(ConfigError, match="needs no references; leave them out"):
+    with pytest.raises(ConfigError, match="needs no references; leave out the key references"):
         DistilledPairs([pairs], "length", references=["sample"])
 
 

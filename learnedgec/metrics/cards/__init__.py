@@ -25,7 +25,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import METRICS, metric_class
 
 __all__ = [
-    "Agreement",
+    "CardAgreement",
     "Failure",
     "MetricCard",
     "Parameter",
@@ -73,7 +73,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class CardAgreement:
     """Agreement of a metric with human judgements on one benchmark; `–` where nothing was measured.
 
     Attributes:
@@ -127,7 +127,7 @@ class MetricCard:
     definition: str
     cite: tuple[str, ...] = ()
     no_paper: str = ""
-    agreement: tuple[Agreement, ...] = ()
+    agreement: tuple[CardAgreement, ...] = ()
 
     @property
     def frame(self) -> dict[str, str]:
@@ -159,13 +159,13 @@ def _entries() -> Mapping[str, str]:
 
 
 @cache
-def _agreement() -> Mapping[str, tuple[Agreement, ...]]:
+def _agreement() -> Mapping[str, tuple[CardAgreement, ...]]:
     """Return the agreement of metrics with human judgements, by the name of their card."""
     text = resources.files(__name__).joinpath("agreement.tsv").read_text("utf-8")
-    found: dict[str, tuple[Agreement, ...]] = {}
+    found: dict[str, tuple[CardAgreement, ...]] = {}
     for line in text.splitlines()[1:]:
         card, *cells = line.split("\t")
-        found[card] = (*found.get(card, ()), Agreement(*cells))
+        found[card] = (*found.get(card, ()), CardAgreement(*cells))
     return found
 
 
