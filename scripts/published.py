@@ -43,7 +43,7 @@ _FILLED = (
     "GLEU is `gleu(form='reformulated')`; `scripts/goto2025.py` meets the figure"
 )
 _ANNOTATOR = "another annotator (spaCy's English pipeline) and other references, as above"
-_WEIGHTS = "the study's weights (BERT-base) are not those of the evaluator that comes along"
+_WEIGHTS = "the study's weights (BERT-base) are not those of the released evaluator"
 _GPT2 = "GPT-2 as the language model"
 _PYTHON = "GLEU's random references are drawn in another order under Python 2"
 _GOLD = "the study's column was made with other gold edits (docs/results/meta-evaluation.md)"

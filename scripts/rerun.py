@@ -244,6 +244,8 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         "Correlations of systems come with two 95 % intervals, `value [over systems] [over sentences]`; "
         "what is measured on sentences has the one over sentences."
     )
+    if any("dtype:bfloat16" in cell.get("signature", "") for cell in cells):
+        yield "Evaluators computed in bfloat16 (`--dtype auto`)."
     yield (
         "`mean` is the metric's own corpus score, `TrueSkill` rates systems by all sentences' pairs. "
         "*Equal edits*: comparisons of two outputs that change as many tokens, where counting edits says "
