@@ -38,8 +38,8 @@ def parallel_map(
     """Return the result of a function for every item, in order, from `runtime.processes` processes.
 
     Processes are started (spawned) on every platform, because forking a process that has loaded torch can
-    hang. So they do not share its state, and a script that uses several processes needs the usual `if
-    __name__ == "__main__":`. With one process, or few items, the work is done in the calling process.
+    hang. So they do not share its state, and a script that uses several processes needs the usual
+    ``if __name__ == "__main__":``. With one process, or few items, the work is done in the calling process.
 
     Args:
         function: pure function at a module's top level, or a `functools.partial` of one.

@@ -81,7 +81,7 @@ def test_a_metric_of_the_users_own_needs_no_registration() -> None:
     assert scores["vowels(letters='aeiouy')"]["ours"].sentences.tolist() == [5, 1]
     ranking = learnedgec.rank(Vowels(), ["a", "b"], systems, resamples=20)
     assert ranking.systems[ranking.order[0]] == "ours"
-    assert ranking.signature.startswith("vowels(letters='aeiou')|learnedgec:")
+    assert ranking.signature.startswith("vowels(letters='aeiou')|code:")
 
 
 @pytest.mark.parametrize(
