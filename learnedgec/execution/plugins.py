@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, distributions
+from importlib.metadata import Distribution, EntryPoint, distributions
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -159,7 +159,8 @@ class Registry(Generic[T]):
     def plugins(self) -> dict[str, Plugin]:
         """Return the plug-ins of installed packages by name, without importing them."""
         found: dict[str, Plugin] = {}
-        for package, point in _entry_points(self.group):
+        for distribution, point in _entry_points(lambda group: group == self.group):
+            package = distribution.metadata["Name"]
             known = found.get(point.name)
             if known is None:
                 found[point.name] = Plugin(self.what, point, (package,))
@@ -266,10 +267,11 @@ def origin(kind: type) -> dict[str, str]:
     outside = [each for each in kind.__mro__ if not _is_own(each)]
     if not outside:
         return {}
+    modules = {each.__module__.partition(".")[0] for each in outside}
     packages = {
-        f"{package}=={version}"
-        for package, version, module in _plugged_modules()
-        if module in {each.__module__.partition(".")[0] for each in outside}
+        f"{distribution.metadata['Name']}=={distribution.version}"
+        for distribution, point in _entry_points(lambda group: group.startswith("learnedgec."))
+        if point.module.partition(".")[0] in modules
     }
     found = {"package": "+".join(sorted(packages))} if packages else {}
     return found | {"code": key_of([_code_digest(each) for each in outside])[:12]}
@@ -279,19 +281,6 @@ def _is_own(kind: type) -> bool:
     """Return whether a class is learnedgec's or the standard library's, whose versions are known."""
     top = kind.__module__.partition(".")[0]
     return top == "learnedgec" or top in sys.stdlib_module_names
-
-
-def _plugged_modules() -> Iterator[tuple[str, str, str]]:
-    """Yield each installed package with its version and a module, outermost, that it adds to a table."""
-    for distribution in distributions():
-        try:
-            points = [p for p in distribution.entry_points if p.group.startswith("learnedgec.")]
-        except Exception:
-            # A damaged installation of something else.
-            continue
-        for point in points:
-            module = point.module.partition(".")[0]
-            yield distribution.metadata["Name"], distribution.version, module
 
 
 def _code_digest(kind: type) -> str:
@@ -337,13 +326,13 @@ def _cause(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def _entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:
-    """Yield the entry points of a group, each with the name of its distribution."""
+def _entry_points(wanted: Callable[[str], bool]) -> Iterator[tuple[Distribution, EntryPoint]]:
+    """Yield the entry points of the wanted groups, each with its distribution."""
     for distribution in distributions():
         try:
-            points = [point for point in distribution.entry_points if point.group == group]
+            points = [point for point in distribution.entry_points if wanted(point.group)]
         except Exception:
-            # A damaged installation of something else; pip says so, and it is none of our business.
+            # A damaged installation of something else; pip reports it.
             continue
         for point in points:
-            yield distribution.metadata["Name"], point
+            yield distribution, point
