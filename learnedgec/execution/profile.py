@@ -54,15 +54,6 @@ class Profile:
             self.seconds += time.perf_counter() - clock
             self.processor += time.process_time() - processor
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Count nothing within a `with` block."""
-        before = dict(vars(self))
-        try:
-            yield
-        finally:
-            vars(self).update(before)
-
     def lines(self) -> list[str]:
         r"""Return the counts as lines of text.
 

@@ -8,12 +8,16 @@ method:
     Reannotates     `--reannotate`
     PlansRequests   `score --dry-run`
     LearnsWeights   `score --save-weights FILE` and `--weights FILE`
+    Gated           rejected outputs are marked in `report`
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from learnedgec.edits.error_types import Tier
 from learnedgec.execution.runtime import Runtime
@@ -25,6 +29,7 @@ from learnedgec.metrics.statistics import Statistics
 
 __all__ = [
     "CountsByType",
+    "Gated",
     "LearnsWeights",
     "PlansRequests",
     "Reannotates",
@@ -126,3 +131,11 @@ class LearnsWeights(Protocol):
 
     def with_weights(self, path: str) -> Metric:
         """Return the metric with the weights in a file."""
+
+
+@runtime_checkable
+class Gated(Protocol):
+    """A metric that gives a fixed low score to hypotheses that are too different from their source."""
+
+    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
+        """Return which hypotheses pass the gate, bool (N,)."""

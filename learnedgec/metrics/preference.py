@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from learnedgec.arrays import Floats
+from learnedgec.arrays import Array, Floats
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.gate import GATE, character_similarities
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.models.packages import check_outputs, package_digest, package_sum
 from learnedgec.models.precision import evaluator_precision
@@ -21,6 +23,9 @@ __all__ = [
     "Preference",
 ]
 
+# As a logit: fewer than one rater in a hundred prefers it to the source.
+_REJECTED = -5.0
+
 
 @dataclass(frozen=True)
 class Preference(Metric):
@@ -29,12 +34,15 @@ class Preference(Metric):
     `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and was trained on
     ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads scaled like such a head
     (`model.sums`): σ of the difference of two hypotheses' scores is the estimated share of raters who prefer
-    the first (Bradley and Terry 1952). The source itself scores 0. The system score is the mean over
-    sentences.
+    the first (Bradley and Terry 1952). The source itself scores 0. A hypothesis that has too few trigrams of
+    characters in common with its source (`learnedgec.metrics.gate`) is not a correction and scores at most
+    −5, lower than almost all outputs of systems. The system score is the mean over sentences.
 
     Attributes:
         model: name, directory or hub id of an evaluator package with the head or sum `preference`;
             `joint-mpnet-2` is released with learnedgec.
+        threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
+            everything.
 
     Example:
         >>> from learnedgec import load_metric
@@ -44,7 +52,9 @@ class Preference(Metric):
 
     name: ClassVar[str] = "preference"
     needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold"})
     model: str = "joint-mpnet-2"
+    threshold: float = GATE
 
     def compute(
         self,
@@ -53,7 +63,7 @@ class Preference(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `preference`, float64 (N,)."""
+        """Return `preference` before the gate, and `similarity`, both float64 (N,)."""
         preference = np.zeros(len(sources))
         # What is as the source was gets 0 whatever the head says.
         rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
@@ -62,12 +72,30 @@ class Preference(Metric):
             "preference"
         ]
         preference[rows] = both[: len(rows)] - both[len(rows) :]
-        return Statistics({"preference": preference})
+        similarity = character_similarities(sources, hypotheses)
+        return Statistics({"preference": preference, "similarity": similarity})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the preference."""
-        scores: Floats = statistics["preference"]
+        """Return the preference, at most −5 where the similarity is at most the threshold."""
+        scores: Floats = np.where(
+            self.accepted(statistics),
+            statistics["preference"],
+            np.minimum(statistics["preference"], _REJECTED),
+        )
         return scores
+
+    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
+        """Return which hypotheses are similar enough to their source, bool (N,)."""
+        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self.threshold
+        return accepted
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the share of hypotheses that were rejected."""
+        return {"rejected": float(np.mean(~self.accepted(statistics)))}
+
+    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
+        """Return the similarity."""
+        return {"similarity": statistics["similarity"]}
 
     def evaluators(self) -> tuple[str, ...]:
         """Return the package."""
@@ -83,5 +111,6 @@ class Preference(Metric):
         return {
             "sha256": package_digest(self.model),
             **({"sum": terms} if terms else {}),
+            "gate": f"characters>{self.threshold:g}",
             "dtype": evaluator_precision(runtime),
         }

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from learnedgec.arrays import Array, Floats
 from learnedgec.errors import ParameterError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.gate import GATE, character_similarities
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.needs import need_classifier
 from learnedgec.metrics.statistics import Statistics
@@ -29,6 +31,9 @@ __all__ = [
     "Some",
 ]
 
+# Similarities are not negative.
+_OPEN = -1.0
+
 DIMENSIONS = ("grammaticality", "fluency", "meaning")
 
 
@@ -38,7 +43,9 @@ class Some(Metric):
 
     `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`, where g and f are predicted from the hypothesis alone and m from the
     pair (source, hypothesis), each by a regression on human ratings from 1 to 4. The system score is the mean
-    over sentences.
+    over sentences. With an evaluator package, a hypothesis that has too few trigrams of characters in common
+    with its source (`learnedgec.metrics.gate`) is not a correction and scores 0, the lowest rating. The paper
+    has no such gate, nor have three sequence classifiers such as the official ones.
 
     The evaluator is one package with the heads `grammaticality`, `fluency` and `meaning` (`model=`), or
     three models given separately, each a package or a directory (or hub id) with a sequence
@@ -59,6 +66,8 @@ class Some(Metric):
         fluency: likewise.
         meaning: likewise.
         weights: α, β and γ.
+        threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
+            everything. The default is 0.25 if an evaluator package is in use, else −1.
 
     Example:
         >>> from learnedgec import load_metric
@@ -68,12 +77,13 @@ class Some(Metric):
 
     name: ClassVar[str] = "some"
     needs_references: ClassVar[bool] = False
-    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights", "threshold"})
     model: str = "joint-mpnet-2"
     grammaticality: str | None = None
     fluency: str | None = None
     meaning: str | None = None
     weights: tuple[float, float, float] = (0.55, 0.43, 0.02)
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         if min(self.weights) < 0 or sum(self.weights) <= 0:
@@ -105,7 +115,7 @@ class Some(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `grammaticality`, `fluency` and `meaning`, float64 (N,), each as (x − 1)/3."""
+        """Return `grammaticality`, `fluency` and `meaning` as (x − 1)/3, and `similarity`, float64 (N,)."""
         ratings: dict[str, Floats] = {}
         shared = [dimension for dimension in DIMENSIONS if getattr(self, dimension) is None]
         if shared:
@@ -125,21 +135,31 @@ class Some(Metric):
                         else hypotheses
                     )
                     ratings[dimension] = classifier_ratings(name, dimension, items, runtime)
-        return Statistics({dimension: (ratings[dimension] - 1) / 3 for dimension in DIMENSIONS})
+        return Statistics(
+            {dimension: (ratings[dimension] - 1) / 3 for dimension in DIMENSIONS}
+            | {"similarity": character_similarities(sources, hypotheses)}
+        )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the weighted sum of the three dimensions."""
+        """Return the weighted sum of the three dimensions, 0 where the gate rejects."""
         terms = [w * statistics[d] for w, d in zip(self.weights, DIMENSIONS, strict=True)]
-        scores: Floats = np.sum(terms, axis=0)
+        scores: Floats = np.where(self.accepted(statistics), np.sum(terms, axis=0), 0.0)
         return scores
 
+    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
+        """Return which hypotheses are similar enough to their source, bool (N,)."""
+        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self._threshold()
+        return accepted
+
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the mean of each dimension."""
-        return {dimension: float(statistics[dimension].mean()) for dimension in DIMENSIONS}
+        """Return the mean of each dimension, and the share of hypotheses that were rejected."""
+        means = {dimension: float(statistics[dimension].mean()) for dimension in DIMENSIONS}
+        rejected = float(np.mean(~self.accepted(statistics)))
+        return {**means, "rejected": rejected}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return each dimension."""
-        return {dimension: statistics[dimension] for dimension in DIMENSIONS}
+        """Return each dimension and the similarity."""
+        return {name: statistics[name] for name in (*DIMENSIONS, "similarity")}
 
     def evaluators(self) -> tuple[str, ...]:
         """Return the packages in use."""
@@ -179,8 +199,19 @@ class Some(Metric):
         return {
             "sha256": ",".join(dict.fromkeys(digests)),
             **sums,
+            **(
+                {"gate": f"characters>{threshold:g}"}
+                if (threshold := self._threshold()) >= 0
+                else {}
+            ),
             "dtype": ",".join(dict.fromkeys(precisions)),
         }
+
+    def _threshold(self) -> float:
+        """Return the threshold in use."""
+        if self.threshold is not None:
+            return self.threshold
+        return GATE if self.evaluators() else _OPEN
 
 
 def _head(name: str) -> Head | None:

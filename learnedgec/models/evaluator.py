@@ -27,7 +27,6 @@ from learnedgec._version import __version__
 from learnedgec.arrays import Floats
 from learnedgec.errors import PackageError
 from learnedgec.execution.kept import KeptRows
-from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, model_inputs
 from learnedgec.models.inference import mean_pool, remembered_rows, run
@@ -405,23 +404,6 @@ class Evaluator:
         )
         values = np.array([rows[item] for item in items]).reshape(len(items), len(names))
         return {name: values[:, column] for column, name in enumerate(names)}
-
-    def embedding_vectors(self, texts: Sequence[str], *, runtime: Runtime = Runtime()) -> Floats:
-        """Return each text's mean input embedding, float64 (N, H), which ignores the order of words.
-
-        This needs no pass through the encoder. The mean includes [CLS] and [SEP].
-        """
-        embeddings = self.model.encoder.get_input_embeddings()
-        with PROFILE.paused():
-            rows = run(
-                lambda batch: mean_pool(embeddings(batch["input_ids"]), batch["attention_mask"]),
-                self.tokenizer,
-                list(texts),
-                runtime,
-                max_length=self.model.config.max_tokens,
-                description=f"{self.name}: similarity",
-            )
-        return rows.astype(np.float64)
 
 
 @lru_cache(maxsize=8)

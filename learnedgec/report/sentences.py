@@ -20,9 +20,8 @@ from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.m2 import Edit, apply_edits
 from learnedgec.formats.references import Reference, References
-from learnedgec.metrics.abilities import ShowsEdits
+from learnedgec.metrics.abilities import Gated, ShowsEdits
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.scores import Score
 
 __all__ = [
@@ -166,10 +165,9 @@ def describe_scores(metric: Metric, scores: Sequence[Score]) -> dict[str, Any]:
             for name in details
         },
     }
-    if isinstance(metric, Impara):
+    if isinstance(metric, Gated):
         described["rejected"] = [
-            (score.statistics["similarity"] <= metric.threshold).astype(int).tolist()
-            for score in scores
+            (~metric.accepted(score.statistics)).astype(int).tolist() for score in scores
         ]
     return described
 

@@ -11,6 +11,7 @@ import yaml
 
 from learnedgec.catalog.registry import DATASETS
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.gate import GATE
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.preference import Preference
@@ -162,18 +163,24 @@ def _seeds(seed: int | Sequence[int]) -> str:
 def _metrics(manifest: Mapping[str, Any]) -> str:
     """Return metrics for a command line that together read every output of the package."""
     name, outputs = manifest["name"], [*manifest["heads"], *manifest["sums"]]
-    readers: list[tuple[Metric, set[str]]] = [
-        (Some(model=name), set(DIMENSIONS)),
-        *([(Impara(quality=name), {"quality"})] if _ranks_quality(manifest) else []),
-        (Preference(model=name), {"preference"}),
-    ]
-    metrics = [(metric, read) for metric, read in readers if read <= set(outputs)]
+    metrics = _readers(manifest)
     others = set(outputs).difference(*(read for _, read in metrics))
     heads = [Head(model=name, heads=(output,)) for output in outputs if output in others]
     labels = [metric.label for metric in (*(metric for metric, _ in metrics), *heads)]
     return " ".join(
         shlex.quote(label) if re.search(r'["$`\\!]', label) else f'"{label}"' for label in labels
     )
+
+
+def _readers(manifest: Mapping[str, Any]) -> list[tuple[Metric, set[str]]]:
+    """Return the named metrics that can read the package, each with the outputs that it reads."""
+    name, outputs = manifest["name"], {*manifest["heads"], *manifest["sums"]}
+    readers: list[tuple[Metric, set[str]]] = [
+        (Some(model=name), set(DIMENSIONS)),
+        *([(Impara(quality=name), {"quality"})] if _ranks_quality(manifest) else []),
+        (Preference(model=name), {"preference"}),
+    ]
+    return [(metric, read) for metric, read in readers if read <= outputs]
 
 
 def _ranks_quality(manifest: Mapping[str, Any]) -> bool:
@@ -183,14 +190,16 @@ def _ranks_quality(manifest: Mapping[str, Any]) -> bool:
 
 
 def _gate(manifest: Mapping[str, Any]) -> str:
-    """Return the card's text about IMPARA's similarity gate."""
-    if not _ranks_quality(manifest):
+    """Return the card's text about the gate of the metrics that read this package."""
+    names = [f"`{metric.name}`" for metric, _ in _readers(manifest)]
+    if not names:
         return ""
+    subject = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    verb = "gives" if len(names) == 1 else "give"
     return (
-        "\n`impara` gives 0 to a hypothesis unless the cosine of its mean input embedding and the source's, "
-        "both from this\npackage, is above 0.9 (`threshold`); this needs no other model and no further "
-        "pass. `similarity=ENCODER` measures\nit with a pretrained encoder, as in the paper; "
-        "`threshold=-1` lets everything pass.\n"
+        f"\n{subject} {verb} the lowest score to a hypothesis that has too few trigrams of characters in\n"
+        f"common with its source, since it is not a correction: a share of {GATE:g} or less (`threshold`). "
+        "`threshold=-1` accepts everything.\n"
     )
 
 

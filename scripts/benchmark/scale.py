@@ -11,8 +11,9 @@ through the logarithms of size and cost: 1 says that twice the sentences cost tw
 largest resident memory of the command and, of Ray, of its workers. Scores of all runs on one corpus must be
 equal.
 
-With 2 workers of Ray, efficiency is the processor time of 1 worker over that of both: 1 says that the work is
-shared without loss. What workers wait for each other shows by the clock alone, which is also printed.
+With 2 workers of Ray, efficiency by processor time is that of 1 worker over that of both: 1 says that the work is
+shared without loss. Efficiency by the clock is the time of 1 worker over twice that of 2, both without the time of a
+run over a single block, which is Ray's start; it says something on an idle machine alone.
 """
 
 from __future__ import annotations
@@ -147,11 +148,16 @@ def main() -> None:
         runs += [("systems", each, size, each) for each in options.systems]
         largest = max(options.sentences, default=size)
         runs += [("workers", each, largest, 1) for each in options.workers]
+        starts: dict[int, float] = {}
         for number, (key, value, sentences, systems) in enumerate(runs):
             words = [*write_corpus(folder / f"corpus{number}", sentences, systems), *shared]
             words += (
                 ["--engine", "ray", "--workers", str(value)] if key == "workers" else ["--stream"]
             )
+            if key == "workers":
+                block = write_corpus(folder / f"start{number}", options.block_size, 1)
+                block += words[-len(shared) - 4 :]
+                starts[value] = run(block, folder / f"first{number}")["seconds"]
             found = run(words, folder / f"run{number}")
             tables[key].append({"sentences": sentences, "systems": systems, **found, key: value})
     alike = [*tables["workers"], *(r for r in tables["sentences"] if r["sentences"] == largest)]
@@ -166,6 +172,12 @@ def main() -> None:
             shared_well = first["processor_seconds"] / row["processor_seconds"]
             print(
                 f"\nefficiency with {row['workers']} workers, by processor time: {shared_well:.3f}"
+            )
+            alone, together = (each["seconds"] - starts[each["workers"]] for each in (first, row))
+            share = first["workers"] / row["workers"]
+            print(
+                f"by the clock: {share * alone / together:.3f} ({alone:.1f} s and {together:.1f} s, "
+                f"after {starts[first['workers']]:.1f} s and {starts[row['workers']]:.1f} s of start)"
             )
     if options.out:
         options.out.write_text(json.dumps(tables, indent=2) + "\n", encoding="utf-8")

@@ -171,7 +171,7 @@ def test_members_read_their_own_cache(
 @pytest.mark.parametrize(
     ("name", "others"),
     [
-        ("some", {"weights": (0.1, 0.2, 0.7)}),
+        ("some", {"weights": (0.1, 0.2, 0.7), "threshold": 0.5}),
         ("ensemble", {"weights": (0.1, 0.9), "scales": ((1.0, 2.0), (3.0, 4.0))}),
         ("gleu", {"iterations": 7}),
         ("green", {"beta": 0.3}),

@@ -14,12 +14,13 @@ import torch
 from embedded import Sample
 from transformers import AutoModel, AutoModelForSequenceClassification
 
-from learnedgec.errors import ModelError, ParameterError
+from learnedgec.errors import ModelError
 from learnedgec.execution.notices import InputWarning
 from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.metrics.base import score_metrics
+from learnedgec.metrics.gate import character_similarities
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
@@ -117,10 +118,10 @@ def test_the_gate_is_closed_at_the_threshold() -> None:
     statistics = Statistics(
         {"quality": np.array([2.0, 2.0, -2.0, -2.0]), "similarity": np.array([0.9, 0.91, 0.9, 1.0])}
     )
-    assert Impara().sentence_scores(statistics) == pytest.approx(
+    assert Impara(threshold=0.9).sentence_scores(statistics) == pytest.approx(
         [0, 1 / (1 + math.exp(-2)), 0, 1 / (1 + math.exp(2))]
     )
-    bare = Impara(activation="none")
+    bare = Impara(threshold=0.9, activation="none")
     # As in the authors' code: a rejected hypothesis gets 0, even where that is not the lowest.
     assert bare.sentence_scores(statistics) == pytest.approx([0, 2, 0, -2])
     assert bare.details(statistics) == pytest.approx({"similarity": 0.9275, "rejected": 0.5})
@@ -170,26 +171,7 @@ def test_what_was_cut_is_said_again_of_statistics_from_the_cache(
     assert [warned(a=["He goes ."]) for _ in range(2)] == [set(), set()]
 
 
-def literal_embedding_similarity(
-    package: Path, sources: Sequence[str], hypotheses: Sequence[str]
-) -> list[float]:
-    """The cosine of the mean rows of the package's embedding table."""
-    model = EvaluatorModel.from_pretrained(package, dtype=torch.float32)
-    table = model.encoder.embeddings.word_embeddings.weight.tolist()
-    tokenizer = load_tokenizer(str(package))
-
-    def vector(text: str) -> list[float]:
-        rows = [table[token] for token in tokenizer(text)["input_ids"]]
-        return [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
-
-    def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-        product = math.fsum(a * b for a, b in zip(one, other, strict=True))
-        return product / (math.hypot(*one) * math.hypot(*other))
-
-    return [cosine(vector(s), vector(h)) for s, h in zip(sources, hypotheses, strict=True)]
-
-
-def test_a_package_brings_quality_and_its_embeddings_or_reads_another_encoder(
+def test_a_package_compares_characters_or_reads_another_encoder(
     package: Path, tiny_encoder: Path, sample: Sample
 ) -> None:
     hypotheses = sample.systems["eager"]
@@ -200,23 +182,17 @@ def test_a_package_brings_quality_and_its_embeddings_or_reads_another_encoder(
             model(dict(tokenizer(text, return_tensors="pt")), ["quality"])["quality"].item()
             for text in hypotheses
         ]
-    for named, similarity in (
-        (None, literal_embedding_similarity(package, sample.sources, hypotheses)),
-        (str(tiny_encoder), literal_similarity(tiny_encoder, sample.sources, hypotheses)),
+    for named, similarity, threshold in (
+        (None, character_similarities(sample.sources, hypotheses).tolist(), 0.6),
+        (str(tiny_encoder), literal_similarity(tiny_encoder, sample.sources, hypotheses), 0.95),
     ):
-        metric = Impara(quality=str(package), similarity=named, threshold=0.95)
+        metric = Impara(quality=str(package), similarity=named, threshold=threshold)
         score = metric.score(sample.sources, hypotheses)
         assert score.sentence_details["quality"] == pytest.approx(quality, abs=1e-5)
         assert score.sentence_details["similarity"] == pytest.approx(similarity, abs=1e-6)
-        expected = literal_scores(quality, similarity, 0.95, "sigmoid")
+        expected = literal_scores(quality, similarity, threshold, "sigmoid")
         assert 0 < sum(score == 0 for score in expected) < len(expected)
         assert score.sentences == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_bare_classifier_lends_no_embeddings(tiny_regressor: Path) -> None:
-    metric = Impara(quality=str(tiny_regressor), similarity="embeddings")
-    with pytest.raises(ParameterError, match="has no embeddings; name an encoder"):
-        metric.score(["he go ."], ["he goes ."])
 
 
 def test_a_package_is_found_by_name(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +200,7 @@ def test_a_package_is_found_by_name(package: Path, monkeypatch: pytest.MonkeyPat
     named = Impara(quality="impara").score(["he go ."], ["he goes ."])
     given = Impara(quality=str(package)).score(["he go ."], ["he goes ."])
     assert named.sentences == pytest.approx(given.sentences, abs=1e-9)
-    assert "|encoder:embeddings|" in named.signature
+    assert "|gate:characters>0.25|" in named.signature
 
 
 def test_a_package_without_the_head_is_refused(tiny_evaluator: Path, tiny_encoder: Path) -> None:
@@ -239,11 +215,11 @@ def test_the_signature_names_both_models(
     encoder = f"|encoder:{tiny_encoder}|encoder-sha256:{checkpoint_digest(str(tiny_encoder))}|"
     signature = metric.signature(runtime=Runtime(dtype="bfloat16"))
     assert signature.startswith(f"{metric}|sha256:{checkpoint_digest(str(tiny_regressor))}|")
-    assert f"{encoder}dtype:bfloat16|" in signature
+    assert f"|gate:cosine>0.9{encoder}dtype:bfloat16|" in signature
     packaged = Impara(quality=str(package))
     digest = Evaluator.load(str(package)).digest
     assert packaged.signature().startswith(
-        f"{packaged}|sha256:{digest}|encoder:embeddings|dtype:float32|"
+        f"{packaged}|sha256:{digest}|gate:characters>0.25|dtype:float32|"
     )
     # The paper's encoder beside a bare classifier; its weights are named where they are at hand.
     bare = Impara(quality=str(tiny_regressor)).signature()

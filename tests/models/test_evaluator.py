@@ -370,7 +370,7 @@ def test_some_is_the_weighted_mean_of_scaled_heads(tiny_evaluator: Path) -> None
     assert score.value == pytest.approx(np.mean(expected), abs=1e-9)
     assert score.details["fluency"] == pytest.approx(np.mean((predicted["fluency"] - 1) / 3))
     digest = Evaluator.load(str(tiny_evaluator)).digest
-    assert f"|sha256:{digest}|dtype:float32|" in score.signature
+    assert f"|sha256:{digest}|gate:characters>0.25|dtype:float32|" in score.signature
 
 
 def test_some_from_three_classifiers_equals_one_by_one(tmp_path: Path) -> None:

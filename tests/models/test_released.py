@@ -17,9 +17,9 @@ PACKAGE = CHECKPOINTS / "joint-mpnet-2"
 METRICS = ("some", "impara", "preference")
 # Scores of the sample's systems; a change moves users' scores and belongs into the changelog.
 SCORES = {
-    "some": {"careful": 0.792772, "eager": 0.851340, "strong": 0.862738, "weak": 0.691517},
-    "impara": {"careful": 0.770843, "eager": 0.836348, "strong": 0.922114, "weak": 0.414415},
-    "preference": {"careful": 1.323795, "eager": 2.242607, "strong": 2.339761, "weak": -0.134428},
+    "some": {"careful": 0.792772, "eager": 0.851340, "strong": 0.862738, "weak": 0.681544},
+    "impara": {"careful": 0.770844, "eager": 0.902300, "strong": 0.922114, "weak": 0.414416},
+    "preference": {"careful": 1.323795, "eager": 2.242607, "strong": 2.339761, "weak": -0.242846},
 }
 
 

@@ -1,0 +1,60 @@
+"""The gate of learned metrics: a text that is too different from its source is not a correction.
+
+Metrics that read the hypothesis alone cannot see that its meaning is another, and one fluent sentence can
+score high for every source. Common trigrams of characters tell corrections and even free rewritings from
+unrelated texts, without a model and in any language. docs/results/joint-mpnet-2.md has the shares of both
+that the gate rejects.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from learnedgec.arrays import Floats
+
+__all__ = ["GATE", "character_similarities"]
+
+# On development data, no output of an honest system that is a correction is as dissimilar, nor any reference,
+# while nearly all texts are that are unrelated to their source.
+GATE = 0.25
+
+# Encoders read fewer characters.
+_READ = 10_000
+
+
+def character_similarities(sources: Sequence[str], hypotheses: Sequence[str]) -> Floats:
+    """Return the share of trigrams of characters that source and hypothesis have in common.
+
+    2·|S ∩ H| / (|S| + |H|), where S and H are the multisets of trigrams (Dice 1945). Case does not count, nor
+    does the number of spaces, of which one is added before and after the text. One common trigram is added to
+    both texts, so that a text of a single short word may change as a whole. Only the first 10,000 characters
+    of a text count.
+
+    Args:
+        sources: N sentences.
+        hypotheses: N sentences.
+
+    Returns:
+        float64 (N,), from 0 to 1.
+
+    Example:
+        >>> character_similarities(["He go ."] * 3, ["He goes .", "he go.", "It rains ."]).round(2).tolist()
+        [0.67, 0.67, 0.21]
+    """
+    found = np.ones(len(sources))
+    for row, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True)):
+        if hypothesis != source:
+            first, second = _trigrams(source), _trigrams(hypothesis)
+            common, size = (first & second).total() + 1, first.total() + second.total() + 2
+            found[row] = 2 * common / size
+    return found
+
+
+def _trigrams(text: str) -> Counter[str]:
+    """Return how often each trigram of characters is in a text."""
+    words = text[:_READ].casefold().split()
+    padded = f" {' '.join(words)} "
+    return Counter(padded[start : start + 3] for start in range(len(padded) - 2))
