@@ -125,6 +125,9 @@ def fill(
                 path = cells / f"{key_of(signature, name, str(protocol))}.json"
                 if not path.exists():
                     found = cell(name, benchmark, metric, resamples, shared, done)
+                    if runtime.cache_dir:
+                        # Earlier runs may have done part of the work.
+                        found["seconds"] = None
                     write_json(path, {**found, "signature": signature})
                     print(f"{name}, {metric.label}: {found['seconds']}", file=sys.stderr)
             except LearnedgecError as error:
@@ -250,7 +253,7 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         "`mean` is the metric's own corpus score, `TrueSkill` rates systems by all sentences' pairs. "
         "*Equal edits*: comparisons of two outputs that change as many tokens, where counting edits says "
         "nothing. *Seconds* are for the metric's statistics of all outputs, one thread of a machine that "
-        "others used too; – where another metric had computed them."
+        "others used too; – where another metric or an earlier run had computed them."
     )
     yield ""
     names = dict.fromkeys(cell["benchmark"] for cell in cells)
