@@ -11,9 +11,9 @@ through the logarithms of size and cost: 1 says that twice the sentences cost tw
 largest resident memory of the command and, of Ray, of its workers. Scores of all runs on one corpus must be
 equal.
 
-With 2 workers of Ray, efficiency by processor time is that of 1 worker over that of both: 1 says that the work is
-shared without loss. Efficiency by the clock is the time of 1 worker over twice that of 2, both without the time of a
-run over a single block, which is Ray's start; it says something on an idle machine alone.
+With 2 workers of Ray, efficiency by processor time is that of 1 worker over that of both: 1 says that the
+work is shared without loss. Efficiency by the clock is the time of 1 worker over twice the time of 2, both
+without the time of a run over a single block, which is Ray's start. It is meaningful only on an idle machine.
 """
 
 from __future__ import annotations

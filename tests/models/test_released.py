@@ -53,7 +53,7 @@ def test_manifest_and_card_say_what_it_is() -> None:
     card = read_text(PACKAGE / "README.md")
     # Names without parameters, since their defaults are this package.
     assert all(f'"{name}"' in card for name in METRICS)
-    assert "is above 0.9 (`threshold`)" in card
+    assert "a share of 0.25 or less (`threshold`)" in card
 
 
 def test_a_clone_stays_small() -> None:
