@@ -1,4 +1,4 @@
-"""What every metric must keep, as checks for the tests of your own metrics.
+"""Checks of the metric contract, for the tests of your own metrics.
 
     from learnedgec.testing import check_metric
     from dice import Dice

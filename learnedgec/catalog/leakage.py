@@ -1,4 +1,4 @@
-"""The guards against training or tuning on what evaluation uses.
+"""Guards against training or tuning on evaluation data.
 
 SEEDA, GJG15 and CoNLL-2014 share their sources, so a metric trained on any of that text cannot be tested on
 them. The guards forbid the CoNLL-2014 sources, the references, the rewrites by experts, by the crowd and by

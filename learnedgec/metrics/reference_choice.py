@@ -1,4 +1,4 @@
-"""Which of several references a sentence is compared with, by itself or along a corpus.
+"""The reference that a sentence is compared with: the best for the sentence, or for the corpus so far.
 
 A metric that sums counts over a corpus compares each sentence with the reference that is best for
 the corpus score so far, from the first sentence to the last.

@@ -1,4 +1,4 @@
-"""How robust is a system: its corrections of sentences and of variants that differ only in context.
+"""Robustness of a system: how it corrects sentences and their variants, which differ only in context.
 
 `original` is the score on the original sentences. The upper bound is the score of the best sentence of each
 case (the original and its variants), the lower bound that of the worst. The best sentence is chosen as the

@@ -1,1 +1,1 @@
-"""Statistics that know nothing of metrics: resampling, significance, correlation, TrueSkill."""
+"""Statistics that are independent of metrics: resampling, significance, correlation, TrueSkill."""

@@ -1,4 +1,4 @@
-"""Which of two scores is higher, and when do they tie? One rule wherever wins are counted.
+"""Which of two scores is higher, or whether they tie: one rule for everything that counts wins.
 
 Two scores tie if they differ by no more than rounding. A strict comparison of floating-point numbers would
 count that rounding as a win: two outputs with the same numbers of correct and proposed edits may have M2

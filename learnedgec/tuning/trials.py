@@ -45,8 +45,8 @@ class SearchPlan:
             of the space.
         seed: of the sampler, the folds and every resample.
         patience: stop when the best value has not improved for this many trials; 0: never.
-        prune: try each trial on a quarter of the sentences first and drop it where it is among the
-            worst quarter of trials there; useful if trials take long.
+        prune: evaluate each trial on a quarter of the sentences first, and stop it if it is among the
+            worst quarter of trials on them; useful if trials take long.
         validation: how the search is repeated on parts of the sentences and evaluated on the others:
             `k-fold`; `bootstrap`: on resamples, evaluated on the sentences they left out; or `none`.
         folds: number of folds, or of bootstrap resamples.

@@ -55,7 +55,10 @@ def test_each_entry_is_cited_once_and_is_whole() -> None:
     assert set(cited) == set(entries)
     for entry in entries.values():
         assert entry.count("{") == entry.count("}")
-        assert all(f"  {field} = {{" in entry for field in ("title", "author", "year"))
+        assert all(f"  {field} = {{" in entry for field in ("title", "author", "year", "url"))
+        # The Anthology gives a paper one identifier, in its address and in its DOI.
+        doi = re.search(r"doi = \{[^}]*/(.+)\}", entry)
+        assert doi is None or f"url = {{https://aclanthology.org/{doi[1]}}}" in entry
     assert bibtex(["pt-m2", "pt-errant"]) == bibtex(["pt-m2"])
 
 

@@ -49,8 +49,8 @@ def build_parser() -> ArgumentParser:
         "--show",
         choices=("summary", "systems"),
         default="summary",
-        help="the table printed, summary: against all honest systems; systems: also against each. JSON holds "
-        "all",
+        help="the table to print: summary compares with all honest systems together, systems also with each. "
+        "JSON has both",
     )
     add_metric_argument(parser)
     add_input_arguments(parser)

@@ -40,7 +40,7 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec robust metrics`."""
     parser = make_parser(
         "robust metrics",
-        "Evaluate whether metrics prefer the correction however unrelated context changes.",
+        "Evaluate whether metrics still prefer the correction when unrelated context changes.",
     )
     add_case_arguments(parser, _SHOW)
     add_metric_argument(parser)
