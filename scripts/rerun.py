@@ -16,7 +16,6 @@ import datetime
 import math
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -31,7 +30,7 @@ from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError, LearnedgecError
 from learnedgec.execution.digests import key_of
 from learnedgec.formats.text import read_json, write_json, write_lines
-from learnedgec.meta.evaluation import SENTINELS, benchmark_statistics, evaluate
+from learnedgec.meta.evaluation import SENTINELS, evaluate
 from learnedgec.meta.human_scores import default_human
 from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.base import Metric
@@ -52,16 +51,24 @@ METRICS: Mapping[str, str] = {
     "cleme": "annotator: UD EWT; weights as published",
     "sentcleme": "as `cleme`",
     "cleme(annotator='plain')": "nothing; weights as published",
+    "cleme2": "pretrained encoder; weights as published",
+    "cleme2(weights='none')": "annotator: UD EWT",
+    "cleme2(annotator='plain', weights='none')": "nothing",
+    "gotoscorer": "nothing; weights from the systems that are compared",
+    "uot-errant": "pretrained encoder; annotator: UD EWT",
     "hter": "nothing",
     "hter(unit='char')": "nothing",
-    "some": "",
-    "impara": "",
-    "preference": "",
+    "some": "weights: SOME's paper, a tenth of GJG15; gate: pillars:dev",
+    "impara": "head: gmeg:fce, TMU-GFM; gate: pillars:dev",
+    "preference": "sum: gmeg:fce, pillars:dev, after another sum had been measured on SEEDA and GJG15; gate: "
+    "pillars:dev",
     "pt-m2": "pretrained encoder; layer chosen for translation",
     "pt-errant": "pretrained encoder; annotator: UD EWT",
     "bertscore": "pretrained encoder; layer chosen for translation",
+    "bartscore": "pretrained encoder and decoder",
     "scribendi": "pretrained language model; threshold of its paper",
     "likelihood": "pretrained language model",
+    "asano": "pretrained language model; GUG",
     "edit-count": "nothing (sentinel)",
     "length": "nothing (sentinel)",
     "constant": "nothing (sentinel)",
@@ -76,6 +83,12 @@ BENCHMARKS = (
 # Human scores beside the default ones.
 _FURTHER_HUMAN = {"gjg15": ("EW",), "peet": ("effort",)}
 
+# What the names in a manifest do not say.
+_LEARNED = {"runs/released/likelihood.jsonl": "margins of SmolLM2-135M on pairs of these"}
+
+# Fewer systems say nothing about systems in general.
+_FEW_SYSTEMS = 8
+
 # Where an annotator of English edits is out of place.
 _NOT_ENGLISH = ("swedish", "autojqe")
 
@@ -85,6 +98,7 @@ _OF_RANKINGS = {
     "accuracy": "sentence_accuracy",
     "τ": "sentence_kendall",
     "accuracy, equal edits": "sentence_accuracy_equal_edits",
+    "tie-calibrated": "tie_calibrated_accuracy",
 }
 
 _OF_RATINGS = {"r of outputs": "segment_pearson", "τ within sentences": "grouped_kendall"}
@@ -114,7 +128,6 @@ def fill(
     """Compute the cells of a benchmark that are missing."""
     benchmark = load_benchmark(name)
     protocol = Protocol(resamples=resamples)
-    done: set[Metric] = set()
     # Human scores, and statistics that metrics share, are computed once.
     with tempfile.TemporaryDirectory() as folder:
         shared = replace(runtime, cache_dir=runtime.cache_dir or folder)
@@ -124,12 +137,9 @@ def fill(
                 signature = metric.signature(benchmark.references, runtime=runtime)
                 path = cells / f"{key_of(signature, name, str(protocol))}.json"
                 if not path.exists():
-                    found = cell(name, benchmark, metric, resamples, shared, done)
-                    if runtime.cache_dir:
-                        # Earlier runs may have done part of the work.
-                        found["seconds"] = None
+                    found = cell(name, benchmark, metric, resamples, shared)
                     write_json(path, {**found, "signature": signature})
-                    print(f"{name}, {metric.label}: {found['seconds']}", file=sys.stderr)
+                    print(f"{name}, {metric.label}", file=sys.stderr)
             except LearnedgecError as error:
                 print(f"{name}, {metric.label}: left out: {error}", file=sys.stderr)
 
@@ -148,7 +158,6 @@ def cell(
     metric: Metric,
     resamples: int,
     runtime: Runtime,
-    done: set[Metric],
 ) -> dict[str, Any]:
     """Return everything about a metric on a benchmark.
 
@@ -158,16 +167,12 @@ def cell(
         metric: the metric.
         resamples: of sentences, and of systems.
         runtime: with a folder for statistics.
-        done: metrics whose statistics are there already, with times that are no longer known.
     """
-    started = time.perf_counter()
-    benchmark_statistics(metric, benchmark, runtime)
-    seconds = None if metric.for_statistics in done else time.perf_counter() - started
-    done.add(metric.for_statistics)
     aggregations: tuple[Aggregation, ...] = (
         ("mean",) if benchmark.anonymous or len(benchmark.systems) < 2 else ("mean", "trueskill")
     )
     measures: dict[str, dict[str, Any]] = {}
+    notices: dict[str, None] = {}
     for human in (*default_human(benchmark), *_FURTHER_HUMAN.get(name, ())):
         of_human = measures.setdefault(human, {})
         for aggregation in aggregations:
@@ -179,6 +184,7 @@ def cell(
                 sentinels=False,
                 runtime=runtime,
             )
+            notices |= dict.fromkeys(found.notices)
             for measure, estimate in found.metrics[0].estimates.items():
                 of_systems = estimate.unit == "systems"
                 of_human[f"{aggregation} {measure}" if of_systems else measure] = asdict(estimate)
@@ -188,18 +194,24 @@ def cell(
         "benchmark": name,
         "resamples": resamples,
         "learned": {each: learned_from(each) for each in metric.evaluators()},
-        "seconds": seconds,
         "outputs": len(benchmark.systems) * len(benchmark.sources),
         "measures": measures,
-        "notices": list(found.notices),
+        "notices": list(notices),
     }
 
 
 def origin(found: Mapping[str, Any]) -> str:
-    """Return what a cell's metric was trained, tuned or selected on."""
-    told = [f"`{name}`: {', '.join(learned)}" for name, learned in found["learned"].items()]
+    """Return what a cell's metric was trained, tuned or selected on; evaluators have a line of their own."""
     labels = {label(name): told for name, told in METRICS.items()}
-    return "; ".join(told) or labels.get(found["metric"]) or METRICS.get(found["name"], "–")
+    told = labels.get(found["metric"]) or METRICS.get(found["name"], "–")
+    return "; ".join([*(f"`{name}`" for name in found["learned"]), told])
+
+
+def evaluators(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what each evaluator in the tables learned from."""
+    learned = {name: data for cell in cells for name, data in cell["learned"].items()}
+    for name, data in learned.items():
+        yield f"- `{name}` learned from {', '.join(_LEARNED.get(each, each) for each in data)}."
 
 
 def label(name: str) -> str:
@@ -236,24 +248,42 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     resamples = cells[0]["resamples"] if cells else 0
     yield "# Every metric on every benchmark"
     yield ""
+    dtype = " --dtype auto" if any("dtype:bfloat16" in cell["signature"] for cell in cells) else ""
     yield (
-        f"Written by `python scripts/rerun.py --resamples {resamples} --out docs/results/rerun.md` on "
+        f"Written by `python scripts/rerun.py --resamples {resamples}{dtype} --out docs/results/rerun.md` on "
         f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}. The program is in a checkout of the "
         "repository. An installation computes the same figures by `learnedgec meta --benchmark NAME --metric "
-        f"NAME --measure all --resamples {resamples}`, TrueSkill with `--aggregation trueskill`, and the "
+        f"NAME --measure all --resamples {resamples}{dtype}`, TrueSkill with `--aggregation trueskill`, and the "
         "intervals over sentences with `--interval sentences`."
     )
+    yield ""
     yield (
-        "Correlations of systems come with two 95 % intervals, `value [over systems] [over sentences]`; "
-        "what is measured on sentences has the one over sentences."
+        "- *r* and *ρ* compare systems, with two 95 % intervals, `value [over systems] [over sentences]`; "
+        f"fewer than {_FEW_SYSTEMS} systems say nothing about systems in general, and have `[–]`. Resampling "
+        "adds noise to both rankings, so intervals over sentences lie low, and a high ρ may be outside."
     )
-    if any("dtype:bfloat16" in cell.get("signature", "") for cell in cells):
-        yield "Evaluators computed in bfloat16 (`--dtype auto`)."
     yield (
-        "`mean` is the metric's own corpus score, `TrueSkill` rates systems by all sentences' pairs. "
-        "*Equal edits*: comparisons of two outputs that change as many tokens, where counting edits says "
-        "nothing. *Seconds* are for the metric's statistics of all outputs, one thread of a machine that "
-        "others used too; – where another metric or an earlier run had computed them."
+        "- *mean* is the metric's own corpus score, which for M2, ERRANT and GLEU is no mean; *TrueSkill* "
+        "rates systems by all sentences' pairs."
+    )
+    yield (
+        "- *Accuracy* is the share of comparisons of two outputs in which a metric agrees with people. A "
+        "metric's tie is wrong, so metrics with many ties (`edit-count`, `length`, M2, ERRANT) look worse by it "
+        "than by *τ*, where a tie counts 0; *tie-calibrated* accuracy lets each metric tie as often as suits it. "
+        "*Equal edits*: only outputs that change as many tokens, where counting edits says nothing."
+    )
+    yield (
+        "- *r of outputs* correlates scores and ratings of all outputs. *τ within sentences* is the mean over "
+        "sources whose outputs have different ratings; a metric that scores all of them alike has 0 there."
+    )
+    yield (
+        "- Sentinels (`edit-count`, `length`, `constant`, `random`) do not look at corrections. Their sign has "
+        "no meaning: what is far from 0 can be predicted without judging corrections."
+    )
+    yield from evaluators(cells)
+    yield (
+        "- `llm-s` and `llm-e` need an endpoint and were not run. What scoring costs is in "
+        "[performance](../performance.md)."
     )
     yield ""
     names = dict.fromkeys(cell["benchmark"] for cell in cells)
@@ -264,8 +294,9 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for notice in dict.fromkeys(text for cell in own for text in cell["notices"]):
             yield f"- {notice}"
         yield ""
+        sources = len(load_benchmark(name).sources)
         for human in own[0]["measures"]:
-            yield from table(own, human)
+            yield from table(own, human, sources)
             yield ""
         if left := list(missing(name, own)):
             yield f"Not run here: {', '.join(left)}."
@@ -273,8 +304,8 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield from published(cells)
     yield ""
     yield (
-        "What was not run is computed by `python scripts/rerun.py --metric NAME …`, with its model at hand; "
-        "the command writes these tables anew."
+        f"`python scripts/rerun.py --resamples {resamples}{dtype} --metric NAME --out docs/results/rerun.md` "
+        "adds what was not run, once its model is at hand."
     )
 
 
@@ -294,34 +325,52 @@ def missing(benchmark: str, cells: Sequence[Mapping[str, Any]]) -> Iterator[str]
         yield f"`{label(name)}`"
 
 
-def table(cells: Sequence[Mapping[str, Any]], human: str) -> Iterator[str]:
-    """Yield one table: metrics against a human score."""
+def table(cells: Sequence[Mapping[str, Any]], human: str, sources: int) -> Iterator[str]:
+    """Yield one table: metrics against a human score.
+
+    Args:
+        cells: of one benchmark.
+        human: the human score.
+        sources: number of the benchmark's sources.
+    """
     first = cells[0]["measures"][human]
     columns: dict[str, tuple[str, Callable[[Any], str]]] = {}
     for aggregation, called in (("mean", "mean"), ("trueskill", "TrueSkill")):
         for kind, sign in zip(_OF_SYSTEMS, "rρ", strict=True):
             if f"{aggregation} {kind}" in first:
                 columns[f"{sign}, {called}"] = (f"{aggregation} {kind}", both)
-    for column, measure in {**_OF_RANKINGS, **_OF_RATINGS}.items():
+    # Comparisons do not depend on how they are made into a score of systems.
+    repeated = human in _FURTHER_HUMAN.get(cells[0]["benchmark"], ())
+    for column, measure in {**({} if repeated else _OF_RANKINGS), **_OF_RATINGS}.items():
         if measure in first and first[measure]["count"]:
             columns[column] = (measure, over_sentences)
-    counts = {
-        each["unit"]: f"{each['count']:,}"
-        for measure, each in first.items()
-        if not measure.endswith("_equal_edits") and measure != "tie_calibrated_accuracy"
-    }
-    counted = ", ".join(f"{count} {unit}" for unit, count in counts.items())
-    yield f"Against `{human}` ({counted}):"
+    yield f"Against `{human}` ({', '.join(counted(cells, human, sources))}):"
     yield ""
-    yield from row("metric", *columns, "seconds", "trained, tuned or selected on")
-    yield from row(*["---"] * (len(columns) + 3))
+    yield from row("metric", *columns, "trained, tuned or selected on")
+    yield from row(*["---"] * (len(columns) + 2))
     for found in cells:
         known = found["measures"].get(human, {})
         shown = [
             show(known[measure]) if measure in known else "–" for measure, show in columns.values()
         ]
-        seconds = "–" if found["seconds"] is None else f"{found['seconds']:.1f}"
-        yield from row(f"`{found['metric']}`", *shown, seconds, origin(found))
+        yield from row(f"`{found['metric']}`", *shown, origin(found))
+
+
+def counted(cells: Sequence[Mapping[str, Any]], human: str, sources: int) -> Iterator[str]:
+    """Yield the numbers of what a table compares; a metric may have fewer, where it is undefined."""
+    counts: dict[str, int] = {}
+    for cell in cells:
+        for measure, each in cell["measures"].get(human, {}).items():
+            unit = each["unit"]
+            if measure == "sentence_accuracy_equal_edits":
+                unit = "of them at equal edits"
+            elif measure == "tie_calibrated_accuracy":
+                continue
+            counts[unit] = max(counts.get(unit, 0), each["count"])
+    for unit, count in counts.items():
+        if count:
+            ratings = f" with different ratings, of {sources:,}" if unit == "sources" else ""
+            yield f"{count:,} {unit}{ratings}"
 
 
 def published(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -346,7 +395,7 @@ def published(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             here,
             number(each.value),
             each.source,
-            "within .001" if near else each.note,
+            each.note or ("within .001" if near else "–"),
         )
 
 
@@ -358,7 +407,9 @@ def number(value: float | None) -> str:
     """Return three digits, without the zero before the point."""
     if value is None or math.isnan(value):
         return "–"
-    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.3f}"
+    # Minus zero is zero.
+    shown = f"{round(value, 3) + 0.0:.3f}"
+    return shown.replace("0.", ".", 1) if abs(value) < 1 and "1." not in shown else shown
 
 
 def bounds(values: Sequence[float | None]) -> str:
@@ -369,8 +420,9 @@ def bounds(values: Sequence[float | None]) -> str:
 def both(estimate: Mapping[str, Any]) -> str:
     if number(estimate["value"]) == "–":
         return "–"
+    few = estimate["count"] < _FEW_SYSTEMS
     return (
-        f"{number(estimate['value'])} {bounds(estimate['over_systems'])} "
+        f"{number(estimate['value'])} {'[–]' if few else bounds(estimate['over_systems'])} "
         f"{bounds(estimate['over_sentences'])}"
     )
 

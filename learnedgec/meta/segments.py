@@ -34,8 +34,9 @@ def segment_correlation(
         scores: (S, N), the metric's score of each sentence of each system.
         ratings: (S, N), the human ratings, NaN where missing.
         grouping: `pooled` over all rated outputs, or `grouped`: the mean over sources of the
-            correlation among that source's outputs, leaving out sources where it does not exist
-            (fewer than two rated outputs, or all rated or scored alike).
+            correlation among that source's outputs, leaving out sources without two outputs that are rated
+            differently. A source whose outputs the metric scores alike counts as 0, so that all metrics are
+            judged on the same sources and none gains by abstaining.
 
     Returns:
         The correlation, and the number of rated outputs (pooled) or sources (grouped).
@@ -94,7 +95,7 @@ def _pooled(kind: Segments, scores: Floats, ratings: Floats) -> float:
 
 
 def _of_each_source(kind: Segments, scores: Floats, ratings: Floats) -> Floats:
-    """Return (N,) the correlation among each source's outputs, NaN where undefined."""
+    """Return (N,) the correlation among each source's outputs, NaN where all are rated alike."""
     found = np.full(scores.shape[1], np.nan)
     rated = ~np.isnan(ratings)
     # Sources with the same number of rated outputs are computed together.
@@ -102,10 +103,11 @@ def _of_each_source(kind: Segments, scores: Floats, ratings: Floats) -> Floats:
     for count in np.unique(counts[counts > 1]):
         sources = np.flatnonzero(counts == count)
         kept = rated[:, sources].T
-        found[sources] = _OF_A_GROUP[kind](
-            scores[:, sources].T[kept].reshape(-1, count),
-            ratings[:, sources].T[kept].reshape(-1, count),
+        score, rating = (
+            values[:, sources].T[kept].reshape(-1, count) for values in (scores, ratings)
         )
+        abstains = (np.ptp(score, axis=1) == 0) & (np.ptp(rating, axis=1) > 0)
+        found[sources] = np.where(abstains, 0.0, _OF_A_GROUP[kind](score, rating))
     return found
 
 

@@ -29,8 +29,9 @@ def literal_grouped(kind: str, scores: np.ndarray, ratings: np.ndarray) -> tuple
     found = []
     for score, rating in zip(scores.T, ratings.T, strict=True):
         kept = ~np.isnan(rating)
-        if kept.sum() > 1 and np.ptp(score[kept]) > 0 and np.ptp(rating[kept]) > 0:
-            found.append(ORACLES[kind](score[kept], rating[kept]).statistic)
+        if kept.sum() > 1 and np.ptp(rating[kept]) > 0:
+            tied = np.ptp(score[kept]) == 0
+            found.append(0.0 if tied else ORACLES[kind](score[kept], rating[kept]).statistic)
     return float(np.mean(found)), len(found)
 
 
@@ -64,6 +65,12 @@ def test_grouping_ignores_how_easy_sources_are() -> None:
     scores = np.array([[2.0, 12.0, 22.0], [1.0, 11.0, 21.0]])
     assert segment_correlation("pearson", scores, ratings)[0] > 0.9
     assert segment_correlation("pearson", scores, ratings, "grouped") == pytest.approx((-1.0, 3))
+
+
+def test_a_metric_that_scores_all_alike_is_at_chance_on_every_source() -> None:
+    ratings = np.array([[1.0, 11.0, 2.0], [2.0, 12.0, 2.0]])
+    found = segment_correlation("kendall", np.ones((2, 3)), ratings, "grouped")
+    assert found == pytest.approx((0.0, 2))
 
 
 def test_nothing_rated_is_nan() -> None:
