@@ -253,8 +253,8 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         f"Written by `python scripts/rerun.py --resamples {resamples}{dtype} --out docs/results/rerun.md` on "
         f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}. The program is in a checkout of the "
         "repository. An installation computes the same figures by `learnedgec meta --benchmark NAME --metric "
-        f"NAME --measure all --resamples {resamples}{dtype}`, TrueSkill with `--aggregation trueskill`, and the "
-        "intervals over sentences with `--interval sentences`."
+        f"NAME --measure all --resamples {resamples}{dtype}`, TrueSkill with `--aggregation trueskill`, and "
+        "the intervals over sentences with `--interval sentences`."
     )
     yield ""
     yield (
@@ -268,17 +268,18 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     )
     yield (
         "- *Accuracy* is the share of comparisons of two outputs in which a metric agrees with people. A "
-        "metric's tie is wrong, so metrics with many ties (`edit-count`, `length`, M2, ERRANT) look worse by it "
-        "than by *τ*, where a tie counts 0; *tie-calibrated* accuracy lets each metric tie as often as suits it. "
-        "*Equal edits*: only outputs that change as many tokens, where counting edits says nothing."
+        "metric's tie is wrong, so metrics with many ties (`edit-count`, `length`, M2, ERRANT) look worse by "
+        "it than by *τ*, where a tie counts 0; *tie-calibrated* accuracy lets each metric tie as often as "
+        "suits it. *Equal edits*: only outputs that change as many tokens, where counting edits says nothing."
     )
     yield (
-        "- *r of outputs* correlates scores and ratings of all outputs. *τ within sentences* is the mean over "
-        "sources whose outputs have different ratings; a metric that scores all of them alike has 0 there."
+        "- *r of outputs* correlates scores and ratings of all outputs. *τ within sentences* is the mean "
+        "over sources whose outputs have different ratings; a metric that scores all of them alike has 0 "
+        "there."
     )
     yield (
-        "- Sentinels (`edit-count`, `length`, `constant`, `random`) do not look at corrections. Their sign has "
-        "no meaning: what is far from 0 can be predicted without judging corrections."
+        "- Sentinels (`edit-count`, `length`, `constant`, `random`) do not look at corrections. Their sign "
+        "has no meaning: what is far from 0 can be predicted without judging corrections."
     )
     yield from evaluators(cells)
     yield (
