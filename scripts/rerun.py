@@ -41,7 +41,7 @@ from learnedgec.ranking import Aggregation
 METRICS: Mapping[str, str] = {
     "gleu": "nothing; proposed on rankings of CoNLL-2014's systems",
     "gleu(unit='char')": "as `gleu`",
-    "green": "nothing; parameters as published",
+    "green": "nothing; β = 2, as in its meta-evaluations on SEEDA",
     "green(unit='char')": "as `green`",
     "m2": "nothing; β of CoNLL-2014",
     "sentm2": "as `m2`",
