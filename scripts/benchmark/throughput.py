@@ -36,24 +36,10 @@ import learned
 from rich.console import Console
 from rich.table import Table
 
+from learnedgec.arrays import Floats
+
 PACKAGE = "joint-mpnet-2"
-WORDS = (
-    "the",
-    "a",
-    "he",
-    "she",
-    "they",
-    "go",
-    "goes",
-    "went",
-    "home",
-    "house",
-    "with",
-    "to",
-    "in",
-    "has",
-    ".",
-)
+WORDS = "the a he she they go goes went home house with to in has .".split()  # noqa: SIM905
 
 
 def texts_of(count: int, words: int, seed: int = 0) -> list[str]:
@@ -247,10 +233,49 @@ def show_scoring(options: argparse.Namespace) -> None:
     )
 
 
-def show_precision(options: argparse.Namespace) -> None:
-    """Compare the values of every head in two precisions."""
+def differences(
+    rows: Mapping[str, Sequence[tuple[str, str]]],
+    place: Mapping[tuple[str, str], int],
+    exact: Sequence[float] | Floats,
+    other: Sequence[float] | Floats,
+) -> list[str]:
+    """Say how far a head's values lie from the exact ones.
+
+    Args:
+        rows: system -> its rows, (source, hypothesis).
+        place: row -> the position of its value.
+        exact: values of all rows.
+        other: the values that are compared with them.
+
+    Returns:
+        The largest difference of a row and of a system's mean, the share of pairs of outputs for one source
+        that keep their order, and the number of pairs, which leaves out those of equal value.
+    """
     import numpy as np
 
+    groups: dict[str, list[int]] = {}
+    for row, number in place.items():
+        groups.setdefault(row[0], []).append(number)
+    first, second = np.array(
+        [(a, b) for each in groups.values() for a in each for b in each if a < b]
+    ).T
+    one, two = np.array(exact), np.array(other)
+    means = [
+        np.array([values[[place[row] for row in each]].mean() for each in rows.values()])
+        for values in (one, two)
+    ]
+    differ = one[first] != one[second]
+    kept = ((one[first] - one[second]) * (two[first] - two[second]) > 0)[differ]
+    return [
+        f"{np.max(np.abs(one - two)):.4f}",
+        f"{np.max(np.abs(means[0] - means[1])):.5f}",
+        f"{100 * kept.mean():.2f} %",
+        f"{differ.sum():,}",
+    ]
+
+
+def show_precision(options: argparse.Namespace) -> None:
+    """Compare the values of every head in two precisions."""
     sources, systems = benchmark_texts(options.sentences, None)
     rows = {name: list(zip(sources, lines, strict=True)) for name, lines in systems.items()}
     distinct = list(dict.fromkeys(row for each in rows.values() for row in each))
@@ -260,30 +285,10 @@ def show_precision(options: argparse.Namespace) -> None:
     exact, rounded = (
         in_process(job | {"dtype": dtype}, options.threads) for dtype in ("float32", "bfloat16")
     )
-    groups: dict[str, list[int]] = {}
-    for row, number in place.items():
-        groups.setdefault(row[0], []).append(number)
-    first, second = np.array(
-        [(a, b) for each in groups.values() for a in each for b in each if a < b]
-    ).T
-    table = []
-    for name in exact["values"]:
-        one, other = np.array(exact["values"][name]), np.array(rounded["values"][name])
-        means = [
-            np.array([values[[place[row] for row in each]].mean() for each in rows.values()])
-            for values in (one, other)
-        ]
-        differ = one[first] != one[second]
-        kept = ((one[first] - one[second]) * (other[first] - other[second]) > 0)[differ]
-        table.append(
-            [
-                name,
-                f"{np.max(np.abs(one - other)):.4f}",
-                f"{np.max(np.abs(means[0] - means[1])):.5f}",
-                f"{100 * kept.mean():.2f} %",
-                f"{differ.sum():,}",
-            ]
-        )
+    table = [
+        [name, *differences(rows, place, exact["values"][name], rounded["values"][name])]
+        for name in exact["values"]
+    ]
     show(
         f"bfloat16 against float32: {len(systems)} systems, {len(sources)} sentences",
         ["head", "largest of a sentence", "largest of a system", "order kept", "pairs"],
