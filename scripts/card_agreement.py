@@ -1,5 +1,7 @@
 """Write `learnedgec/metrics/cards/agreement.tsv`, the agreement with people, from docs/results/rerun.md.
 
+Metrics whose evaluator was trained on a benchmark are left out there, as the benchmark's notice says.
+
 python scripts/card_agreement.py [--check]      --check: write nothing, fail if the file is not up to date
 """
 
@@ -20,16 +22,24 @@ def agreement(results: str) -> str:
     rows = [COLUMNS]
     benchmark = human = ""
     header: list[str] = []
+    trained: list[str] = []
     for line in results.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if line.startswith("## "):
             benchmark, human = line.removeprefix("## ").strip("`"), ""
+            trained = []
+        elif notice := re.match(
+            r"- (\S+) was trained on .* its results here are meaningless", line
+        ):
+            trained.append(f"`{notice[1]}`")
         elif against := re.match(r"Against `([^`]+)`", line):
             human = against[1]
         elif line.startswith("| metric |"):
             header = cells
         elif line.startswith("| `") and human:
             row = dict(zip(header, cells, strict=True))
+            if any(evaluator in cells[-1] for evaluator in trained):
+                continue
             metric = row["metric"].strip("`")
             sentences = next(
                 (f"{key} {row[key]}" for key in ("accuracy", "r of outputs") if key in row), "–"

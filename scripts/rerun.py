@@ -269,8 +269,9 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield (
         "- *Accuracy* is the share of comparisons of two outputs in which a metric agrees with people. A "
         "metric's tie is wrong, so metrics with many ties (`edit-count`, `length`, M2, ERRANT) look worse by "
-        "it than by *τ*, where a tie counts 0; *tie-calibrated* accuracy lets each metric tie as often as "
-        "suits it. *Equal edits*: only outputs that change as many tokens, where counting edits says nothing."
+        "it than by *τ*, where a tie counts 0. *Tie-calibrated* accuracy also counts people's ties, most of "
+        "them equal outputs, and lets each metric tie as often as suits it. *Equal edits*: only outputs that "
+        "change as many tokens, where counting edits says nothing."
     )
     yield (
         "- *r of outputs* correlates scores and ratings of all outputs. *τ within sentences* is the mean "
