@@ -293,12 +293,13 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         own = [cell for cell in cells if cell["benchmark"] == name]
         yield f"## `{name}`"
         yield ""
-        for notice in dict.fromkeys(text for cell in own for text in cell["notices"]):
+        benchmark = load_benchmark(name)
+        notices = [*benchmark.notices, *(text for cell in own for text in cell["notices"])]
+        for notice in dict.fromkeys(notices):
             yield f"- {notice}"
         yield ""
-        sources = len(load_benchmark(name).sources)
         for human in own[0]["measures"]:
-            yield from table(own, human, sources)
+            yield from table(own, human, len(benchmark.sources))
             yield ""
         if left := list(missing(name, own)):
             yield f"Not run here: {', '.join(left)}."
