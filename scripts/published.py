@@ -38,11 +38,12 @@ _GOTO = "Goto et al. 2025, Table 1"
 _GJG15 = "Gong et al. 2022, Grundkiewicz et al. 2015"
 _SOME = "Yoshimura et al. 2020"
 
+_TWO_TEXTS = "references of two texts each, the source where an annotator has not annotated"
 _FILLED = (
-    "the study's references are two texts each, the source where an annotator has not annotated, and its "
+    f"the study has {_TWO_TEXTS}, and its "
     "GLEU is `gleu(form='reformulated')`; `scripts/goto2025.py` meets the figure"
 )
-_ANNOTATOR = "another annotator (spaCy's English pipeline) and other references, as above"
+_ANNOTATOR = f"the study has another annotator (spaCy's English pipeline) and {_TWO_TEXTS}"
 _WEIGHTS = "the study's weights (BERT-base) are not those of the released evaluator"
 _GPT2 = "GPT-2 as the language model"
 _PYTHON = "GLEU's random references are drawn in another order under Python 2"

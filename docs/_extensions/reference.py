@@ -440,9 +440,11 @@ def _card(card: MetricCard) -> str:
         text += "Not measured in [the rerun of every metric](../../results/rerun.md).\n"
     text += "\n## Parameters\n\n" if card.parameters else ""
     for each in card.parameters:
-        default = "required" if each.default is None else f"default: `{each.default}`"
+        default = f"; default: `{each.default}`" if each.default else ""
         meaning = escape(each.meaning).rstrip(".")
-        text += f"`{each.name}`\n: {sentence(meaning)}; {default}.\n\n"
+        text += (
+            f"`{each.name}`\n: {sentence(meaning)}{'; required' if each.required else default}.\n\n"
+        )
     text += (
         "\n## Definition\n\nFormula, deviations from the official code, source and an example.\n\n"
     )

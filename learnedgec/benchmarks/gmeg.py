@@ -19,6 +19,9 @@ __all__ = [
 ]
 
 
+_NOTICES = ("`source`, the uncorrected text, is one of the seven systems.",)
+
+
 def gmeg(domain: Literal["dev", "fce", "wiki"] = "dev") -> Benchmark:
     """Return GMEG dev (Napoles et al. 2019): six systems and the source, rated from 0 to 100.
 
@@ -47,6 +50,7 @@ def gmeg(domain: Literal["dev", "fce", "wiki"] = "dev") -> Benchmark:
         references=data.references,
         ratings=ratings,
         official={"mean": rating_means(ratings["quality"])},
+        notices=_NOTICES,
     ).exclude_own_references()
 
 
@@ -71,4 +75,5 @@ def _concatenate(name: str, parts: Sequence[Benchmark]) -> Benchmark:
         references=References(tuple(rows)),
         ratings=ratings,
         official={"mean": rating_means(ratings["quality"])},
+        notices=_NOTICES,
     )

@@ -79,6 +79,9 @@ def peet(part: Literal["all", "gecpd", "gector"] = "all") -> Benchmark:
             "each pair of texts occurs twice, with either text as the source, because the learners' "
             "sentences are not published; a metric that prefers every change is right in half of the "
             "comparisons.",
+            "for `effort`, the scored output is its own source: without edits, M2, ERRANT and CLEME say only "
+            "whether it equals the reference, and `edit-count` and `preference` are undefined.",
+            "`effort` is itself computed by `hter`, from the editor's text, which favours `hter`.",
         ),
         anonymous=True,
     )

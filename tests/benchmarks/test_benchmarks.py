@@ -319,6 +319,7 @@ def test_gmeg_reads_gaps(put_dataset: PutDataset) -> None:
     )
     benchmark = load_benchmark("gmeg:fce")
     assert set(benchmark.systems) == {*names, "source"}
+    assert any("`source`" in notice for notice in benchmark.notices)
     assert benchmark.ratings["quality"]["lstm"] == pytest.approx([2.0, math.nan], nan_ok=True)
     assert benchmark.official["mean"]["amu"] == pytest.approx(1.5)
     assert benchmark.official["mean"]["lstm"] == pytest.approx(2.0)
@@ -446,6 +447,9 @@ def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
     tracked = evaluate(both, metrics, Protocol(resamples=20), human="effort", sentinels=False)
     estimate = tracked.metrics[0].estimates["segment_pearson"]
     assert (estimate.count, tracked.systems) == (4, ("output",))
+    # An output that is its own source has no edits to count.
+    assert math.isnan(tracked.metrics[1].estimates["segment_pearson"].value)
+    assert any("`edit-count`" in notice for notice in both.notices)
     # 1 - 1/3, 1 - 1/2, 1 - 2/3, 1 - 1/2 with what the outputs needed, 2/3, 1, 1/3, 1.
     assert estimate.value == pytest.approx(np.corrcoef([4, 3, 2, 3], [2, 3, 1, 3])[0, 1])
 

@@ -63,12 +63,15 @@ class Parameter:
 
     Attributes:
         name: as in the metric's name.
-        default: written as there; `None` where the parameter is required.
+        default: written as there; `None` where the parameter is required, or its default depends on the
+            installation.
+        required: whether it has no default.
         meaning: from the class's docstring.
     """
 
     name: str
     default: str | None
+    required: bool
     meaning: str
 
 
@@ -225,11 +228,13 @@ def _parameters(kind: type[Metric]) -> Iterable[Parameter]:
                 each.arg_name: " ".join((each.description or "").split()) for each in parsed
             }
     for field in dataclasses.fields(kind):
-        required = (
-            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        computed = field.default_factory is not dataclasses.MISSING
+        plain = field.default is not dataclasses.MISSING
+        # What a factory returns depends on the installation, and the meaning says how.
+        default = repr(field.default) if plain else None
+        yield Parameter(
+            field.name, default, not plain and not computed, described.get(field.name, "")
         )
-        default = None if required else repr(field.default)
-        yield Parameter(field.name, default, described.get(field.name, ""))
 
 
 def bibtex(names: Iterable[str]) -> str:
