@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import learnedgec
 from learnedgec.cli.main import COMMANDS
-from learnedgec.metrics.cards import cards
+from learnedgec.metrics.cards import cards, load_card
 
 pytest.importorskip("furo", reason="the extra docs is not installed")
 DOCS = Path(__file__).parent.parent / "docs"
@@ -40,3 +41,16 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     page = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
     assert 'src="http' not in page
     assert 'rel="stylesheet" href="http' not in page
+
+
+def test_a_card_says_which_parameters_are_required_and_which_have_a_default() -> None:
+    spec = importlib.util.spec_from_file_location("reference", DOCS / "_extensions/reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    card = reference._card
+    # Which annotator is the default depends on what is installed.
+    assert ": The spaCy pipeline that finds edits: see `errant`.\n" in card(load_card("uot-errant"))
+    assert "or of an adapter; required.\n" in card(load_card("classifier"))
+    assert "twice as much; default: `0.5`.\n" in card(load_card("uot-errant"))
