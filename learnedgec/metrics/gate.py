@@ -2,8 +2,8 @@
 
 Metrics that read the hypothesis alone cannot see that its meaning is another, and one fluent sentence can
 score high for every source. Common trigrams of characters tell corrections and even free rewritings from
-unrelated texts, without a model and in any language. docs/results/joint-mpnet-2.md has the shares of both
-that the gate rejects.
+unrelated texts, without a model and in any language. The page of results of joint-mpnet-2 has the shares of
+both that the gate rejects.
 """
 
 from __future__ import annotations
