@@ -2,7 +2,7 @@
 
     python scripts/report_pictures.py [--out docs]
 
-Needs the extras `report` and `browser`, Chromium (scripts/install_browser) and Pillow.
+Needs the extras `report` and `browser`, and Chromium (scripts/install_browser).
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ def write_report(path: Path) -> None:
 
 def draw(report: Path, folder: Path) -> None:
     """Draw the overview in light colours, and a sentence in dark ones."""
-    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     pictures: dict[str, tuple[Literal["light", "dark"], str]] = {
@@ -55,9 +54,7 @@ def draw(report: Path, folder: Path) -> None:
             )
             page.goto(f"{report.resolve().as_uri()}{place}")
             page.wait_for_selector("html[data-ready]", state="attached")
-            path = folder / f"{name}.png"
-            page.screenshot(path=path)
-            Image.open(path).convert("P", palette=Image.Palette.ADAPTIVE).save(path, optimize=True)
+            page.screenshot(path=folder / f"{name}.png")
         browser.close()
 
 

@@ -58,6 +58,7 @@ def test_a_cell_is_computed_once(
     assert cell[1] == rerun.both(
         {
             "value": estimates["pearson"].value,
+            "count": estimates["pearson"].count,
             "over_systems": estimates["pearson"].over_systems,
             "over_sentences": estimates["pearson"].over_sentences,
         }
