@@ -173,7 +173,7 @@ def test_the_suffix_says_the_format(
 def test_latex_of_a_ranking_has_intervals_a_caption_and_the_best_in_bold(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["--metric", "edit-count", "--resamples", "200", "--format", "latex"]
+    words = ["--metric", "gleu(iterations=5)", "--resamples", "200", "--format", "latex"]
     assert main(["rank", *INPUT, *words]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[3:6] == [
@@ -182,25 +182,43 @@ def test_latex_of_a_ranking_has_intervals_a_caption_and_the_best_in_bold(
         r"    system & score & 95\% interval & cluster & ranks & beats \\",
     ]
     bold = re.findall(r"^    (\w+) & \\textbf\{[\d.]+\} & \[[\d.]+, [\d.]+\] & ", out, re.MULTILINE)
-    assert bold == ["eager"]
-    assert r"\caption{Systems by edit-count, with 95\% bootstrap intervals. Bold: the best" in out
+    assert bold == ["strong"]
+    assert r"\caption{Systems by gleu, with 95\% bootstrap intervals. Bold: the best" in out
 
 
 def test_latex_of_a_comparison_has_the_baseline_and_mathematics(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = [*BASELINE, "--resamples", "9", "--metric", "length", "--format", "latex"]
-    assert main(["compare", *INPUT, *words]) == 0
+    words = ["--baseline", f"{SYSTEMS}/strong.txt", "--resamples", "9", "--metric", "green"]
+    assert main(["compare", *INPUT, *words, "--format", "latex"]) == 0
     out = capsys.readouterr().out
     assert r"system & score & $\Delta$ & interval & p & win/tie/loss \\" in out
-    assert re.search(r"eager & \\textbf\{13\.5694\} & \$-\$0\.9444 & \[\$-\$", out)
-    assert r"\textbf{14.5139} & -- & -- & -- & --" in out
+    assert re.search(r"eager & \\textbf\{0\.6879\} & \$-\$0\.2554 & \[\$-\$", out)
+    assert r"\textbf{0.9433} & -- & -- & -- & --" in out
     assert (
-        "p: of the difference from weak, after Holm's correction for 3 tests. Each interval is for a "
+        "p: of the difference from strong, after Holm's correction for 3 tests. Each interval is for a "
         "single difference, without that correction: if it excludes 0 but p is not below 0.05, the "
         "difference is not significant after the correction. Bold: the best" in out
     )
     assert "from it, after Holm's correction for 3 tests against the best. All by paired" in out
+
+
+@pytest.mark.parametrize("command", [["rank"], ["compare", *BASELINE]])
+def test_no_score_of_a_sentinel_is_the_best(
+    command: list[str], capsys: pytest.CaptureFixture[str], terminal: Terminal
+) -> None:
+    words = [*command, *INPUT, "--resamples", "200", "--metric", "length(unit='char')"]
+    assert main([*words, "--format", "latex"]) == 0
+    out = capsys.readouterr().out
+    assert r"\textbf" not in out
+    assert "Bold" not in out
+    assert main([*words, "green", "--format", "latex"]) == 0
+    out = capsys.readouterr().out
+    bold = [line for line in out.splitlines() if r"\textbf" in line]
+    assert bold
+    assert all(line.startswith("    green ") for line in bold)
+    assert "Bold: the best score" in out
+    assert "None for the sentinels (length(unit='char'))." in out
 
 
 @pytest.mark.parametrize("command", [["rank"], ["score"], ["compare", *BASELINE]])

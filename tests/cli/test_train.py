@@ -217,8 +217,8 @@ def test_a_head_no_better_than_chance_is_warned_about(
     assert (code, err) == (
         0,
         "the dev correlation of fluency is -1.00 (n = 6), not above 0: its scores are no better than chance "
-        "there; train with a higher --model.learning_rate (untrained heads on a frozen encoder need about 2e-4) or "
-        "for more epochs (--trainer.max_epochs).\n",
+        "there; train with a higher --model.learning_rate (untrained heads on a frozen encoder need about "
+        "2e-4) or for more epochs (--trainer.max_epochs).\n",
     )
 
 
