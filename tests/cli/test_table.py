@@ -75,15 +75,19 @@ def test_no_line_is_longer_than_the_terminal(words: list[str], terminal: Termina
     assert [line for line in lines if len(line) > 80] == []
 
 
-def test_evaluators_are_lists_where_columns_do_not_fit(
-    terminal: Terminal, capsys: pytest.CaptureFixture[str]
+def test_evaluators_have_a_narrow_table_and_all_columns_on_demand(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", "checkpoints")
     lines = terminal("evaluators").splitlines()
-    assert lines[0] == "joint-mpnet-2"
-    heads = next(line for line in lines if line.startswith("  heads"))
-    assert heads.split()[1:3] == ["fluency", "grammaticality"]
-    # A path may be copied, so it stays whole.
-    assert [line for line in lines if len(line) > 80 and not line.startswith("  where")] == []
+    assert lines[0].split() == ["evaluator", "heads", "where"]
+    assert "joint-mpnet-2" in " ".join(lines)
+    assert max(map(len, lines)) <= 80
+    columns = ["evaluator", "heads", "encoder", "trained", "on", "licence", "where"]
+    assert terminal("evaluators", "--wide").splitlines()[0].split() == columns
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    assert main(["evaluators"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) < 160
     assert main(["data", "list", "--format", "csv"]) == 0
     assert "licence" in next(csv.reader([capsys.readouterr().out.splitlines()[0]]))
 
