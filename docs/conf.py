@@ -33,6 +33,7 @@ html_show_sphinx = False
 # No mathematics: a browser would fetch the library for it.
 myst_enable_extensions = ["deflist", "fieldlist"]
 myst_heading_anchors = 3
+smartquotes_action = "q"  # quotes alone: the two hyphens of an option stay two
 highlight_language = "text"
 lexers["csv"] = TextLexer()
 

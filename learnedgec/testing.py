@@ -86,13 +86,22 @@ def check_metric(metric: Metric) -> None:
         metric: with parameters that make it score without a network.
 
     Raises:
-        AssertionError: it does not; the message says what was found.
+        AssertionError: it does not; the message says what was found. An error of the metric itself is the
+            cause of one that names the check.
 
     Example:
         >>> check_metric(load_metric("gleu(iterations=10)"))
     """
     for check in CHECKS:
-        check(metric)
+        try:
+            check(metric)
+        except AssertionError:
+            raise
+        except Exception as error:  # a metric of others raises errors of any kind
+            checked = (check.__doc__ or "").partition("\n")[0]
+            raise AssertionError(
+                f"{metric.label}: {error!r} in {check.__name__} ({checked.rstrip('.')})."
+            ) from error
 
 
 def check_name(metric: Metric) -> None:

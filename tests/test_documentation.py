@@ -47,6 +47,7 @@ NEW_OBJECTIVE, CI = HOW_TO / "new-objective.md", HOW_TO / "ci.md"
 GPU, OFFLINE = HOW_TO / "gpu.md", HOW_TO / "offline.md"
 REPORTING = HOW_TO / "report-results.md"
 LARGE, PARALLEL = HOW_TO / "score-large-corpora.md", HOW_TO / "tune-in-parallel.md"
+TUNE = HOW_TO / "tune.md"
 
 SKIPPED = {
     "README.md": {
@@ -108,6 +109,7 @@ SKIPPED = {
     "train-on-several-devices.md": {
         "learnedgec train": "several processes; tests/training/test_several_processes.py"
     },
+    "tune.md": {"learnedgec tune --metric some": "a download"},
     "tune-in-parallel.md": {},
 }
 # README's training takes minutes; two steps of it run here.
@@ -377,6 +379,15 @@ def test_tuning_in_parallel(site: Path, folder: Path) -> None:
     (step,) = as_steps(PARALLEL)
     assert perform([step, step], folder, site) == []
     assert (folder / "study.journal").is_file()
+
+
+def test_tuning(site: Path, folder: Path) -> None:
+    tune, score = as_steps(TUNE)
+    assert perform([tune, score], folder, site) == []
+    study = json.loads((folder / "checkpoints" / "ensemble@mine.json").read_text())["study"]
+    (table,) = [text for language, text in blocks(TUNE) if language == "text"]
+    for number in ("value", "held_out", "held_out_deviation", "given_held_out"):
+        assert f"{study[number]:.4f}" in table
 
 
 def test_serving(site: Path, folder: Path) -> None:

@@ -56,6 +56,13 @@ class Empty(Own):
 
 
 @dataclass(frozen=True)
+class Shared(Own):
+    def compute(self, sources, hypotheses, references, runtime):
+        shares = [len(h.split()) / len(s.split()) for s, h in zip(sources, hypotheses)]
+        return Statistics({"n": np.array(shares)})
+
+
+@dataclass(frozen=True)
 class Drifting(Own):
     def aggregate(self, statistics):
         return float(statistics["n"].mean() + np.random.default_rng().random())
@@ -124,6 +131,16 @@ def test_what_breaks_it_is_found(load: Any, name: str, message: str) -> None:
     with pytest.raises(AssertionError, match=message) as caught:
         check_metric(load(name))
     assert "\n" not in str(caught.value)
+
+
+def test_an_error_of_the_metric_names_the_check(load: Any) -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_metric(load("Shared"))
+    assert str(caught.value) == (
+        "own_metrics_to_check:Shared: ZeroDivisionError('division by zero') in check_blanks (Check that "
+        "empty and blank sentences have a finite score, and so has a copy of the source)."
+    )
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 def test_a_class_that_nothing_can_import_has_no_name() -> None:

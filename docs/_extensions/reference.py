@@ -260,11 +260,11 @@ def _option(action: argparse.Action) -> str:
     else:
         term = _metavar(action)
     said = escape(" ".join(str(action.help or "").replace("%%", "%").split())).rstrip(".")
-    text = f"`{term}`\n: {sentence(said)}."
+    found = [f"{sentence(said)}."] if said else []
     default = _default(action)
     if default and "default:" not in said:
-        text += f" Default: `{default}`."
-    return text + "\n\n"
+        found.append(f"Default: `{default}`.")
+    return f"`{term}`\n: {' '.join(found) or 'No description.'}\n\n"
 
 
 def _metavar(action: argparse.Action) -> str:

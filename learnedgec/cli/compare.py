@@ -25,12 +25,19 @@ from learnedgec.cli.options import (
     read_metrics,
     read_runtime,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice, shows_bold, with_format
+from learnedgec.cli.output import (
+    about_bold,
+    add_output_arguments,
+    emit,
+    notice,
+    shows_bold,
+    with_format,
+)
 from learnedgec.cli.table import Layout, Strong
 from learnedgec.comparison import BaselineComparison, compare_systems
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric, shared_statistics
-from learnedgec.metrics.labels import short_labels
+from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.stats.significance import too_few_resamples
 
@@ -87,7 +94,7 @@ def main(arguments: Sequence[str]) -> None:
         options,
         payload={"comparisons": records},
         title=f"Differences from {baseline}, with {options.confidence:.0%} intervals",
-        caption=_caption(rows[0], list(names.values())),
+        caption=_caption(rows[0], names),
         table_rows=[
             cells
             for metric in metrics
@@ -98,7 +105,7 @@ def main(arguments: Sequence[str]) -> None:
         layout=Layout(groups=("metric",), keys=("system",), names=list(names)),
         notes=[
             *(row.sentence_about(names[row.metric]) for row in rows),
-            _legend(rows[0], bold=shows_bold(options)),
+            _legend(rows[0], metrics, bold=shows_bold(options)),
         ],
         signatures=signatures.values(),
     )
@@ -159,7 +166,7 @@ def _record(
     }
 
 
-def _legend(row: BaselineComparison, *, bold: bool) -> str:
+def _legend(row: BaselineComparison, metrics: Sequence[Metric], *, bold: bool) -> str:
     """Return what the columns mean."""
     corrected = (
         f", after Holm's correction for {row.comparisons} systems" if row.comparisons > 1 else ""
@@ -167,7 +174,10 @@ def _legend(row: BaselineComparison, *, bold: bool) -> str:
     return (
         f"Wins, ties and losses count sentences; p is two-sided{corrected}.{_uncorrected(row)}"
         + (
-            " In bold: the best system and those not significantly worse, by separate tests."
+            about_bold(
+                " In bold: the best system and those not significantly worse, by separate tests.",
+                [metric.label for metric in metrics],
+            )
             if bold
             else ""
         )
@@ -184,14 +194,17 @@ def _uncorrected(row: BaselineComparison) -> str:
     )
 
 
-def _caption(row: BaselineComparison, metrics: Sequence[str]) -> str:
+def _caption(row: BaselineComparison, names: Mapping[str, str]) -> str:
     """Return the caption of the table for a paper."""
     tests = f"{row.comparisons} test{'s' if row.comparisons > 1 else ''}"
+    bold = (
+        " Bold: the best score and those not significantly different from it, after Holm's correction for "
+        f"{tests} against the best."
+    )
     return (
-        f"Differences from {row.baseline} by {', '.join(metrics)}, with {row.level:.0%} intervals; "
+        f"Differences from {row.baseline} by {', '.join(names.values())}, with {row.level:.0%} intervals; "
         f"win/tie/loss counts sentences. p: of the difference from {row.baseline}, after Holm's correction "
-        f"for {tests}.{_uncorrected(row)} Bold: the best score and those not significantly different from "
-        f"it, after Holm's correction for {tests} against the best. All by paired bootstrap with "
+        f"for {tests}.{_uncorrected(row)}{about_bold(bold, list(names))} All by paired bootstrap with "
         f"{row.resamples:,} resamples."
     )
 
@@ -199,12 +212,13 @@ def _caption(row: BaselineComparison, metrics: Sequence[str]) -> str:
 def _table_rows(rows: Sequence[BaselineComparison], several: bool) -> list[dict[str, Any]]:
     """Return the rows of one metric for readers: the baseline's, and one for each other system."""
     first = rows[0]
+    best = not is_sentinel(first.metric)  # its highest score is not the best
     metric = {"metric": first.metric} if several else {}
     found: list[dict[str, Any]] = [
         {
             **metric,
             "system": first.baseline,
-            "score": _score(first.baseline_score, best=first.baseline_best),
+            "score": _score(first.baseline_score, best=best and first.baseline_best),
             "Δ": "–",
             "interval": "–",
             "p": "–",
@@ -217,7 +231,7 @@ def _table_rows(rows: Sequence[BaselineComparison], several: bool) -> list[dict[
             {
                 **metric,
                 "system": row.system,
-                "score": _score(row.score, best=row.best),
+                "score": _score(row.score, best=best and row.best),
                 "Δ": f"{row.difference:+.4f}",
                 "interval": f"[{low:+.4f}, {high:+.4f}]",
                 "p": row.p.removeprefix("p ").removeprefix("= "),

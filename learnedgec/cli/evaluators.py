@@ -31,7 +31,8 @@ def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec evaluators`."""
     parser = make_parser(
         "evaluators",
-        "List the trained evaluators, or print their model cards. `evaluators push`, `pull` and `export` "
+        "List the trained evaluators, or print their model cards; with --wide the list has encoder, training "
+        "data and licence too. `evaluators push`, `pull` and `export` "
         "share evaluators; `learnedgec evaluators push --help` explains its options.",
     )
     parser.add_argument(
@@ -70,7 +71,13 @@ def main(arguments: Sequence[str]) -> None:
         )
     if not rows:
         notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
-    emit(rows, options, layout=Layout(prose=("heads", "trained on", "licence")))
+    shown = ("evaluator", "heads", "where")
+    emit(
+        rows,
+        options,
+        table_rows=rows if options.wide else [{key: row[key] for key in shown} for row in rows],
+        layout=Layout(prose=("heads",)),
+    )
 
 
 def _push(arguments: Sequence[str]) -> None:
@@ -113,7 +120,10 @@ def _export(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("name", type=str, help="the evaluator, its directory, or a hub id")
     parser.add_argument(
-        "--format", choices=["sequence-classification"], default="sequence-classification"
+        "--format",
+        choices=["sequence-classification"],
+        default="sequence-classification",
+        help="class of the models in transformers",
     )
     parser.add_argument("--heads", nargs="+", type=str, help="heads to export (default: all)")
     parser.add_argument(

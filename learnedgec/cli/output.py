@@ -22,12 +22,13 @@ from learnedgec.execution.progress import QUIET
 from learnedgec.execution.writing import check_writable
 from learnedgec.formats.rows import Row, columns_of, plain
 from learnedgec.formats.text import write_text
-from learnedgec.metrics.labels import short_labels
+from learnedgec.metrics.labels import is_sentinel, short_labels
 
 __all__ = [
     "FORMATS",
     "add_output_arguments",
     "emit",
+    "about_bold",
     "add_quiet_argument",
     "notice",
     "remark",
@@ -108,6 +109,19 @@ def write_result(text: str, out: str, *, quiet: bool = False) -> None:
 def shows_bold(options: Namespace) -> bool:
     """Return whether the reader sees `Strong` values in a table."""
     return bool(options.format == "table" and options.out == "-" and sys.stdout.isatty())
+
+
+def about_bold(meaning: str, metrics: Sequence[str]) -> str:
+    """Return the meaning of bold scores, and which metrics have none; nothing if all are sentinels.
+
+    Args:
+        meaning: one sentence.
+        metrics: the metrics' labels.
+    """
+    sentinels = [metric for metric in metrics if is_sentinel(metric)]
+    if len(sentinels) == len(metrics):
+        return ""
+    return meaning + (f" None for the sentinels ({', '.join(sentinels)})." if sentinels else "")
 
 
 def remark(message: str, options: argparse.Namespace, *, whole: bool = False) -> None:

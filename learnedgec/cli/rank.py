@@ -19,6 +19,7 @@ from learnedgec.cli.options import (
     read_runtime,
 )
 from learnedgec.cli.output import (
+    about_bold,
     add_output_arguments,
     emit,
     notice,
@@ -28,7 +29,7 @@ from learnedgec.cli.output import (
 )
 from learnedgec.cli.table import Layout, Strong
 from learnedgec.metrics.base import shared_statistics
-from learnedgec.metrics.labels import short_labels
+from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.plotting.ranking import plot_ranking
 from learnedgec.plotting.style import check_plotting
@@ -136,7 +137,7 @@ def main(arguments: Sequence[str]) -> None:
         layout=Layout(
             groups=("metric",), keys=("system",), names=[ranking.metric for ranking in rankings]
         ),
-        notes=[_legend(rankings[0], options)] if options.show == "ranking" else [],
+        notes=[_legend(rankings, options)] if options.show == "ranking" else [],
         signatures=[ranking.signature for ranking in rankings],
     )
     pairs = len(inputs.systems) * (len(inputs.systems) - 1) // 2
@@ -155,17 +156,24 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
         )
         return f"Systems by {metrics}: {what}."
     by = "" if options.by == "mean" else f" ({options.by})"
+    bold = (
+        f" Bold: the best score and those not significantly different from it "
+        f"({options.significance.replace('-', ' ')}, {rankings[0].resamples:,} resamples, Holm's correction "
+        "for all pairs of systems)."
+    )
     return (
-        f"Systems by {metrics}{by}, with {options.confidence:.0%} bootstrap intervals. Bold: the best score "
-        f"and those not significantly different from it ({options.significance.replace('-', ' ')}, "
-        f"{rankings[0].resamples:,} resamples, Holm's correction for all pairs of systems)."
+        f"Systems by {metrics}{by}, with {options.confidence:.0%} bootstrap intervals."
+        + about_bold(bold, [ranking.metric for ranking in rankings])
     )
 
 
 def _strong_rows(ranking: SystemRanking, show: str) -> list[dict[str, Any]]:
-    """Return the rows for people, with the scores in bold that none is significantly better than."""
+    """Return the rows for people, with the scores in bold that none is significantly better than.
+
+    A sentinel has none: its highest score is not the best.
+    """
     rows = _rows(ranking, show)
-    if show == "ranking":
+    if show == "ranking" and not is_sentinel(ranking.metric):
         for number, row in zip(ranking.order, rows, strict=True):
             if number in ranking.best:
                 row["score"] = Strong(row["score"])
@@ -188,8 +196,10 @@ def _latex_row(
     }
 
 
-def _legend(ranking: SystemRanking, options: Namespace) -> str:
+def _legend(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return what the columns mean."""
+    ranking = rankings[0]
+    bold = " In bold: the best and those not significantly worse."
     test = options.significance.replace("-", " ")
     return (
         f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
@@ -197,7 +207,7 @@ def _legend(ranking: SystemRanking, options: Namespace) -> str:
         f"overlap although their difference is significant. beats: number of significantly worse systems "
         f"({test}, Holm's correction for all pairs, p < {1 - options.confidence:.2g}); cluster and ranks "
         f"follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
-        + (" In bold: the best and those not significantly worse." if shows_bold(options) else "")
+        + (about_bold(bold, [each.metric for each in rankings]) if shows_bold(options) else "")
     )
 
 

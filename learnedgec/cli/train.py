@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.output import emit, remark
+from learnedgec.cli.output import emit, notice, remark
 from learnedgec.errors import ConfigError, InputError
 from learnedgec.formats.configuration import configurations, with_configurations
 from learnedgec.formats.text import read_text, write_text
@@ -49,6 +49,8 @@ def main(arguments: Sequence[str]) -> None:
     )
     for message in result.notices:
         remark(message, options)
+    for message in result.warnings:
+        notice(message)
     remark(f"The evaluator is in {result.package}.", options)
 
 

@@ -22,6 +22,7 @@ from learnedgec.meta.human_scores import default_human, judged
 from learnedgec.meta.measures import JudgedBenchmark, Measurement, measurements
 from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.base import Metric, shared_statistics
+from learnedgec.metrics.labels import SENTINELS, is_sentinel
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.ranking import sentence_scores, system_scores, system_scores_of_resamples
@@ -37,9 +38,6 @@ __all__ = [
     "benchmark_statistics",
     "evaluate",
 ]
-
-
-SENTINELS = ("edit-count", "length", "constant", "random")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +238,7 @@ def _evaluate_metric(
     signature = metric.signature(benchmark.references, runtime=runtime)
     found = MetricEvaluation(
         metric=metric.label,
-        sentinel=metric.name in SENTINELS,
+        sentinel=is_sentinel(metric.name),
         signature="|".join(
             [signature, f"benchmark:{benchmark.name}", f"human:{shared.human.name}", str(protocol)]
         ),

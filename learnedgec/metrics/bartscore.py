@@ -48,7 +48,7 @@ class BartScore(Similarity):
 
     Attributes:
         model: hub id, directory or `pkg:module/folder` of an encoder with a decoder.
-        direction: see above.
+        direction: `ref->hyp` (precision), `hyp->ref` (recall) or `ref<->hyp` (their mean).
 
     Example:
         >>> from learnedgec import load_metric

@@ -60,7 +60,9 @@ class Errant(EditOverlap):
     Attributes:
         beta: the weight of recall against precision; 0.5 counts precision twice as much.
         level: what the corpus score is: `corpus`, of summed counts, or `sentence`, a mean of sentence scores.
-        mode: what makes an edit correct: see above.
+        mode: what makes an edit correct: the same span and correction (`span-correction`), also the same
+            type (`type-correction`), the same span (`span-detection`), or each token by itself
+            (`token-detection`).
         annotator: the spaCy pipeline: `en-ewt-sm` (included in learnedgec), an installed package or a
             directory; or `plain`, which is language-independent: it extracts edits by tokens and
             characters, with the types `M`, `R` and `U` (it finds 94.6 % of ERRANT's 1,209 edits in 437

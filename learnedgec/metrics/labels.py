@@ -1,10 +1,26 @@
-"""Short names of metrics, for tables and sentences; the full names belong in a legend."""
+"""What a metric's name shows in tables and sentences: a short name, and whether it is a sentinel."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["short_labels"]
+__all__ = ["SENTINELS", "is_sentinel", "short_labels"]
+
+SENTINELS = ("edit-count", "length", "constant", "random")
+"""Names of the sentinels (`learnedgec.metrics.sentinels`), in the order of tables."""
+
+
+def is_sentinel(metric: str) -> bool:
+    """Return whether a metric is a sentinel, so that its highest score is not the best.
+
+    Args:
+        metric: the metric's name or label.
+
+    Example:
+        >>> is_sentinel("length(unit='char')"), is_sentinel("gleu")
+        (True, False)
+    """
+    return metric.partition("(")[0] in SENTINELS
 
 
 def short_labels(labels: Sequence[str]) -> dict[str, str]:

@@ -21,12 +21,12 @@ from learnedgec.errors import InputError
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.references import References
 from learnedgec.formats.text import check_lengths
-from learnedgec.meta.evaluation import SENTINELS, benchmark_statistics, evaluate
+from learnedgec.meta.evaluation import benchmark_statistics, evaluate
 from learnedgec.meta.human_scores import default_human, judged
 from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.abilities import ShowsEdits
 from learnedgec.metrics.base import Metric, shared_statistics
-from learnedgec.metrics.labels import short_labels
+from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.statistics import Statistics
@@ -342,7 +342,7 @@ def _overview(
             {
                 "metric": names[metric.label],
                 "sentences": conclusions(
-                    ranking, level, resamples, sentinel=metric.name in SENTINELS
+                    ranking, level, resamples, sentinel=is_sentinel(metric.name)
                 ),
             }
             for metric, ranking in rankings.items()
@@ -382,7 +382,7 @@ def _describe_metric(metric: Metric, short: str) -> dict[str, Any]:
         "short": short,
         "summary": entry.summary if entry else "",
         "references": metric.needs_references,
-        "sentinel": metric.name in SENTINELS,
+        "sentinel": is_sentinel(metric.name),
     }
 
 

@@ -1,9 +1,9 @@
 """Robustness of a metric: whether it prefers the correction in every unrelated context.
 
-Each sentence of a case has a margin, score(target) − score(source), and a preference, its sign. The
-preference is consistent if a variant's is that of the original; CRS is the share of cases all of whose
-variants are, P-CRS the mean over cases of the share of their variants that are. A metric that is always wrong
-is consistent too, so accuracy is reported as well.
+Each sentence of a case has a margin, score(target) − score(source), and a preference, its sign. A variant is
+consistent if its preference is that of the original. CRS is the share of cases in which every variant is
+consistent. P-CRS is the share of consistent variants, averaged over cases. A metric that is always wrong is
+consistent too, so accuracy is reported as well.
 
 For a metric with references, the target is the only reference, so the target is best by construction; only
 the variation of the margin is informative.

@@ -12,7 +12,7 @@ A variant is consistent with its original by one of two rules:
     edits      the paper's words, "consistent corrections": the system makes the same corrections (original
                text → correction) in both. A case is robust if all of its variants are.
 
-CRS is the share of cases that are robust; P-CRS the mean over cases of the share of consistent variants.
+CRS is the share of cases that are robust. P-CRS is the share of consistent variants, averaged over cases.
 
 Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Subtle Context Perturbation"
 (EMNLP 2023). Equal to the official `errant_robustgec` with the same annotator on sentences tokenised alike

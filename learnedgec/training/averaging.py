@@ -53,7 +53,8 @@ def average(
         ConfigError: there are fewer than two evaluators, one is named twice, they differ in more than their
             seeds, or the package's path holds something else.
 
-    Example (evaluators that were trained under these names, and the data of their runs):
+    Evaluators that were trained under these names, with the data of their runs, become `checkpoints/mini`:
+
         average(["mini-1", "mini-2"], Path("checkpoints"), "mini", data)
     """
     path = package_path(output, name)

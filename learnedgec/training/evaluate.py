@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from learnedgec.execution.runtime import Runtime
 from learnedgec.models.evaluator import Evaluator
 from learnedgec.training.examples import Example
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "warnings_about"]
 
 Figures = dict[str, float | int | None]
 
@@ -46,6 +46,32 @@ def evaluate(
             values = _predict(evaluator, [example.texts[0] for example in rows], head, runtime)
             found[head] = _correlations(values, np.array([e.values[head] for e in rows]))
     return found
+
+
+def warnings_about(found: Mapping[str, Figures]) -> tuple[str, ...]:
+    """Return a warning for each head that predicts no better than chance.
+
+    Args:
+        found: head -> its results on the dev part (`evaluate`).
+
+    Example:
+        >>> warnings_about({"fluency": {"pearson": 0.8, "n": 90}, "quality": {"accuracy": 0.9, "n": 90}})
+        ()
+    """
+    warnings = []
+    for head, figures in found.items():
+        correlation, accuracy = figures.get("pearson"), figures.get("accuracy")
+        if correlation is not None and correlation <= 0:
+            what = f"the dev correlation of {head} is {correlation:.2f} (n = {figures['n']}), not above 0"
+        elif accuracy is not None and accuracy <= 0.5:
+            what = f"{head} has {accuracy:.0%} of {figures['n']} dev pairs in the right order"
+        else:
+            continue
+        warnings.append(
+            f"{what}: its scores are no better than chance there; train with a higher --model.learning_rate "
+            "(untrained heads on a frozen encoder need about 2e-4) or for more epochs (--trainer.max_epochs)."
+        )
+    return tuple(warnings)
 
 
 def _predict(

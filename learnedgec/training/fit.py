@@ -31,7 +31,7 @@ from learnedgec.models.packages import was_checked
 from learnedgec.models.precision import has_bfloat16
 from learnedgec.models.quantization import check_bits, round_weights
 from learnedgec.training.data import TrainingData
-from learnedgec.training.evaluate import evaluate
+from learnedgec.training.evaluate import evaluate, warnings_about
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import NOT_EVALUATED, Stopping, parse, run_folder
 from learnedgec.training.package import (
@@ -51,11 +51,13 @@ class Result:
         package: the evaluator's folder.
         results: part -> head -> correlations, or share of pairs in the right order.
         notices: remarks about the run, such as that it stopped early.
+        warnings: about heads that predict the dev part no better than chance.
     """
 
     package: Path
     results: dict[str, Any]
     notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 # In a run's folder: what its checkpoints belong to, and whether it came to its end.
@@ -199,7 +201,7 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     stopped = [
         each.notice for each in trainer.early_stopping_callbacks if isinstance(each, Stopping)
     ]
-    return Result(package, results, tuple(filter(None, stopped)))
+    return Result(package, results, tuple(filter(None, stopped)), warnings_about(results["dev"]))
 
 
 class _LastEvaluation(lightning.Callback):

@@ -80,9 +80,9 @@ class EvaluatorModule(lightning.LightningModule):
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
         sums: name of an additional output of the package -> head -> weight of the head in the sum.
-        rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`), as an
-            encoder of 4-bit weights needs; their learning rate is ten times that of heads. They apply to the
-            inputs that `heads` read. The package also has the continued evaluator's heads that read the
+        rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`). Required
+            for 4-bit encoders. The corrections learn ten times as fast as the heads, and affect only the
+            inputs that your heads read. The package also has the continued evaluator's heads that read the
             other input, unless `heads` names them; their values stay the same. Without a rank the whole
             encoder is trained. Corrections of the continued evaluator are trained further if rank, layers
             and inputs are the same, and removed otherwise.

@@ -75,15 +75,19 @@ def test_no_line_is_longer_than_the_terminal(words: list[str], terminal: Termina
     assert [line for line in lines if len(line) > 80] == []
 
 
-def test_evaluators_are_lists_where_columns_do_not_fit(
-    terminal: Terminal, capsys: pytest.CaptureFixture[str]
+def test_evaluators_have_a_narrow_table_and_all_columns_on_demand(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", "checkpoints")
     lines = terminal("evaluators").splitlines()
-    assert lines[0] == "joint-mpnet-2"
-    heads = next(line for line in lines if line.startswith("  heads"))
-    assert heads.split()[1:3] == ["fluency", "grammaticality"]
-    # A path may be copied, so it stays whole.
-    assert [line for line in lines if len(line) > 80 and not line.startswith("  where")] == []
+    assert lines[0].split() == ["evaluator", "heads", "where"]
+    assert "joint-mpnet-2" in " ".join(lines)
+    assert max(map(len, lines)) <= 80
+    columns = ["evaluator", "heads", "encoder", "trained", "on", "licence", "where"]
+    assert terminal("evaluators", "--wide").splitlines()[0].split() == columns
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    assert main(["evaluators"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) < 160
     assert main(["data", "list", "--format", "csv"]) == 0
     assert "licence" in next(csv.reader([capsys.readouterr().out.splitlines()[0]]))
 
@@ -173,7 +177,7 @@ def test_the_suffix_says_the_format(
 def test_latex_of_a_ranking_has_intervals_a_caption_and_the_best_in_bold(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["--metric", "edit-count", "--resamples", "200", "--format", "latex"]
+    words = ["--metric", "gleu(iterations=5)", "--resamples", "200", "--format", "latex"]
     assert main(["rank", *INPUT, *words]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[3:6] == [
@@ -182,25 +186,43 @@ def test_latex_of_a_ranking_has_intervals_a_caption_and_the_best_in_bold(
         r"    system & score & 95\% interval & cluster & ranks & beats \\",
     ]
     bold = re.findall(r"^    (\w+) & \\textbf\{[\d.]+\} & \[[\d.]+, [\d.]+\] & ", out, re.MULTILINE)
-    assert bold == ["eager"]
-    assert r"\caption{Systems by edit-count, with 95\% bootstrap intervals. Bold: the best" in out
+    assert bold == ["strong"]
+    assert r"\caption{Systems by gleu, with 95\% bootstrap intervals. Bold: the best" in out
 
 
 def test_latex_of_a_comparison_has_the_baseline_and_mathematics(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = [*BASELINE, "--resamples", "9", "--metric", "length", "--format", "latex"]
-    assert main(["compare", *INPUT, *words]) == 0
+    words = ["--baseline", f"{SYSTEMS}/strong.txt", "--resamples", "9", "--metric", "green"]
+    assert main(["compare", *INPUT, *words, "--format", "latex"]) == 0
     out = capsys.readouterr().out
     assert r"system & score & $\Delta$ & interval & p & win/tie/loss \\" in out
-    assert re.search(r"eager & \\textbf\{13\.5694\} & \$-\$0\.9444 & \[\$-\$", out)
-    assert r"\textbf{14.5139} & -- & -- & -- & --" in out
+    assert re.search(r"eager & \\textbf\{0\.6879\} & \$-\$0\.2554 & \[\$-\$", out)
+    assert r"\textbf{0.9433} & -- & -- & -- & --" in out
     assert (
-        "p: of the difference from weak, after Holm's correction for 3 tests. Each interval is for a "
+        "p: of the difference from strong, after Holm's correction for 3 tests. Each interval is for a "
         "single difference, without that correction: if it excludes 0 but p is not below 0.05, the "
         "difference is not significant after the correction. Bold: the best" in out
     )
     assert "from it, after Holm's correction for 3 tests against the best. All by paired" in out
+
+
+@pytest.mark.parametrize("command", [["rank"], ["compare", *BASELINE]])
+def test_no_score_of_a_sentinel_is_the_best(
+    command: list[str], capsys: pytest.CaptureFixture[str], terminal: Terminal
+) -> None:
+    words = [*command, *INPUT, "--resamples", "200", "--metric", "length(unit='char')"]
+    assert main([*words, "--format", "latex"]) == 0
+    out = capsys.readouterr().out
+    assert r"\textbf" not in out
+    assert "Bold" not in out
+    assert main([*words, "green", "--format", "latex"]) == 0
+    out = capsys.readouterr().out
+    bold = [line for line in out.splitlines() if r"\textbf" in line]
+    assert bold
+    assert all(line.startswith("    green ") for line in bold)
+    assert "Bold: the best score" in out
+    assert "None for the sentinels (length(unit='char'))." in out
 
 
 @pytest.mark.parametrize("command", [["rank"], ["score"], ["compare", *BASELINE]])

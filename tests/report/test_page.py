@@ -48,6 +48,22 @@ def test_only_our_own_script_may_run(case: Any) -> None:
     assert not re.search(r"\.(innerHTML|outerHTML|insertAdjacentHTML)|document\.write|eval\(", page)
 
 
+def test_the_best_system_has_a_star_unless_a_sentinel_says_so(case: Any) -> None:
+    page = render_report(case.report)
+    overview = block(page, "<tbody>", "</tbody>")
+    for number, metric in enumerate(case.report["metrics"]):
+        cells = [row.split("<td ")[number + 1] for row in overview.split("<tr ")[1:]]
+        assert sum("★" in cell for cell in cells) == (not metric["sentinel"]), metric
+    assert "is bold with a star; a sentinel has no best score." in page
+    alone = case.report | {
+        "metrics": [metric for metric in case.report["metrics"] if metric["sentinel"]],
+        "overview": case.report["overview"]
+        | {key: [case.report["overview"][key][2]] for key in ("rankings", "conclusions")},
+    }
+    assert "★" not in block(render_report(alone), "<tbody>", "</tbody>")
+    assert "with a star" not in render_report(alone)
+
+
 def test_the_page_itself_is_small(case: Any) -> None:
     """Charts are drawn by hand because a charting library would be most of the file."""
     page = render_report(case.report)

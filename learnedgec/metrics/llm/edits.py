@@ -32,6 +32,7 @@ class LlmE(LlmS):
     Correction" (BEA 2024).
 
     Attributes:
+        criterion: `overall` quality, `difficulty` of the corrections, or `impact` on the sentence.
         annotator: the spaCy pipeline for ERRANT, such as `en-ewt-sm`, or `None` for alignment alone.
 
     Example:

@@ -95,7 +95,7 @@ class LlmS(Metric):
         output: how the endpoint is told to write JSON: `json-schema`, `json-object` or `text` (by the
             prompt alone).
         temperature: `None` leaves it to the endpoint.
-        seed: of the first attempt, one more for each further; `None` leaves it to the endpoint.
+        seed: seed of the first attempt; each retry adds 1; `None` leaves it to the endpoint.
         refused: what to do where the model does not rate: `error`, or the `lowest` rating.
 
     Example:

@@ -392,7 +392,7 @@ class Explorer {
       return el("span", { class: `figure${m === state.metric ? " chosen" : ""}` },
         el("span", { class: "label" }, metric.short, " "),
         el("span", { class: "value" }, show(value, 3)),
-        report.systems.length > 1 && value === best[m] && [el("span", { class: "star", "aria-hidden": "true" }, "★"), heard(" best")],
+        report.systems.length > 1 && !metric.sentinel && value === best[m] && [el("span", { class: "star", "aria-hidden": "true" }, "★"), heard(" best")],
         report.meaning[m] && el("span", { class: "muted" }, ` (${this.meaning(m, s, n)})`),
         rejected ? el("span", { class: "tag" }, "rejected by its gate") : null);
     });
