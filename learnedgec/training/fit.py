@@ -19,7 +19,6 @@ import pytorch_lightning as lightning
 import torch
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from lightning_fabric.utilities.warnings import PossibleUserWarning
-from pytorch_lightning.callbacks import RichProgressBar
 from pytorch_lightning.cli import LightningCLI
 from pytorch_lightning.loggers import CSVLogger
 
@@ -31,6 +30,7 @@ from learnedgec.models.evaluator import Evaluator
 from learnedgec.models.packages import was_checked
 from learnedgec.models.precision import has_bfloat16
 from learnedgec.models.quantization import check_bits, round_weights
+from learnedgec.training.callbacks import Announcement, LastEvaluation, replace_bar
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate, warnings_about
 from learnedgec.training.module import EvaluatorModule
@@ -158,11 +158,11 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
     if config.tensorboard:
         loggers.append(_tensorboard(folder))
     trainer.loggers = loggers
-    _replace_bar(trainer)
+    replace_bar(trainer)
     callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
-    callbacks.append(_LastEvaluation())
+    callbacks.append(LastEvaluation())
     if notify:
-        callbacks.append(_Announcement(notify))
+        callbacks.append(Announcement(notify))
     try:
         with _kept_interrupts():
             trainer.fit(module, data, ckpt_path=str(last) if resumed else None, weights_only=True)
@@ -206,73 +206,6 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
         each.notice for each in trainer.early_stopping_callbacks if isinstance(each, Stopping)
     ]
     return Result(package, results, tuple(filter(None, stopped)), warnings_about(results["dev"]))
-
-
-class _LastEvaluation(lightning.Callback):
-    """Evaluate when `max_steps` ends a run within an epoch; Lightning evaluates only at the end of one."""
-
-    def on_train_batch_end(
-        self,
-        trainer: lightning.Trainer,
-        pl_module: lightning.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
-        """Ask the Trainer to stop after the last step, because it evaluates before it stops."""
-        if 0 < trainer.max_steps <= trainer.global_step:
-            trainer.should_stop = True
-
-
-class _Announcement(lightning.Callback):
-    """Report continued heads, data and device of a run when its data are ready."""
-
-    def __init__(self, notify: Callable[[str], None]) -> None:
-        self.notify = notify
-
-    def on_fit_start(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
-    ) -> None:
-        """Report once, from the first process."""
-        if trainer.is_global_zero:
-            data: Any = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it
-            parts = "; ".join(
-                f"{part} "
-                + (", ".join(f"{n:,} {kind}" for kind, n in sizes.items() if n) or "none")
-                for part, sizes in data.sizes().items()
-            )
-            module: Any = pl_module
-            if module.beginnings is not None:
-                self.notify(module.beginnings)
-            self.notify(
-                f"Split {data.split} (seed {data.split_seed}): {parts}. Training on "
-                f"{trainer.strategy.root_device}."
-            )
-
-
-class _ProgressBar(RichProgressBar):
-    """Lightning's bar, on stderr and without `v_num`, the number of the log."""
-
-    def __init__(self) -> None:
-        super().__init__(console_kwargs={"stderr": True})
-
-    def get_metrics(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> Any:
-        """Return the values shown beside the bar."""
-        found = super().get_metrics(trainer, pl_module)
-        return {key: value for key, value in found.items() if key != "v_num"}
-
-    def _get_train_description(self, current_epoch: int) -> str:
-        """Return which epoch it is, counted from 1; Lightning counts from 0."""
-        last = self.trainer.max_epochs
-        return f"Epoch {current_epoch + 1}" + (f"/{last} " if last and last > 0 else " ")
-
-
-def _replace_bar(trainer: lightning.Trainer) -> None:
-    """Replace Lightning's progress bar, if there is one, by `_ProgressBar`."""
-    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
-    for place, callback in enumerate(callbacks):
-        if type(callback) is RichProgressBar:
-            callbacks[place] = _ProgressBar()
 
 
 def _check_free(package: Path, folder: Path, *, resume: bool) -> None:

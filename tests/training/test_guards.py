@@ -118,6 +118,16 @@ def test_training_that_never_evaluates_is_refused(
     assert before.exists()
 
 
+@pytest.mark.parametrize("length", ["max_steps=1", "max_epochs=1"])
+def test_the_end_of_training_is_evaluated_whatever_the_interval(
+    words: list[str], length: str
+) -> None:
+    interval = "--trainer.check_val_every_n_epoch=50"
+    result = train([*words, f"--trainer.{length}", interval], progress=False)
+    assert result is not None
+    assert set(result.results) == {"dev", "test"}
+
+
 @pytest.mark.parametrize("group", ["early_stopping", "best", "last"])
 def test_an_unknown_figure_to_go_by_is_named(words: list[str], group: str) -> None:
     known = "dev/score, dev/quality/accuracy, train/loss"
