@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Train the released evaluator, from public data to checkpoints/joint-mpnet-2/, in two stages. Every choice is in
-# configs/released/joint-mpnet.yaml and joint-mpnet-2.yaml.
+# Train the released evaluator, from public data to checkpoints/joint-mpnet-3/, in three stages. Every choice is in
+# configs/released/joint-mpnet.yaml, joint-mpnet-2.yaml and joint-mpnet-3.yaml.
 #
 #   scripts/train_released.sh [OUTPUT]
 #
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 PATH="${VENV:-.venv}/bin:$PATH"
 output="${1:-checkpoints}"
 export LEARNEDGEC_EVALUATORS="$output"
-for stage in joint-mpnet joint-mpnet-2; do
+for stage in joint-mpnet joint-mpnet-2 joint-mpnet-3; do
     if [ ! -f "$output/$stage/manifest.json" ]; then
         learnedgec train --config "configs/released/$stage.yaml" --resume \
             --output "$output" --runs "${WORK:-runs/released}"

@@ -538,7 +538,8 @@ def test_an_objective_in_learnedgec(checkout: Path) -> None:
     (names, branch), (config,) = found["python"], found["yaml"]
     heads = checkout / "learnedgec" / "training" / "heads.py"
     text = heads.read_text(encoding="utf-8")
-    changed = re.sub(r"^TrainingObjective = .*\n", names, text, flags=re.MULTILINE)
+    changed = re.sub(r"^TrainingObjective = Literal\[[^]]*\]\n", names, text, flags=re.MULTILINE)
+    assert changed != text
     heads.write_text(changed, encoding="utf-8")
     module = checkout / "learnedgec" / "training" / "module.py"
     text = module.read_text(encoding="utf-8")

@@ -53,7 +53,7 @@ def build_parser() -> ArgumentParser:
         "--benchmark",
         type=str,
         help="human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, jfleg:FOLDER, gjg15:12:dev10 or a "
-        "folder; the evaluator joint-mpnet-2 (some, impara, preference) has learned from tmu-gfm, gmeg:wiki "
+        "folder; the evaluator joint-mpnet-3 (some, impara, preference) has learned from tmu-gfm, gmeg:wiki "
         "(a half of gmeg:dev) and JFLEG, so tune its metrics on others",
     )
     add_field_arguments(group.add_argument, Goal, leave_out=["model"], checked=["objective"])

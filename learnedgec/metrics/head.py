@@ -40,13 +40,13 @@ class Head(Metric):
     Example:
         >>> from learnedgec import load_metric
         >>> load_metric("head(heads=('fluency', 'meaning'), weights=(0.7, 0.3))").label
-        "head(model='joint-mpnet-2', weights={'fluency': 0.7, 'meaning': 0.3})"
+        "head(model='joint-mpnet-3', weights={'fluency': 0.7, 'meaning': 0.3})"
     """
 
     name: ClassVar[str] = "head"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
-    model: str = "joint-mpnet-2"
+    model: str = "joint-mpnet-3"
     heads: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
 

@@ -47,7 +47,7 @@ class Impara(Metric):
     `classifier`.
 
     Attributes:
-        quality: an evaluator package with the head `quality`, such as the released `joint-mpnet-2`, or a
+        quality: an evaluator package with the head `quality`, such as the released `joint-mpnet-3`, or a
             directory or hub id with a sequence classifier of one label (the layout of `gotutiyan/IMPARA-QE`),
             read at up to 128 tokens.
         similarity: the encoder for the similarity, not fine-tuned, or `characters`. The default is
@@ -65,7 +65,7 @@ class Impara(Metric):
     name: ClassVar[str] = "impara"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
-    quality: str = "joint-mpnet-2"
+    quality: str = "joint-mpnet-3"
     similarity: str | None = None
     threshold: float | None = None
     activation: Literal["sigmoid", "none"] = "sigmoid"

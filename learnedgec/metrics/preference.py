@@ -40,7 +40,7 @@ class Preference(Metric):
 
     Attributes:
         model: name, directory or hub id of an evaluator package with the head or sum `preference`;
-            `joint-mpnet-2` is released with learnedgec.
+            `joint-mpnet-3` is released with learnedgec.
         threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
             everything.
 
@@ -53,7 +53,7 @@ class Preference(Metric):
     name: ClassVar[str] = "preference"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold"})
-    model: str = "joint-mpnet-2"
+    model: str = "joint-mpnet-3"
     threshold: float = GATE
 
     def compute(

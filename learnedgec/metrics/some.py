@@ -60,7 +60,7 @@ class Some(Metric):
     level on GJG15; at the system level, on JFLEG, the paper found 0.01, 0.98 and 0.01.
 
     Attributes:
-        model: name, directory or hub id of an evaluator package with the three heads; `joint-mpnet-2` is
+        model: name, directory or hub id of an evaluator package with the three heads; `joint-mpnet-3` is
             released with learnedgec, and differs from the paper's evaluator (BERT-base, three models).
         grammaticality: a model for this dimension in place of the package's head, or the output of one.
         fluency: likewise.
@@ -78,7 +78,7 @@ class Some(Metric):
     name: ClassVar[str] = "some"
     needs_references: ClassVar[bool] = False
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights", "threshold"})
-    model: str = "joint-mpnet-2"
+    model: str = "joint-mpnet-3"
     grammaticality: str | None = None
     fluency: str | None = None
     meaning: str | None = None

@@ -18,9 +18,11 @@ from learnedgec.execution.notices import InputWarning, warn_of_inputs
 from learnedgec.execution.profile import PROFILE
 from learnedgec.execution.progress import track
 from learnedgec.execution.runtime import Runtime
+from learnedgec.models.capitals import mark_capitals
 from learnedgec.models.loading import torch_device
 
 __all__ = [
+    "TOKEN_COLUMNS",
     "Batch",
     "Item",
     "TruncationWarning",
@@ -35,6 +37,9 @@ _ENOUGH_TOKENS = 512
 
 # Characters of a word that models read. No word is so long, and tokenizers take a second for 10⁶ characters.
 _LONGEST_WORD = 10_000
+
+# What a tokenised input may have: one number for each token, 0 where it is padded.
+TOKEN_COLUMNS = ("input_ids", "token_type_ids", "capitals")
 
 Item: TypeAlias = str | tuple[str, str]
 
@@ -98,6 +103,7 @@ def tokenise(
     *,
     max_length: int | None = None,
     special_tokens: bool = True,
+    capitals: bool = False,
 ) -> Mapping[str, list[list[int]]]:
     """Tokenise texts (or pairs of texts) without padding.
 
@@ -107,9 +113,11 @@ def tokenise(
         max_length: maximum length of an input in tokens; longer inputs are truncated, with one warning for
             all.
         special_tokens: add [CLS], [SEP] and the like.
+        capitals: mark the capitals of texts, with a fast tokenizer.
 
     Returns:
-        `input_ids` and, from some tokenizers, `token_type_ids`, one list for each item.
+        `input_ids`, from some tokenizers `token_type_ids`, and on request `capitals` (`mark_capitals`), one
+        list for each item.
     """
     paired = not isinstance(items[0], str)
     limit = max_length or _longest(tokenizer)
@@ -124,6 +132,7 @@ def tokenise(
             truncation=limit is not None,
             max_length=limit,
             return_attention_mask=False,
+            return_offsets_mapping=capitals,
             verbose=False,
         )
 
@@ -136,7 +145,13 @@ def tokenise(
             cut = [len(ids) > limit for ids in encode(None)["input_ids"]]
         if any(cut):
             warn_of_inputs(TruncationWarning.of(np.flatnonzero(cut).tolist(), len(items), limit))
-    return dict(encoded)
+    found = dict(encoded)
+    if capitals:
+        places = found.pop("offset_mapping")
+        found["capitals"] = [
+            mark_capitals(text, own) for text, own in zip(first, places, strict=True)
+        ]
+    return found
 
 
 def padded_batches(
@@ -196,11 +211,11 @@ def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]
 def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Batch:
     """Stack tokenised inputs, padded on the right to the longest, with their attention mask."""
     longest = max(max(len(encoded["input_ids"][i]) for i in group), 1)
-    fill = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": 0}
     batch: Batch = {}
-    for key in ("input_ids", "token_type_ids"):
+    for key in TOKEN_COLUMNS:
         if key in encoded:
-            rows = np.full((len(group), longest), fill[key], dtype=np.int64)
+            fill = tokenizer.pad_token_id or 0 if key == "input_ids" else 0
+            rows = np.full((len(group), longest), fill, dtype=np.int64)
             for row, i in enumerate(group):
                 rows[row, : len(encoded[key][i])] = encoded[key][i]
             batch[key] = torch.from_numpy(rows)
@@ -218,6 +233,7 @@ def _longest(tokenizer: Any) -> int | None:
 
 def model_inputs(batch: Mapping[str, torch.Tensor], model: Any) -> Batch:
     """Return the inputs that a model's `forward` accepts; RoBERTa, for example, has no token types."""
+    known = {"input_ids", "attention_mask"}
     if getattr(model.config, "type_vocab_size", 0) > 1:
-        return dict(batch)
-    return {key: value for key, value in batch.items() if key != "token_type_ids"}
+        known.add("token_type_ids")
+    return {key: value for key, value in batch.items() if key in known}

@@ -29,6 +29,7 @@ from learnedgec.errors import PackageError
 from learnedgec.execution.kept import KeptRows
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, model_inputs
+from learnedgec.models.capitals import capitals_likelihood
 from learnedgec.models.inference import mean_pool, remembered_rows, run
 from learnedgec.models.loading import load_tokenizer, quiet_transformers, torch_device
 from learnedgec.models.low_rank import correct_layers, corrected
@@ -58,14 +59,17 @@ class HeadConfig:
         offset: the head's value is `offset` + `scale` · output of the linear layer. So training uses
             standardised targets, and values have the units of the ratings.
         scale: see `offset`.
-        reads: the `pooled` states, or the states of all `tokens`. In the latter case the value is the
-            logarithm of the probability that no token is wrong, the sum over tokens of log(1 − p).
+        reads: the `pooled` states, or the states of all tokens. For `tokens` the value is the logarithm of
+            the probability that no token is wrong, the sum over tokens of log(1 − p). For `capitals` it is
+            the log-probability of the words' capitals (`capitals_likelihood`).
+        layer: the encoder's layer whose states are read, counted from 1; the last one if it is `None`.
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"
     offset: float = 0.0
     scale: float = 1.0
-    reads: Literal["pooled", "tokens"] = "pooled"
+    reads: Literal["pooled", "tokens", "capitals"] = "pooled"
+    layer: int | None = None
 
     @property
     def rated(self) -> bool:
@@ -77,7 +81,8 @@ class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
     """Architecture of an evaluator: configuration of the encoder, pooling, heads and their sums.
 
     Attributes:
-        sums: name of an additional output -> head -> weight of the head's value in the sum.
+        sums: name of an output -> head -> weight of the head's value in the sum. A sum with the name of a
+            head is the output of this name in place of the head's bare value.
         corrections: `rank` and `layers` of the encoder's low-rank corrections (`low_rank`), and `inputs`, the
             kinds of input that use them; empty if there are none.
         encoder: configuration of the encoder.
@@ -123,7 +128,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
     """One encoder and a linear head per output.
 
     `forward` returns the value of each requested head for each input, in the units of the ratings. It calls
-    `encode`, and then `values` and `wrong_logits`, which read the encoder's output.
+    `encode`, and then `values` and `token_logits`, which read the encoder's output.
     """
 
     config_class = EvaluatorConfig
@@ -211,8 +216,14 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 
     def encode(self, batch: Batch, kind: str) -> Any:
         """Return the encoder's output for (B, T) token IDs of one kind of input, `hypothesis` or `pair`."""
+        lower = any(
+            head["input"] == kind and head.get("layer") is not None
+            for head in self.config.heads.values()
+        )
         with corrected(self.config.corrects(kind)):
-            return self.encoder(**model_inputs(batch, self.encoder))
+            return self.encoder(
+                **model_inputs(batch, self.encoder), output_hidden_states=True if lower else None
+            )
 
     def pool(self, output: Any, batch: Batch) -> torch.Tensor:
         """Return one vector per input, (B, H), pooled from the encoder's output."""
@@ -224,16 +235,18 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             pooled = mean_pool(output.last_hidden_state.float(), batch["attention_mask"])
         return pooled.float()
 
-    def wrong_logits(self, output: Any, name: str) -> torch.Tensor:
-        """Return a token head's logits that each token is wrong, (B, T)."""
-        return self._head(name, self.dropout(output.last_hidden_state))
+    def token_logits(self, output: Any, name: str) -> torch.Tensor:
+        """Return a token head's logits that each token is wrong, or begins with a capital, (B, T)."""
+        layer = self.config.head(name).layer
+        states = output.last_hidden_state if layer is None else output.hidden_states[layer]
+        return self._head(name, self.dropout(states))
 
     def values(self, output: Any, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
         """Return each head's value, (B,), for the encoder's output.
 
         Args:
             output: the encoder's output.
-            batch: the batch, for its attention mask.
+            batch: the batch, for its attention mask, and its `capitals` where a head reads them.
             heads: names of the heads.
         """
         values = {}
@@ -241,8 +254,11 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         for name in heads:
             head = self.config.head(name)
             if head.reads == "tokens":
-                right = logsigmoid(-self.wrong_logits(output, name).float())
+                right = logsigmoid(-self.token_logits(output, name).float())
                 value = (right * batch["attention_mask"]).sum(dim=1)
+            elif head.reads == "capitals":
+                logits = self.token_logits(output, name).float()
+                value = capitals_likelihood(logits, batch["capitals"])
             else:
                 pooled = self.dropout(self.pool(output, batch)) if pooled is None else pooled
                 value = self._head(name, pooled)
@@ -266,7 +282,8 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
         There are two passes if some heads read inputs with corrections and others without.
 
         Args:
-            batch: `input_ids`, `attention_mask` and, for some encoders, `token_type_ids`, each (B, T).
+            batch: `input_ids`, `attention_mask` and, for some encoders, `token_type_ids`, each (B, T);
+                `capitals` (B, T) for heads that read them.
             heads: names of the heads; by default all, even if some expect another kind of input.
             inputs: the batch as keyword arguments, as for models of transformers.
         """
@@ -297,7 +314,7 @@ class Evaluator:
         tokenizer: tokenizer of the encoder.
 
     Example:
-        >>> evaluator = Evaluator.load("joint-mpnet-2")
+        >>> evaluator = Evaluator.load("joint-mpnet-3")
         >>> fluency = evaluator.predict(["He go ."] * 2, ["He go .", "He goes ."])["fluency"]
         >>> bool(fluency[0] < fluency[1])
         True
@@ -334,7 +351,7 @@ class Evaluator:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs: heads first, then sums."""
-        return (*self.model.config.heads, *self.model.config.sums)
+        return tuple(dict.fromkeys((*self.model.config.heads, *self.model.config.sums)))
 
     def predict(
         self,
@@ -367,11 +384,11 @@ class Evaluator:
                     else list(zip(sources, hypotheses, strict=True))
                 )
                 found |= self._values(kind, items, runtime)
-        for name in set(wanted) & set(sums):
-            found[name] = np.sum(
-                [weight * found[head] for head, weight in sums[name].items()], axis=0
-            )
-        return {name: found[name] for name in wanted}
+        added = {
+            name: np.sum([weight * found[head] for head, weight in sums[name].items()], axis=0)
+            for name in set(wanted) & set(sums)
+        }
+        return {name: (found | added)[name] for name in wanted}
 
     def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
         """Return the values of every head that reads `kind`, (N,) float64 each.
@@ -380,7 +397,8 @@ class Evaluator:
         read different heads of one package, or the same systems again, need no further pass. A cache folder
         keeps the values for later runs.
         """
-        names = [name for name, head in self.model.config.heads.items() if head["input"] == kind]
+        heads = self.model.config.heads
+        names = [name for name, head in heads.items() if head["input"] == kind]
         precision = evaluator_precision(runtime)
         kept = self._kept.setdefault((kind, runtime.device, precision), {})
         if len(kept) + len(set(items) - kept.keys()) > _MOST_KEPT:
@@ -396,6 +414,7 @@ class Evaluator:
                 fresh,
                 replace(runtime, dtype=precision),
                 max_length=self.model.config.max_tokens,
+                capitals=any(heads[name].get("reads") == "capitals" for name in names),
                 description=self.name,
             ),
             items,

@@ -56,6 +56,7 @@ def run(
     *,
     max_length: int | None = None,
     special_tokens: bool = True,
+    capitals: bool = False,
     description: str = "encoding",
 ) -> npt.NDArray[np.float32]:
     """Apply `forward` once to every distinct text or pair, and return a row for each item.
@@ -69,6 +70,7 @@ def run(
         runtime: device, precision, token budget and progress bar.
         max_length: maximum length of an input in tokens, including special tokens.
         special_tokens: add [CLS], [SEP] and the like.
+        capitals: give `forward` the marks of capitals too (`mark_capitals`).
         description: what the progress bar says.
 
     Returns:
@@ -77,7 +79,9 @@ def run(
     if not items:
         return np.empty((0, 0), dtype=np.float32)
     texts = list(dict.fromkeys(items))
-    encoded = tokenise(tokenizer, texts, max_length=max_length, special_tokens=special_tokens)
+    encoded = tokenise(
+        tokenizer, texts, max_length=max_length, special_tokens=special_tokens, capitals=capitals
+    )
     # Inputs with equal tokens are one to the model: texts may differ in spaces or, for many models, in case.
     numbers: dict[tuple[tuple[int, ...], ...], int] = {}
     inputs = zip(*(map(tuple, encoded[key]) for key in encoded), strict=True)

@@ -88,7 +88,7 @@ def correct_layers(encoder: torch.nn.Module, rank: int, layers: int | None = Non
     Raises:
         ConfigError: it has fewer layers.
     """
-    found = _layers(encoder)
+    found = encoder_layers(encoder)
     count = len(found) if layers is None else layers
     if not 1 <= count <= len(found):
         raise ConfigError(
@@ -119,7 +119,7 @@ def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
         >>> [name for name, parameter in encoder.named_parameters() if parameter.requires_grad]
         ['layers.2.weight']
     """
-    found = _layers(encoder)
+    found = encoder_layers(encoder)
     if not 0 <= layers <= len(found):
         raise ConfigError(
             f"model.frozen_layers is {layers}, but the encoder has {len(found)} layers; name a number up to "
@@ -132,7 +132,7 @@ def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
             parameter.requires_grad_(False)
 
 
-def _layers(encoder: torch.nn.Module) -> list[torch.nn.Module]:
+def encoder_layers(encoder: torch.nn.Module) -> list[torch.nn.Module]:
     """Return an encoder's layers, the lowest first: its longest list of modules."""
     lists = [each for each in encoder.modules() if isinstance(each, torch.nn.ModuleList)]
     return list(max(lists, key=len, default=[]))

@@ -140,7 +140,7 @@ def package_digest(name: str) -> str:
         PackageError: see `check_package`.
 
     Example:
-        >>> package_digest("joint-mpnet-2")
+        >>> package_digest("joint-mpnet-3")
         '1bd9f565832e'
     """
     files: dict[str, str] = check_package(find_evaluator(name))["files"]
@@ -224,7 +224,7 @@ def check_outputs(name: str, asked: Iterable[str]) -> None:
         ModelError: it lacks an output.
     """
     config = package_config(name)
-    outputs = [*config["heads"], *(config.get("sums") or {})]
+    outputs = list(dict.fromkeys([*config["heads"], *(config.get("sums") or {})]))
     for output in asked:
         if output not in outputs:
             raise ModelError(

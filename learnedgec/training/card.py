@@ -162,7 +162,7 @@ def _seeds(seed: int | Sequence[int]) -> str:
 
 def _metrics(manifest: Mapping[str, Any]) -> str:
     """Return metrics for a command line that together read every output of the package."""
-    name, outputs = manifest["name"], [*manifest["heads"], *manifest["sums"]]
+    name, outputs = manifest["name"], dict.fromkeys([*manifest["heads"], *manifest["sums"]])
     metrics = _readers(manifest)
     others = set(outputs).difference(*(read for _, read in metrics))
     heads = [Head(model=name, heads=(output,)) for output in outputs if output in others]

@@ -27,7 +27,8 @@ from learnedgec.catalog.leakage import check_leakage, check_reserved
 from learnedgec.catalog.ratings import Rating, load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.execution.runtime import Runtime
-from learnedgec.models.batching import Batch, pad
+from learnedgec.models.batching import TOKEN_COLUMNS, Batch, pad
+from learnedgec.models.capitals import mark_capitals
 from learnedgec.training.detection import wrong_tokens
 from learnedgec.training.examples import (
     PARTS,
@@ -144,6 +145,7 @@ class TrainingData(lightning.LightningDataModule):
         self._read: dict[str, list[Rating]] = {}
         self.inputs: dict[str, str] = {}
         self.detecting: set[str] = set()
+        self.capitals = False
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoded: dict[str, Dataset] = {}
         self._train_loader: ResumableLoader | None = None
@@ -335,18 +337,20 @@ class TrainingData(lightning.LightningDataModule):
         """Tokenise the texts that the module's heads read; the Trainer calls this on every process.
 
         Raises:
-            ConfigError: pairs or cases name an unknown head, or detection needs a fast tokenizer.
+            ConfigError: pairs or cases name an unknown head, or a head needs a fast tokenizer.
         """
         assert self.trainer is not None
         module: Any = self.trainer.lightning_module
         self.tokenizer = module.tokenizer
         self.inputs = {name: head.input for name, head in module.head_options.items()}
         self.detecting = {name for name, head in module.head_options.items() if head.detects}
-        if self.detecting and not self.tokenizer.is_fast:
-            raise ConfigError(
-                f"model.heads.{min(self.detecting)}: the tokenizer of {module.encoder_name} does not give "
-                "the positions of its tokens, which detection needs; name an encoder with a fast tokenizer."
-            )
+        self.capitals = any(head.reads == "capitals" for head in module.head_options.values())
+        for name, head in module.head_options.items():
+            if head.reads != "pooled" and not self.tokenizer.is_fast:
+                raise ConfigError(
+                    f"model.heads.{name}: the tokenizer of {module.encoder_name} does not give the positions "
+                    f"of its tokens, which {head.objective} needs; name an encoder with a fast tokenizer."
+                )
         unknown = sorted({*self.pairs, *self.cases} - set(self.inputs))
         if unknown:
             raise ConfigError(
@@ -376,7 +380,7 @@ class TrainingData(lightning.LightningDataModule):
 
         `INPUT/KEY` holds one list per text of an example; it is empty if no head reads the example as INPUT.
         If a head detects wrong words, `wrong` holds one label per token for each text; it is empty if the
-        labels are unknown.
+        labels are unknown. If a head reads capitals, `hypothesis/capitals` marks them.
         """
         columns: dict[str, list[Any]] = {}
         lengths = np.zeros(len(examples), dtype=np.int64)
@@ -394,19 +398,23 @@ class TrainingData(lightning.LightningDataModule):
                 else [[source for source, _ in texts], hypotheses]
             )
             detected = kind == "hypothesis" and bool(self.detecting)
+            marked = kind == "hypothesis" and self.capitals
             encoded = (
                 self.tokenizer(
                     *inputs,
                     truncation=True,
                     max_length=max_tokens,
-                    return_offsets_mapping=detected,
+                    return_offsets_mapping=detected or marked,
                 )
                 if texts
                 else {}
             )
+            if marked and texts:
+                places = encoded["offset_mapping"]
+                encoded["capitals"] = list(map(mark_capitals, hypotheses, places))
             if detected:
                 columns["wrong"] = self._wrong(examples, rows, encoded.get("offset_mapping", []))
-            for key in ("input_ids", "token_type_ids"):
+            for key in TOKEN_COLUMNS:
                 if key not in encoded and texts:
                     continue
                 column: list[list[list[int]]] = [[] for _ in examples]
@@ -463,7 +471,7 @@ class TrainingData(lightning.LightningDataModule):
             if sizes[kind]:
                 encoded = {
                     key: [ids for row in rows for ids in row[f"{kind}/{key}"]]
-                    for key in ("input_ids", "token_type_ids")
+                    for key in TOKEN_COLUMNS
                     if f"{kind}/{key}" in rows[0]
                 }
                 inputs[kind] = pad(self.tokenizer, encoded, range(sizes[kind]))

@@ -7,7 +7,9 @@ from typing import Literal
 
 __all__ = ["HeadOptions", "TrainingObjective"]
 
-TrainingObjective = Literal["regression", "sigmoid", "logistic", "difference", "detection"]
+TrainingObjective = Literal[
+    "regression", "sigmoid", "logistic", "difference", "detection", "capitals"
+]
 
 
 @dataclass
@@ -17,22 +19,32 @@ class HeadOptions:
     Attributes:
         input: the `hypothesis` alone or the `pair` (source, hypothesis).
         objective: `regression` on ratings; on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which
-            learn only the order, or `difference`, which also learns their margins; or `detection` of the
-            wrong words in ranked pairs.
+            learn only the order, or `difference`, which also learns their margins; `detection` of the wrong
+            words in ranked pairs; or the `capitals` of the better texts, for encoders that do not see case.
         margin: required difference between the better and the worse text of a ranked pair, in the head's
             units; not for `difference`, where each pair has its own.
         weight: weight of its loss in the sum.
+        layer: for `detection` and `capitals`, the encoder's layer whose states are read, counted from 1; by
+            default the last. Lower layers know more of the words themselves.
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"
     objective: TrainingObjective = "regression"
     margin: float = 0.0
     weight: float = 1.0
+    layer: int | None = None
 
     @property
     def ranks(self) -> bool:
         """Whether it learns from ranked pairs."""
         return self.objective != "regression"
+
+    @property
+    def reads(self) -> Literal["pooled", "tokens", "capitals"]:
+        """Which of the encoder's states it reads, as in `HeadConfig`."""
+        if self.objective == "capitals":
+            return "capitals"
+        return "tokens" if self.detects else "pooled"
 
     @property
     def detects(self) -> bool:

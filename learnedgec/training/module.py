@@ -16,6 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from torchmetrics import MeanMetric, PearsonCorrCoef
 
 from learnedgec.errors import ConfigError
+from learnedgec.models.capitals import CAPITAL, NO_LETTER
 from learnedgec.models.evaluator import (
     Evaluator,
     EvaluatorConfig,
@@ -24,7 +25,12 @@ from learnedgec.models.evaluator import (
     Pooling,
 )
 from learnedgec.models.loading import load_pretrained, load_tokenizer
-from learnedgec.models.low_rank import freeze_layers, is_correction, remove_corrections
+from learnedgec.models.low_rank import (
+    encoder_layers,
+    freeze_layers,
+    is_correction,
+    remove_corrections,
+)
 from learnedgec.models.packages import check_package, find_evaluator, is_evaluator
 from learnedgec.training.heads import HeadOptions
 
@@ -49,7 +55,10 @@ class EvaluatorModule(lightning.LightningModule):
       square of all margins that the head is trained on, so that the head's values have their units;
     - `detection`: the mean binary cross entropy of each token being part of a wrong word, in the texts of
       ranked pairs whose correct side is known. The head's value is the log-probability that no token is
-      wrong, so the head also ranks.
+      wrong, so the head also ranks;
+    - `capitals`: the mean binary cross entropy of each word of the better text beginning with a capital. An
+      uncased encoder does not see which do, so it learns which should. The head's value is the
+      log-probability of the capitals that a text has.
 
     The total is the weighted sum over heads. Heads that read the same input share one pass through the
     encoder. Where `data.cases` gives a head cases, `consistency` times this is added: the mean of
@@ -79,7 +88,8 @@ class EvaluatorModule(lightning.LightningModule):
         warmup: share of all steps for the warm-up.
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
-        sums: name of an additional output of the package -> head -> weight of the head in the sum.
+        sums: name of an output of the package -> head -> weight of the head in the sum. A sum may have the
+            name of a head and replace its bare value, as in `quality: {quality: 1, capitals: 0.2}`.
         rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`). Required
             for 4-bit encoders. The corrections learn ten times as fast as the heads, and affect only the
             inputs that your heads read. The package also has the continued evaluator's heads that read the
@@ -88,7 +98,8 @@ class EvaluatorModule(lightning.LightningModule):
             and inputs are the same, and removed otherwise.
         corrected_layers: number of the encoder's uppermost layers with corrections; all by default.
         frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. They take no
-            gradients, and training stores none of their activations.
+            gradients, and training stores none of their activations. If all layers are frozen, only your
+            heads learn: a continued evaluator's corrections and other heads stay in the package as they are.
     """
 
     def __init__(
@@ -131,10 +142,15 @@ class EvaluatorModule(lightning.LightningModule):
                 "model.learning_rate, model.weight_decay and model.consistency must not be negative."
             )
         for name, options in heads.items():
-            if options.detects and options.input != "hypothesis":
+            if options.reads != "pooled" and options.input != "hypothesis":
                 raise ConfigError(
-                    f"model.heads.{name}: wrong words are detected in the hypothesis alone, and its input "
-                    f"is {options.input!r}; set input: hypothesis."
+                    f"model.heads.{name}: the objective {options.objective} is for the hypothesis alone, and "
+                    f"its input is {options.input!r}; set input: hypothesis."
+                )
+            if options.reads == "pooled" and options.layer is not None:
+                raise ConfigError(
+                    f"model.heads.{name}: only detection and capitals read a layer other than the last; "
+                    "leave the key layer out."
                 )
         self.head_options = heads
         self.encoder_name = encoder
@@ -163,28 +179,47 @@ class EvaluatorModule(lightning.LightningModule):
             corrected = sorted({options.input for options in heads.values()})
             corrections = {"rank": rank, "layers": corrected_layers, "inputs": corrected}
         earlier = started.config.corrections if started else {}
+        unchanged = (
+            started is not None
+            and rank is None
+            and frozen_layers == len(encoder_layers(pretrained))
+        )
+        if unchanged:
+            corrections = earlier
         if earlier and earlier != corrections:
             remove_corrections(pretrained)
         kept: dict[str, HeadConfig] = {}
-        if started and corrections:
+        if started and (corrections or unchanged):
             kept = {
                 name: started.config.head(name)
                 for name, head in started.config.heads.items()
                 if name not in heads
-                and head["input"] not in corrections["inputs"]
-                # A head cannot stay as it is where the corrections that it reads do not.
-                and (earlier == corrections or not started.config.corrects(head["input"]))
+                # A head cannot stay as it is where the encoder or the corrections that it reads do not.
+                and (
+                    unchanged
+                    or (
+                        head["input"] not in corrections["inputs"]
+                        and (earlier == corrections or not started.config.corrects(head["input"]))
+                    )
+                )
             }
         trained = {
-            name: HeadConfig(options.input, reads="tokens" if options.detects else "pooled")
+            name: HeadConfig(options.input, reads=options.reads, layer=options.layer)
             for name, options in heads.items()
         }
+        depth = len(encoder_layers(pretrained))
+        for name, head in trained.items():
+            if head.layer is not None and not 1 <= head.layer <= depth:
+                raise ConfigError(
+                    f"model.heads.{name}: layer is {head.layer}, but the encoder has {depth} layers; name "
+                    "one of them."
+                )
         known = kept | trained
         for name, parts in (sums or {}).items():
-            if name in known or not parts or set(parts) - set(known):
+            if not parts or set(parts) - set(known):
                 raise ConfigError(
-                    f"model.sums.{name}: a sum needs a name that no head has, and parts among the heads "
-                    f"{', '.join(known)}; its parts are {', '.join(parts) or 'none'}."
+                    f"model.sums.{name}: a sum needs parts among the heads {', '.join(known)}; its parts are "
+                    f"{', '.join(parts) or 'none'}."
                 )
         self.model = EvaluatorModel.from_encoder(
             pretrained,
@@ -211,8 +246,8 @@ class EvaluatorModule(lightning.LightningModule):
         if corrections:
             for name, parameter in self.model.encoder.named_parameters():
                 parameter.requires_grad_(is_correction(name))
-            for name in kept:
-                self.model.heads[name].requires_grad_(False)
+        for name in kept:
+            self.model.heads[name].requires_grad_(False)
         if frozen_layers is not None:
             freeze_layers(self.model.encoder, frozen_layers)
         self.model.train()
@@ -250,10 +285,10 @@ class EvaluatorModule(lightning.LightningModule):
                     f"model.heads.{name}: no pair of data.pairs.{name} has a correct text, so there is no "
                     "wrong word to detect; use pairs made from corrections, or files of pairs with `correct`."
                 )
-            if self.head_options[name].detects and data.cases.get(name):
+            if self.head_options[name].reads != "pooled" and data.cases.get(name):
                 raise ConfigError(
-                    f"data.cases.{name}: a head that detects wrong words does not compare texts; "
-                    "name another head."
+                    f"data.cases.{name}: a head with the objective {self.head_options[name].objective} does "
+                    "not compare texts; name another head."
                 )
 
     def _outputs(
@@ -261,17 +296,17 @@ class EvaluatorModule(lightning.LightningModule):
     ) -> dict[str, torch.Tensor]:
         """Return each head's values for the texts of its input, (M,).
 
-        With `tokens`, a head that detects wrong words returns the logits of its tokens instead, (M, T).
+        With `tokens`, a head that reads tokens returns their logits instead, (M, T).
         """
         outputs: dict[str, torch.Tensor] = {}
         for kind, inputs in batch["inputs"].items():
             heads = {name: head for name, head in self.head_options.items() if head.input == kind}
-            single = [name for name, head in heads.items() if tokens and head.detects]
+            single = [name for name, head in heads.items() if tokens and head.reads != "pooled"]
             encoded = self.model.encode(inputs, kind)
             values = self.model.values(
                 encoded, inputs, [name for name in heads if name not in single]
             )
-            outputs |= values | {name: self.model.wrong_logits(encoded, name) for name in single}
+            outputs |= values | {name: self.model.token_logits(encoded, name) for name in single}
         return outputs
 
     def training_step(self, batch: Mapping[str, Any], index: int) -> torch.Tensor:
@@ -300,6 +335,13 @@ class EvaluatorModule(lightning.LightningModule):
             known = ~wrong.isnan()
             logits = values[known].float()
             terms = binary_cross_entropy_with_logits(logits, wrong[known], reduction="none")
+        elif options.objective == "capitals":
+            better = batch["ranked"][name][:, 0]
+            marks = batch["inputs"]["hypothesis"]["capitals"][better]
+            known = marks != NO_LETTER
+            capital = (marks[known] == CAPITAL).float()
+            logits = values[better][known].float()
+            terms = binary_cross_entropy_with_logits(logits, capital, reduction="none")
         elif options.objective == "difference":
             high, low = values[batch["ranked"][name]].float().unbind(dim=1)
             error = high - low - batch["margins"][name]
@@ -458,8 +500,11 @@ def _what_differs(name: str, options: HeadOptions, earlier: EvaluatorConfig) -> 
     head = earlier.head(name)
     if head.input != options.input:
         return f"it reads the {head.input}"
-    if (head.reads == "tokens") != options.detects:
-        return "it detects wrong words" if head.reads == "tokens" else "it detects none"
+    if head.reads != options.reads:
+        learned = {"tokens": "detects wrong words", "capitals": "learned capitals"}
+        return f"it {learned.get(head.reads, 'reads pooled states')}"
+    if head.layer != options.layer:
+        return "it reads another layer"
     if head.rated == options.ranks:
         return "it predicts ratings" if head.rated else "it ranks pairs"
     return None

@@ -248,7 +248,7 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> None:
         reason = (
             f"{benchmark.name} has {len(found)} sentences of CoNLL-2014, on which metrics are tested; "
             "tune on gmeg:dev, tmu-gfm or jfleg:FOLDER, or on gjg15:dev10 with a sentence objective (the "
-            "evaluator joint-mpnet-2 has learned from tmu-gfm, gmeg:wiki and JFLEG: tune its metrics on "
+            "evaluator joint-mpnet-3 has learned from tmu-gfm, gmeg:wiki and JFLEG: tune its metrics on "
             "gmeg:fce or gjg15:dev10)"
         )
     raise LeakageError(f"{reason}, or mark the result as tuned on test data (tuned_on_test=True).")

@@ -53,26 +53,33 @@ def export_evaluator(
         name: name, directory or hub id of the evaluator.
         output: the folder to write to; each head gets a subfolder of its name, which replaces an existing
             one.
-        heads: the heads to export; by default, all. Sums of heads cannot be exported, as their parts may read
-            different inputs.
+        heads: the heads to export; by default, all but those that read capitals, which no plain model can.
+            Sums of heads cannot be exported, as their parts may read different inputs. Of a head that a sum
+            of its name replaces in the evaluator, the bare value is exported.
 
     Returns:
         Head -> its folder.
 
     Raises:
         UnknownNameError: there is no such evaluator or head.
-        ConfigError: a head's name is not a valid name of a folder.
+        ConfigError: a head's name is not a valid name of a folder, or the head reads capitals.
         OutputError: the folder cannot be written.
 
-    Example: `export_evaluator("joint-mpnet-2", "exported", heads=["fluency"])` writes `exported/fluency/`.
+    Example: `export_evaluator("joint-mpnet-3", "exported", heads=["fluency"])` writes `exported/fluency/`.
     """
     evaluator = Evaluator.load(name, runtime=Runtime(device="cpu"))
     own = evaluator.model.config.heads
     for head in heads or ():
         if head not in own:
             raise UnknownNameError(f"head of {name}", head, own)
-    wanted = list(heads or own)
+    capitals = [head for head in own if evaluator.model.config.head(head).reads == "capitals"]
+    wanted = list(heads or [head for head in own if head not in capitals])
     for head in wanted:
+        if head in capitals:
+            raise ConfigError(
+                f"the head {head!r} cannot be exported: it reads capitals, which the tokenizer of a plain "
+                "model does not pass on; name other heads."
+            )
         if Path(head).name != head or head.startswith("."):
             raise ConfigError(f"the head {head!r} cannot be exported: no folder can have its name.")
     return {head: _export(evaluator, name, head, Path(output) / head) for head in wanted}

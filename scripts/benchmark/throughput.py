@@ -3,9 +3,9 @@
     python scripts/benchmark/throughput.py score [--sentences 20] [--peer-python VENV/bin/python]
     python scripts/benchmark/throughput.py precision [--sentences 40]
     python scripts/benchmark/throughput.py lengths
-    python scripts/benchmark/throughput.py train [--encoder joint-mpnet-2] [--steps 6]
+    python scripts/benchmark/throughput.py train [--encoder joint-mpnet-3] [--steps 6]
 
-`score` times `impara` with `joint-mpnet-2` on outputs of GJG15 in float32, in what `--dtype auto` stands for
+`score` times `impara` with `joint-mpnet-3` on outputs of GJG15 in float32, in what `--dtype auto` stands for
 here, and in gec-metrics if `--peer-python` names an environment that has it (scripts/benchmark/learned.py
 says how it is called). `precision` compares the values of every head between float32 and bfloat16: the
 largest difference of a system's mean, and the share of pairs of outputs for one source that keep their order.
@@ -38,7 +38,7 @@ from rich.table import Table
 
 from learnedgec.arrays import Floats
 
-PACKAGE = "joint-mpnet-2"
+PACKAGE = "joint-mpnet-3"
 WORDS = "the a he she they go goes went home house with to in has .".split()  # noqa: SIM905
 
 

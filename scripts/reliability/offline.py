@@ -77,7 +77,7 @@ def metrics(folder: Path) -> dict[str, Metric]:
         "ensemble": {"members": {"gleu": 0.75, "edit-count": 0.25}},
     }
     named = [(name, name, small.get(name, {})) for name in METRICS]
-    named += [(f"{name} (joint-mpnet-2)", name, {}) for name in ("some", "impara", "preference")]
+    named += [(f"{name} (joint-mpnet-3)", name, {}) for name in ("some", "impara", "preference")]
     found: dict[str, Metric] = {}
     for label, name, parameters in named:
         try:

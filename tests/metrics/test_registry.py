@@ -56,7 +56,7 @@ def test_some_names_the_models_in_use_alone() -> None:
     assert str(load_metric("some(model='x', meaning='c')")) == (
         f"some(model='x', meaning='c', {weights})"
     )
-    assert str(load_metric("some")) == f"some(model='joint-mpnet-2', {weights})"
+    assert str(load_metric("some")) == f"some(model='joint-mpnet-3', {weights})"
 
 
 def test_label_has_only_what_differs() -> None:

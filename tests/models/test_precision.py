@@ -80,7 +80,7 @@ def test_heads_are_not_rounded(tiny_evaluator: Path) -> None:
     with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
         output = model.encode(batch, "hypothesis")
         found = model.values(output, batch, ["fluency"])["fluency"]
-        assert model.wrong_logits(output, "fluency").dtype == torch.float32
+        assert model.token_logits(output, "fluency").dtype == torch.float32
     with torch.inference_mode():
         pooled = output.last_hidden_state.float().mean(dim=1)
         head = model.config.head("fluency")

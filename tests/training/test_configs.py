@@ -32,6 +32,12 @@ def test_configurations_are_accepted(path: Path, tiny_encoder: Path, tmp_path: P
         heads = {name: HeadConfig("hypothesis") for name in names}
         first = tiny.save_evaluator(tmp_path / "first", heads=heads)
         encoder = ["--model.encoder", str(first), "--model.corrected_layers", "1"]
+    if path.stem == "joint-mpnet-3":  # it continues that of the second
+        names = ("grammaticality", "fluency", "quality", "likelihood", "relative")
+        heads = {name: HeadConfig("hypothesis") for name in names}
+        second = tiny.save_evaluator(tmp_path / "second", heads=heads)
+        encoder = ["--model.encoder", str(second), "--model.frozen_layers", "2"]
+        encoder += ["--model.heads", "{capitals: {objective: capitals, layer: 1}}"]
     data = training_data([*words, "--config", str(path), *encoder])
     assert data.names or data.pairs
 

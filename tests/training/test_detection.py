@@ -104,7 +104,7 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
             begin = text.index(wrong)
             places = inputs.pop("offset_mapping")[0].tolist()
             bad = [begin <= start < stop <= begin + len(wrong) for start, stop in places]
-            logits = module.model.wrong_logits(module.model.encode(inputs, "hypothesis"), "wrong")[
+            logits = module.model.token_logits(module.model.encode(inputs, "hypothesis"), "wrong")[
                 0
             ]
             right = [math.log(1 / (1 + math.exp(logit))) for logit in logits.tolist()]
@@ -180,7 +180,7 @@ def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) 
 
 
 def test_detection_reads_the_hypothesis_alone(tiny_encoder: Path) -> None:
-    with pytest.raises(ConfigError, match="in the hypothesis alone"):
+    with pytest.raises(ConfigError, match="for the hypothesis alone"):
         EvaluatorModule(
             {"wrong": HeadOptions(objective="detection", input="pair")}, encoder=str(tiny_encoder)
         )

@@ -249,7 +249,7 @@ def test_layers_are_left_out_of_pretrained_encoders_alone(
         EvaluatorModule(heads, str(tiny_evaluator), layer=1)
 
 
-@pytest.mark.parametrize("sums", [{"a": {"a": 1.0}}, {"b": {"c": 1.0}}, {"b": {}}])
+@pytest.mark.parametrize("sums", [{"a": {"c": 1.0}}, {"b": {"c": 1.0}}, {"b": {}}])
 def test_sums_are_of_heads(sums: dict[str, dict[str, float]], tiny_encoder: Path) -> None:
     with pytest.raises(ConfigError, match=r"model\.sums\..*among the heads a; its parts are"):
         EvaluatorModule({"a": HeadOptions()}, str(tiny_encoder), sums=sums)

@@ -14,7 +14,7 @@ from learnedgec.cli.main import main
 from learnedgec.models.packages import check_package, manifest_datasets
 from learnedgec.training.licences import licence_lines, weights_licence
 
-RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-2"
+RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-3"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from learnedgec.training.pairs.base import (
     read_ranked_pairs,
     write_ranked_pairs,
 )
+from learnedgec.training.pairs.capitals import CapitalPairs
 from learnedgec.training.pairs.corruption import CorruptedPairs
 from learnedgec.training.pairs.distilled import DistilledPairs
 from learnedgec.training.pairs.file import PairFile
@@ -26,6 +27,7 @@ from learnedgec.training.pairs.registry import PAIR_SOURCES
 
 __all__ = [
     "PAIR_SOURCES",
+    "CapitalPairs",
     "CorruptedPairs",
     "ImpactPairs",
     "PairFile",

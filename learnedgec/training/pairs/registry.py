@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from learnedgec.errors import PluginError
 from learnedgec.execution.plugins import Plugin, Registry
 from learnedgec.training.pairs.base import PairSource
+from learnedgec.training.pairs.capitals import CapitalPairs
 from learnedgec.training.pairs.corruption import CorruptedPairs
 from learnedgec.training.pairs.distilled import DistilledPairs
 from learnedgec.training.pairs.file import PairFile
@@ -22,6 +23,7 @@ from learnedgec.training.pairs.referenced import ReferencedPairs
 __all__ = ["PAIR_SOURCES", "REGISTRY", "import_plugins"]
 
 PAIR_SOURCES: Mapping[str, type[PairSource]] = {
+    "CapitalPairs": CapitalPairs,
     "CorruptedPairs": CorruptedPairs,
     "DistilledPairs": DistilledPairs,
     "ImpactPairs": ImpactPairs,

@@ -1,0 +1,57 @@
+"""Capitals of words, for encoders that do not see case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch.nn.functional import logsigmoid
+
+__all__ = ["CAPITAL", "NO_LETTER", "SMALL", "capitals_likelihood", "mark_capitals"]
+
+# Marks of tokens. Only a token that begins a word is marked, because the rest of a word hardly ever changes.
+NO_LETTER, SMALL, CAPITAL = 0, 1, 2
+# Least log-probability of a word, so that one unusual name does not outweigh the rest of the sentence.
+_LEAST = -4.0
+
+
+def mark_capitals(text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """Return for each token whether it begins a word with a capital (2), a small letter (1), or neither (0).
+
+    Args:
+        text: the text, its words separated by spaces.
+        offsets: start and end of each token in the text, in characters; special tokens have an empty span.
+
+    Example:
+        >>> mark_capitals("I am Ann .", [(0, 0), (0, 1), (2, 4), (5, 6), (6, 8), (9, 10), (0, 0)])
+        [0, 2, 1, 2, 0, 0, 0]
+    """
+    marks = []
+    for start, end in offsets:
+        begins = end > start and (start == 0 or text[start - 1].isspace())
+        letter = text[start] if begins else ""
+        # Digits, punctuation and scripts without case have no other case.
+        marks.append(
+            NO_LETTER
+            if letter.lower() == letter.upper()
+            else CAPITAL
+            if letter.isupper()
+            else SMALL
+        )
+    return marks
+
+
+def capitals_likelihood(logits: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
+    """Return the log-probability of each text's capitals, (B,): the sum over its words, each at least −4.
+
+    Args:
+        logits: (B, T), log-odds that a token begins with a capital.
+        marks: (B, T), from `mark_capitals`.
+
+    Example:
+        >>> likely, unlikely = torch.tensor([[9.0, 9.0]]), torch.tensor([[CAPITAL, SMALL]])
+        >>> round(float(capitals_likelihood(likely, unlikely)), 1)
+        -4.0
+    """
+    terms = logsigmoid(torch.where(marks == CAPITAL, logits, -logits)).clamp(min=_LEAST)
+    return (terms * (marks != NO_LETTER)).sum(dim=1)

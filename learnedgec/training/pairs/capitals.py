@@ -1,0 +1,75 @@
+"""Ranked pairs of correct texts and the same texts with other capitals."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from learnedgec.catalog.parallel import load_parallel
+from learnedgec.errors import ConfigError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+
+__all__ = ["CapitalPairs"]
+
+
+class CapitalPairs(PairSource):
+    """Pairs of a correct text and the same text with one to three words' capitals changed.
+
+    The better texts are references. In the worse text, the first letters of one to three random words are
+    small instead of capital, or capital instead of small. They are for the objective `capitals`, which learns
+    from the better text alone; the worse one shows on the dev part what a head has learned.
+
+    Args:
+        corrections: datasets with references, such as `jfleg:dev`.
+        number: number of pairs, drawn at random; by default, one for each distinct reference.
+        seed: seed of the draw.
+    """
+
+    def __init__(self, corrections: list[str], number: int | None = None, seed: int = 0) -> None:
+        if not corrections:
+            raise ConfigError("data.pairs: corrections is empty; name a dataset.")
+        self.corrections = corrections
+        self.number = positive(number, "number")
+        self.seed = seed
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters."""
+        return {"corrections": self.corrections, "number": self.number, "seed": self.seed}
+
+    def datasets(self) -> list[str]:
+        """Return the datasets of references."""
+        return self.corrections
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs in the order of the data, or those drawn."""
+        generator = random.Random(self.seed)
+        texts: dict[str, tuple[str, str]] = {}
+        for name in self.corrections:
+            data = load_parallel(name)
+            for source, row in zip(data.sources, data.references, strict=True):
+                for reference in row:
+                    texts.setdefault(reference.text, (source, name))
+        pairs = [
+            RankedPair(source, text, worse, group=source, origin=name)
+            for text, (source, name) in texts.items()
+            if (worse := recase(text, generator)) != text
+        ]
+        if self.number is None or self.number >= len(pairs):
+            return pairs
+        return generator.sample(pairs, self.number)
+
+
+def recase(text: str, generator: random.Random) -> str:
+    """Return a text with the case of one to three words' first letters changed, if it has such words.
+
+    Example:
+        >>> recase("Ann .", random.Random(0))
+        'ann .'
+    """
+    words = text.split(" ")
+    places = [place for place, word in enumerate(words) if word[:1].swapcase() != word[:1]]
+    for place in generator.sample(places, min(len(places), generator.randint(1, 3))):
+        words[place] = words[place][0].swapcase() + words[place][1:]
+    return " ".join(words)

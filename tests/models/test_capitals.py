@@ -1,0 +1,106 @@
+"""Capitals as an uncased encoder's head sees them, beside a slow oracle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec import Runtime
+from learnedgec.errors import ConfigError
+from learnedgec.models.batching import tokenise
+from learnedgec.models.capitals import CAPITAL, NO_LETTER, SMALL, capitals_likelihood, mark_capitals
+from learnedgec.models.evaluator import Evaluator, HeadConfig
+from learnedgec.use.export import export_evaluator
+
+WORDS = st.lists(
+    st.sampled_from(["He", "he", "goes", "Goes", "9th", ".", "Éva", "日本"]), max_size=6
+)
+
+
+@given(WORDS)
+def test_marks_are_those_of_the_words(words: list[str]) -> None:
+    text = " ".join(words)
+    places = tiny.tokenizer()(text, return_offsets_mapping=True)["offset_mapping"]
+    found = [
+        (text[start], mark)
+        for (start, end), mark in zip(places, mark_capitals(text, places), strict=True)
+        if end > start and (start == 0 or text[start - 1] == " ")
+    ]
+    expected = [
+        (word[0], NO_LETTER if word[0] in "9.日" else CAPITAL if word[0] in "HGÉ" else SMALL)
+        for word in words
+    ]
+    assert found == expected
+    # Of a word that the tokenizer splits, only the first token is marked.
+    assert sum(mark != NO_LETTER for mark in mark_capitals(text, places)) <= len(words)
+
+
+def test_likelihood_is_the_sum_over_words() -> None:
+    logits = torch.tensor([[5.0, -1.0, 2.0, 0.5], [0.0, 30.0, 0.0, 0.0]])
+    marks = torch.tensor([[0, 1, 2, 2], [0, 1, 0, 0]])
+    expected = [
+        math.log(1 / (1 + math.exp(-1))) - math.log1p(math.exp(-2)) - math.log1p(math.exp(-0.5)),
+        -4.0,
+    ]
+    assert capitals_likelihood(logits, marks).tolist() == pytest.approx(expected)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    heads = {
+        "quality": HeadConfig("hypothesis"),
+        "capitals": HeadConfig("hypothesis", reads="capitals", layer=1),
+    }
+    sums = {"quality": {"quality": 1.0, "capitals": 0.5}, "both": {"quality": 2.0, "capitals": 1.0}}
+    return tiny.save_evaluator(tmp_path / "cased", heads=heads, sums=sums)
+
+
+def test_capitals_change_scores_and_sums_may_replace_heads(package: Path) -> None:
+    evaluator = Evaluator.load(str(package), runtime=Runtime(device="cpu"))
+    assert sorted(evaluator.outputs) == ["both", "capitals", "quality"]
+    texts = ["He goes .", "he goes .", "He goes ."]
+    found = evaluator.predict(texts, texts)
+    assert found["capitals"][0] == found["capitals"][2] != found["capitals"][1]
+    states = torch.tensor(tokenise(evaluator.tokenizer, texts[:1])["input_ids"])
+    mask = torch.ones_like(states)
+    with torch.inference_mode():
+        output = evaluator.model.encoder(states, mask, output_hidden_states=True)
+        bare = evaluator.model.heads["quality"](output.last_hidden_state.mean(dim=1)).item()
+        logits = evaluator.model.heads["capitals"](output.hidden_states[1])[0, 1:3, 0].tolist()
+    capitals = -math.log1p(math.exp(-logits[0])) - math.log1p(math.exp(logits[1]))
+    assert found["capitals"][0] == pytest.approx(capitals, abs=1e-5)
+    assert found["quality"][0] == pytest.approx(bare + 0.5 * capitals, abs=1e-5)
+    assert found["both"][0] == pytest.approx(2 * bare + capitals, abs=1e-5)
+    assert evaluator.predict(texts, texts, ["both"])["both"].tolist() == pytest.approx(
+        found["both"].tolist()
+    )
+    # One at a time, and from a folder of kept values.
+    single = [
+        evaluator.predict([t], [t], runtime=Runtime(batch_tokens=1))["quality"][0] for t in texts
+    ]
+    assert single == pytest.approx(found["quality"].tolist(), abs=1e-6)
+
+
+def test_values_are_kept_with_their_capitals(package: Path, tmp_path: Path) -> None:
+    runtime = Runtime(device="cpu", cache_dir=str(tmp_path / "kept"))
+    texts = ["He goes .", "he goes ."]
+    first = Evaluator.load(str(package), runtime=runtime).predict(texts, texts, runtime=runtime)
+    fresh = Evaluator.load(str(package), runtime=runtime)
+    fresh._kept.clear()
+    again = fresh.predict(texts, texts, runtime=replace(runtime, batch_tokens=1))
+    for name, values in first.items():
+        assert again[name].tolist() == pytest.approx(values.tolist())
+    assert first["quality"][0] != first["quality"][1]
+
+
+def test_heads_that_read_capitals_are_not_exported(package: Path, tmp_path: Path) -> None:
+    assert set(export_evaluator(str(package), tmp_path / "plain")) == {"quality"}
+    with pytest.raises(ConfigError, match="'capitals' cannot be exported: it reads capitals"):
+        export_evaluator(str(package), tmp_path / "plain", heads=["capitals"])

@@ -1,0 +1,115 @@
+"""A head that learns capitals on a frozen encoder, whose other heads stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tiny
+from safetensors.torch import load_file
+
+from learnedgec.errors import ConfigError
+from learnedgec.execution.runtime import Runtime
+from learnedgec.models.evaluator import Evaluator, HeadConfig
+from learnedgec.training.fit import train
+from learnedgec.training.pairs import CapitalPairs
+
+CONFIG = """
+name: cased
+seed_everything: 2
+model:
+  encoder: {encoder}
+  frozen_layers: 2
+  learning_rate: 3.0e-2
+  dropout: 0.0
+  heads:
+    capitals: {{objective: capitals, layer: 1}}
+  sums:
+    fluency: {{fluency: 1, capitals: 0.5}}
+data:
+  pairs:
+    capitals:
+      - class_path: CapitalPairs
+        init_args: {{corrections: [sample]}}
+trainer:
+  max_epochs: 8
+  accelerator: cpu
+"""
+
+
+def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
+    source = CapitalPairs(["sample"])
+    pairs = source.make(tmp_path, Runtime())
+    assert len(pairs) > 50
+    for pair in pairs:
+        words = zip(pair.better.split(" "), pair.worse.split(" "), strict=True)
+        changed = [(one, other) for one, other in words if one != other]
+        assert 1 <= len(changed) <= 3
+        assert all(one[0].swapcase() + one[1:] == other for one, other in changed)
+    assert CapitalPairs(["sample"], number=7).make(tmp_path, Runtime()) != pairs[:7]
+    with pytest.raises(ConfigError, match="corrections is empty"):
+        CapitalPairs([])
+
+
+def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
+    start = tiny.save_evaluator(tmp_path / "start", heads=tiny.SOME_HEADS, width=64)
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIG.format(encoder=start))
+    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    result = train(["--config", str(config), *places], progress=False)
+    assert result is not None
+    assert result.results["dev"]["capitals"]["accuracy"] > 0.8
+    before, after = (load_file(p / "model.safetensors") for p in (start, result.package))
+    assert {name for name in after if name not in before} == {
+        "heads.capitals.weight",
+        "heads.capitals.bias",
+    }
+    assert all((after[name] == before[name]).all() for name in before)
+    first, second = Evaluator.load(str(start)), Evaluator.load(str(result.package))
+    assert set(second.outputs) == {*tiny.SOME_HEADS, "capitals"}
+    texts = ["The cat is here .", "the Cat is here ."]
+    old, new = first.predict(texts, texts), second.predict(texts, texts)
+    for name in ("grammaticality", "meaning"):
+        assert new[name].tolist() == pytest.approx(old[name].tolist())
+    assert new["fluency"].tolist() == pytest.approx(
+        (old["fluency"] + 0.5 * new["capitals"]).tolist(), abs=1e-6
+    )
+    assert new["capitals"][0] > new["capitals"][1]
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (
+            "{objective: capitals, input: pair}",
+            "the objective capitals is for the hypothesis alone",
+        ),
+        ("{objective: capitals, layer: 9}", "layer is 9, but the encoder has 2 layers"),
+        ("{objective: logistic, layer: 1}", "only detection and capitals read a layer"),
+    ],
+)
+def test_heads_that_cannot_be(tmp_path: Path, tiny_encoder: Path, head: str, message: str) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIG.format(encoder=tiny_encoder).partition("  sums:")[0])
+    words = ["--model.heads", f"{{capitals: {head}}}", "--data.pairs", "{}"]
+    with pytest.raises(ConfigError, match=message):
+        train(["--config", str(config), *words, "--output", str(tmp_path)], progress=False)
+
+
+def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> None:
+    from learnedgec.training.heads import HeadOptions
+    from learnedgec.training.module import EvaluatorModule
+
+    heads = {"capitals": HeadConfig("hypothesis", reads="capitals", layer=1)}
+    folder = tiny.save_evaluator(tmp_path / "first", heads=heads)
+    same, other, ranking = (
+        EvaluatorModule({"capitals": options}, encoder=str(folder)).beginnings
+        for options in (
+            HeadOptions(objective="capitals", layer=1),
+            HeadOptions(objective="capitals", layer=2),
+            HeadOptions(objective="logistic"),
+        )
+    )
+    assert same == "Continuing first: capitals continues."
+    assert other == "Continuing first: capitals starts untrained (in first it reads another layer)."
+    assert ranking == "Continuing first: capitals starts untrained (in first it learned capitals)."
