@@ -62,7 +62,9 @@ def main(arguments: Sequence[str]) -> None:
         rows.append(
             {
                 "evaluator": name,
-                "heads": " ".join(dict.fromkeys([*manifest["heads"], *(manifest.get("sums") or {})])),
+                "heads": " ".join(
+                    dict.fromkeys([*manifest["heads"], *(manifest.get("sums") or {})])
+                ),
                 "encoder": manifest["encoder"],
                 "trained on": " ".join(manifest["data"]["datasets"]),
                 "licence": manifest.get("license") or weights_licence(manifest_datasets(manifest)),

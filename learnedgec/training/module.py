@@ -88,8 +88,7 @@ class EvaluatorModule(lightning.LightningModule):
         warmup: share of all steps for the warm-up.
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
-        sums: name of an output of the package -> head -> weight of the head in the sum. A sum may have the
-            name of a head and replace its bare value, as in `quality: {quality: 1, capitals: 0.2}`.
+        sums: name of an output -> head -> weight of the head. It may be the name of a head.
         rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`). Required
             for 4-bit encoders. The corrections learn ten times as fast as the heads, and affect only the
             inputs that your heads read. The package also has the continued evaluator's heads that read the
@@ -97,9 +96,8 @@ class EvaluatorModule(lightning.LightningModule):
             encoder is trained. Corrections of the continued evaluator are trained further if rank, layers
             and inputs are the same, and removed otherwise.
         corrected_layers: number of the encoder's uppermost layers with corrections; all by default.
-        frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. They take no
-            gradients, and training stores none of their activations. If all layers are frozen, only your
-            heads learn: a continued evaluator's corrections and other heads stay in the package as they are.
+        frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. If all are
+            frozen, a continued evaluator's corrections and other heads stay as they are.
     """
 
     def __init__(

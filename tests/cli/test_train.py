@@ -96,8 +96,8 @@ ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
         ),
         (
             ["--config=typo.yaml"],
-            "model.heads.fluency.objective is 'regresion'; regression, sigmoid, logistic, difference or "
-            "detection was expected.",
+            "model.heads.fluency.objective is 'regresion'; regression, sigmoid, logistic, "
+            "difference, detection or capitals was expected.",
         ),
         (
             ["--data.ratings", "[mine.csv]", "--model.heads", "{fluency: {input: hypothesis}}"],
