@@ -58,10 +58,12 @@ METRICS: Mapping[str, str] = {
     "uot-errant": "pretrained encoder; annotator: UD EWT",
     "hter": "nothing",
     "hter(unit='char')": "nothing",
-    "some": "weights: SOME's paper, a tenth of GJG15; gate, capitals: gmeg:fce, pillars:dev",
-    "impara": "head: gmeg:fce, TMU-GFM; gate, capitals: gmeg:fce, pillars:dev",
-    "preference": "sum: gmeg:fce, pillars:dev, after another sum had been measured on SEEDA and GJG15; gate, "
-    "capitals: the same two",
+    "some": "weights: SOME's paper, a tenth of GJG15; gate, capitals: gmeg:fce, pillars:dev, "
+    "after another share of capitals had been measured on SEEDA and GJG15",
+    "impara": "head: gmeg:fce, TMU-GFM; gate, capitals: gmeg:fce, pillars:dev, after another share of "
+    "capitals had been measured on SEEDA and GJG15",
+    "preference": "sum: gmeg:fce, pillars:dev, after another sum, and another share of capitals, had been "
+    "measured on SEEDA and GJG15; gate, capitals: the same two",
     "pt-m2": "pretrained encoder; layer chosen for translation",
     "pt-errant": "pretrained encoder; annotator: UD EWT",
     "bertscore": "pretrained encoder; layer chosen for translation",
