@@ -7,8 +7,9 @@ in this environment. It is no dependency of the project.
 
 Both sides read the same directories: BERT classifiers with the weights of MiniLM (or `--encoder`, another
 BERT) under seeded heads, and MiniLM itself for IMPARA's similarity. The speed is that of real models of this
-size, the scores mean nothing. `--package joint-mpnet-3` takes the heads of an evaluator for both sides
+size, the scores mean nothing. `--package joint-mpnet` takes the heads of an evaluator for both sides
 instead: the peer reads them as three classifiers and a fourth, ours as one model whose heads share a pass.
+The evaluator must not add capitals to them, as `joint-mpnet-3` does, because the peer reads bare heads.
 Every sentence's score must be equal on both sides to 1e-5. Each side scores each metric in a process of its
 own, and only scoring is timed, after a first run that loads models and kernels; memory is what models and
 scoring add to the process's peak (on CUDA, the most that was allocated).
