@@ -15,7 +15,7 @@ import numpy as np
 
 from learnedgec.benchmarks.registry import load_benchmark
 from learnedgec.calibration.fitting import make_reference
-from learnedgec.calibration.released import weights_of, write_references
+from learnedgec.calibration.released import evaluators_of, write_references
 from learnedgec.execution.runtime import Runtime
 from learnedgec.formats.sentences import changed_sentences
 from learnedgec.meta.evaluation import benchmark_statistics
@@ -58,7 +58,7 @@ def main() -> None:
         references.append(
             make_reference(
                 str(metric),
-                weights_of(metric),
+                evaluators_of(metric),
                 benchmark.name,
                 {name: sentences[name] for name in systems},
                 {name: metric.aggregate(found[name]) for name in systems},

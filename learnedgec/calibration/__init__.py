@@ -3,5 +3,5 @@
 - `reference`: a metric's scores on a benchmark's outputs, with human preferences between output and source
 - `fitting`: how such a reference is built
 - `explanation`: a system's score in words, by a reference
-- `released`: references of the released evaluator's metrics (`released.json`), by name and weights
+- `released`: references of the released evaluator's metrics (`released.json`), by name and package
 """

@@ -21,7 +21,7 @@ _PARTS = 20
 
 def make_reference(
     metric: str,
-    weights: Mapping[str, str],
+    evaluators: Mapping[str, str],
     benchmark: str,
     scores: Mapping[str, Floats],
     corpus_scores: Mapping[str, float],
@@ -36,7 +36,7 @@ def make_reference(
 
     Args:
         metric: the printed name of the metric.
-        weights: evaluator -> SHA-256 of its weights.
+        evaluators: evaluator -> digest of its package (`package_digest`).
         benchmark: the name of the benchmark.
         scores: system -> float64 (N,), each output's score.
         corpus_scores: system -> its corpus score.
@@ -64,7 +64,7 @@ def make_reference(
     points, probabilities = fit_preference(gains, preferred)
     return ScoreReference(
         metric=metric,
-        weights=weights,
+        evaluators=evaluators,
         benchmark=benchmark,
         quantiles=np.percentile(values[kept], np.arange(101)),
         outputs=int(kept.sum()),

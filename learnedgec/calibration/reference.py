@@ -42,7 +42,7 @@ class ScoreReference:
 
     Attributes:
         metric: the metric's printed name, with every parameter.
-        weights: evaluator -> SHA-256 of its weights.
+        evaluators: evaluator -> digest of its package (`package_digest`).
         benchmark: name of the benchmark.
         quantiles: float64 (101,), the percentiles 0 to 100 of the sentence scores.
         outputs: the number of these scores.
@@ -55,7 +55,7 @@ class ScoreReference:
     """
 
     metric: str
-    weights: Mapping[str, str]
+    evaluators: Mapping[str, str]
     benchmark: str
     quantiles: Floats
     outputs: int

@@ -15,13 +15,13 @@ from learnedgec.execution.writing import PathLike
 from learnedgec.formats.text import read_json, write_json
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
-from learnedgec.models.packages import MANIFEST, find_evaluator
+from learnedgec.models.packages import package_digest
 
-__all__ = ["find_reference", "read_references", "weights_of", "write_references"]
+__all__ = ["find_reference", "read_references", "evaluators_of", "write_references"]
 
 
 def find_reference(metric: Metric) -> ScoreReference | None:
-    """Return the reference of exactly this metric, with exactly these weights, if there is one.
+    """Return the reference of exactly this metric, with exactly these evaluators, if there is one.
 
     Example:
         >>> from learnedgec import load_metric
@@ -29,19 +29,15 @@ def find_reference(metric: Metric) -> ScoreReference | None:
         True
     """
     for reference in _released():
-        if load_metric(reference.metric) == metric and dict(reference.weights) == weights_of(
-            metric
-        ):
+        same = load_metric(reference.metric) == metric
+        if same and dict(reference.evaluators) == evaluators_of(metric):
             return reference
     return None
 
 
-def weights_of(metric: Metric) -> dict[str, str]:
-    """Return evaluator -> SHA-256 of its weights, as its manifest says."""
-    return {
-        name: read_json(find_evaluator(name) / MANIFEST)["files"]["model.safetensors"]
-        for name in metric.evaluators()
-    }
+def evaluators_of(metric: Metric) -> dict[str, str]:
+    """Return evaluator -> digest of its package, which its weights and its sums determine."""
+    return {name: package_digest(name) for name in metric.evaluators()}
 
 
 def read_references(path: PathLike) -> tuple[ScoreReference, ...]:

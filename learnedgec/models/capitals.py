@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch.nn.functional import logsigmoid
 
-__all__ = ["CAPITAL", "NO_LETTER", "SMALL", "capitals_likelihood", "mark_capitals"]
+__all__ = ["CAPITAL", "UNMARKED", "SMALL", "capitals_likelihood", "mark_capitals"]
 
 # Marks of tokens. Only a token that begins a word is marked, because the rest of a word hardly ever changes.
-NO_LETTER, SMALL, CAPITAL = 0, 1, 2
+UNMARKED, SMALL, CAPITAL = 0, 1, 2
 # Least log-probability of a word, so that one unusual name does not outweigh the rest of the sentence.
 _LEAST = -4.0
 
@@ -28,15 +28,13 @@ def mark_capitals(text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
     """
     marks = []
     for start, end in offsets:
+        # Some tokenizers count the space before a word as part of it.
+        start += len(text[start:end]) - len(text[start:end].lstrip())
         begins = end > start and (start == 0 or text[start - 1].isspace())
         letter = text[start] if begins else ""
         # Digits, punctuation and scripts without case have no other case.
         marks.append(
-            NO_LETTER
-            if letter.lower() == letter.upper()
-            else CAPITAL
-            if letter.isupper()
-            else SMALL
+            UNMARKED if letter.lower() == letter.upper() else CAPITAL if letter.isupper() else SMALL
         )
     return marks
 
@@ -54,4 +52,4 @@ def capitals_likelihood(logits: torch.Tensor, marks: torch.Tensor) -> torch.Tens
         -4.0
     """
     terms = logsigmoid(torch.where(marks == CAPITAL, logits, -logits)).clamp(min=_LEAST)
-    return (terms * (marks != NO_LETTER)).sum(dim=1)
+    return (terms * (marks != UNMARKED)).sum(dim=1)

@@ -25,7 +25,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from learnedgec._version import __version__
 from learnedgec.arrays import Floats
-from learnedgec.errors import PackageError
+from learnedgec.errors import InputError, PackageError
 from learnedgec.execution.kept import KeptRows
 from learnedgec.execution.runtime import Runtime
 from learnedgec.models.batching import Batch, Item, model_inputs
@@ -216,11 +216,12 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 
     def encode(self, batch: Batch, kind: str) -> Any:
         """Return the encoder's output for (B, T) token IDs of one kind of input, `hypothesis` or `pair`."""
+        corrects = self.config.corrects(kind)
         lower = any(
-            head["input"] == kind and head.get("layer") is not None
+            head.get("layer") is not None and self.config.corrects(head["input"]) == corrects
             for head in self.config.heads.values()
         )
-        with corrected(self.config.corrects(kind)):
+        with corrected(corrects):
             return self.encoder(
                 **model_inputs(batch, self.encoder), output_hidden_states=True if lower else None
             )
@@ -257,6 +258,11 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
                 right = logsigmoid(-self.token_logits(output, name).float())
                 value = (right * batch["attention_mask"]).sum(dim=1)
             elif head.reads == "capitals":
+                if "capitals" not in batch:
+                    raise InputError(
+                        f"the head {name} reads capitals, and the batch has no marks of them; name other "
+                        "heads, or use Evaluator.predict."
+                    )
                 logits = self.token_logits(output, name).float()
                 value = capitals_likelihood(logits, batch["capitals"])
             else:

@@ -47,7 +47,10 @@ def wrong_tokens(hypothesis: str, correct: str, offsets: Sequence[tuple[int, int
     words = list(re.finditer(r"\S+", hypothesis))
     wrong = wrong_words([word.group() for word in words], correct.split())
     starts = [word.start() for word in words]
-    labels = [int(end > start and wrong[bisect_right(starts, start) - 1]) for start, end in offsets]
+    # Some tokenizers count the space before a word as part of it, so the last character counts.
+    labels = [
+        int(end > start and wrong[bisect_right(starts, end - 1) - 1]) for start, end in offsets
+    ]
     if labels and wrong[-1] and offsets[-1][0] == offsets[-1][1]:
         labels[-1] = 1
     return labels

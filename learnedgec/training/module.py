@@ -16,7 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from torchmetrics import MeanMetric, PearsonCorrCoef
 
 from learnedgec.errors import ConfigError
-from learnedgec.models.capitals import CAPITAL, NO_LETTER
+from learnedgec.models.capitals import CAPITAL, UNMARKED
 from learnedgec.models.evaluator import (
     Evaluator,
     EvaluatorConfig,
@@ -88,7 +88,9 @@ class EvaluatorModule(lightning.LightningModule):
         warmup: share of all steps for the warm-up.
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
-        sums: name of an output -> head -> weight of the head. It may be the name of a head.
+        sums: output -> head -> weight. A sum with the name of a head replaces that head's output; the parts
+            are always the heads themselves. A continued evaluator passes on its sums whose heads all stay as
+            they are.
         rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`). Required
             for 4-bit encoders. The corrections learn ten times as fast as the heads, and affect only the
             inputs that your heads read. The package also has the continued evaluator's heads that read the
@@ -214,11 +216,20 @@ class EvaluatorModule(lightning.LightningModule):
                 )
         known = kept | trained
         for name, parts in (sums or {}).items():
-            if not parts or set(parts) - set(known):
+            if not parts or set(parts) - set(known) or (name in known and name not in parts):
                 raise ConfigError(
-                    f"model.sums.{name}: a sum needs parts among the heads {', '.join(known)}; its parts are "
-                    f"{', '.join(parts) or 'none'}."
+                    f"model.sums.{name}: a sum needs parts among the heads {', '.join(known)}"
+                    f"{f', {name} among them' * (name in known)}; its parts are {', '.join(parts) or 'none'}."
                 )
+        earlier_sums = dict((started.config.sums or {}) if started else {})
+        passed = {name: parts for name, parts in earlier_sums.items() if not set(parts) - set(kept)}
+        sums = passed | (sums or {})
+        self.dropped_sums = [name for name in earlier_sums if name not in sums]
+        if kept and started is not None and pooling != started.config.pooling:
+            raise ConfigError(
+                f"model.pooling is {pooling}, but {', '.join(kept)} of {encoder} stay as they are and read "
+                f"{started.config.pooling}; set model.pooling to {started.config.pooling}."
+            )
         self.model = EvaluatorModel.from_encoder(
             pretrained,
             known,
@@ -336,7 +347,7 @@ class EvaluatorModule(lightning.LightningModule):
         elif options.objective == "capitals":
             better = batch["ranked"][name][:, 0]
             marks = batch["inputs"]["hypothesis"]["capitals"][better]
-            known = marks != NO_LETTER
+            known = marks != UNMARKED
             capital = (marks[known] == CAPITAL).float()
             logits = values[better][known].float()
             terms = binary_cross_entropy_with_logits(logits, capital, reduction="none")
@@ -385,6 +396,8 @@ class EvaluatorModule(lightning.LightningModule):
                 parts.append(
                     f"{head} starts untrained" + (f" (in {name} {reason})" if reason else "")
                 )
+        if self.dropped_sums:
+            parts.append(f"without its sums for {', '.join(self.dropped_sums)}")
         return f"Continuing {name}: {'; '.join(parts)}."
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,15 @@ from learnedgec.calibration.explanation import explain_score
 from learnedgec.calibration.fitting import fit_preference, make_reference
 from learnedgec.calibration.reference import ScoreReference
 from learnedgec.calibration.released import (
+    evaluators_of,
     find_reference,
     read_references,
-    weights_of,
     write_references,
 )
 from learnedgec.errors import InputError
+from learnedgec.execution.digests import file_digest
 from learnedgec.metrics.registry import load_metric
+from learnedgec.models.packages import find_evaluator
 
 SLOPE, INTERCEPT, SENTENCES = 4.0, 0.5, 2000
 
@@ -123,7 +127,7 @@ def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:
         found = find_reference(load_metric(name))
         assert found is not None
         assert found.benchmark == "gmeg:fce"
-        assert found.weights == weights_of(load_metric(name))
+        assert found.evaluators == evaluators_of(load_metric(name))
         assert found.pairs > 3000
         # The released calibrations keep what they promise: no bin is far from what people said.
         for each in found.reliability:
@@ -131,3 +135,20 @@ def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:
     assert find_reference(load_metric("some(weights=(1.0, 0.0, 0.0))")) is None
     assert find_reference(load_metric("some", model=str(tiny_evaluator))) is None
     assert find_reference(load_metric("edit-count")) is None
+
+
+def test_other_sums_of_the_same_weights_have_no_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A folder of evaluators comes before the released ones, so that the name stays the same.
+    package = tmp_path / "joint-mpnet-3"
+    shutil.copytree(find_evaluator("joint-mpnet-3"), package)
+    config = json.loads((package / "config.json").read_text())
+    config["sums"]["quality"]["capitals"] *= 2
+    (package / "config.json").write_text(json.dumps(config))
+    manifest = json.loads((package / "manifest.json").read_text())
+    manifest["files"]["config.json"] = file_digest(package / "config.json")
+    (package / "manifest.json").write_text(json.dumps(manifest))
+    assert find_reference(load_metric("impara")) is not None
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path))
+    assert find_reference(load_metric("impara")) is None

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnedgec import Runtime
-from learnedgec.errors import ConfigError
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.models.batching import tokenise
-from learnedgec.models.capitals import CAPITAL, NO_LETTER, SMALL, capitals_likelihood, mark_capitals
+from learnedgec.models.capitals import CAPITAL, SMALL, UNMARKED, capitals_likelihood, mark_capitals
 from learnedgec.models.evaluator import Evaluator, HeadConfig
 from learnedgec.use.export import export_evaluator
 
@@ -34,12 +34,13 @@ def test_marks_are_those_of_the_words(words: list[str]) -> None:
         if end > start and (start == 0 or text[start - 1] == " ")
     ]
     expected = [
-        (word[0], NO_LETTER if word[0] in "9.日" else CAPITAL if word[0] in "HGÉ" else SMALL)
+        (word[0], UNMARKED if word[0] in "9.日" else CAPITAL if word[0] in "HGÉ" else SMALL)
         for word in words
     ]
     assert found == expected
     # Of a word that the tokenizer splits, only the first token is marked.
-    assert sum(mark != NO_LETTER for mark in mark_capitals(text, places)) <= len(words)
+    marked = [mark for mark in mark_capitals(text, places) if mark != UNMARKED]
+    assert marked == [mark for _, mark in expected if mark != UNMARKED]
 
 
 def test_likelihood_is_the_sum_over_words() -> None:
@@ -81,23 +82,52 @@ def test_capitals_change_scores_and_sums_may_replace_heads(package: Path) -> Non
     assert evaluator.predict(texts, texts, ["both"])["both"].tolist() == pytest.approx(
         found["both"].tolist()
     )
-    # One at a time, and from a folder of kept values.
-    single = [
-        evaluator.predict([t], [t], runtime=Runtime(batch_tokens=1))["quality"][0] for t in texts
-    ]
+    single = []
+    for text in texts:
+        evaluator._kept.clear()
+        single.append(evaluator.predict([text], [text])["quality"][0])
     assert single == pytest.approx(found["quality"].tolist(), abs=1e-6)
 
 
-def test_values_are_kept_with_their_capitals(package: Path, tmp_path: Path) -> None:
+def test_values_are_kept_with_their_capitals(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runtime = Runtime(device="cpu", cache_dir=str(tmp_path / "kept"))
     texts = ["He goes .", "he goes ."]
     first = Evaluator.load(str(package), runtime=runtime).predict(texts, texts, runtime=runtime)
     fresh = Evaluator.load(str(package), runtime=runtime)
     fresh._kept.clear()
+    monkeypatch.setattr(fresh.model, "encode", None)  # what the folder has is not encoded again
     again = fresh.predict(texts, texts, runtime=replace(runtime, batch_tokens=1))
     for name, values in first.items():
         assert again[name].tolist() == pytest.approx(values.tolist())
     assert first["quality"][0] != first["quality"][1]
+
+
+def test_a_space_before_a_word_may_belong_to_its_token() -> None:
+    places = [(0, 2), (2, 7), (7, 9), (9, 12), (0, 0)]
+    assert mark_capitals("He Goes 9 am", places) == [CAPITAL, CAPITAL, UNMARKED, SMALL, UNMARKED]
+
+
+def test_a_batch_without_marks(package: Path) -> None:
+    evaluator = Evaluator.load(str(package), runtime=Runtime(device="cpu"))
+    batch = evaluator.tokenizer(["He goes ."], return_tensors="pt")
+    assert set(evaluator.model(batch, heads=["quality"])) == {"quality"}
+    with pytest.raises(InputError, match="the head capitals reads capitals, and the batch has no"):
+        evaluator.model(batch)
+
+
+def test_a_layer_is_read_beside_a_head_of_another_input(tmp_path: Path) -> None:
+    heads = {
+        "meaning": HeadConfig("pair"),
+        "capitals": HeadConfig("hypothesis", reads="capitals", layer=1),
+    }
+    model = Evaluator.load(str(tiny.save_evaluator(tmp_path / "mixed", heads=heads))).model
+    batch = {"input_ids": torch.tensor([[2, 5, 3]]), "attention_mask": torch.ones(1, 3).long()}
+    batch["capitals"] = torch.tensor([[UNMARKED, CAPITAL, UNMARKED]])
+    together = model(batch)
+    for name in heads:
+        assert together[name].tolist() == pytest.approx(model(batch, heads=[name])[name].tolist())
 
 
 def test_heads_that_read_capitals_are_not_exported(package: Path, tmp_path: Path) -> None:

@@ -46,7 +46,10 @@ def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
         changed = [(one, other) for one, other in words if one != other]
         assert 1 <= len(changed) <= 3
         assert all(one[0].swapcase() + one[1:] == other for one, other in changed)
-    assert CapitalPairs(["sample"], number=7).make(tmp_path, Runtime()) != pairs[:7]
+    drawn = CapitalPairs(["sample"], number=7).make(tmp_path, Runtime())
+    assert len(drawn) == 7
+    assert {(pair.better, pair.worse) for pair in drawn} <= {(p.better, p.worse) for p in pairs}
+    assert drawn != pairs[:7]
     with pytest.raises(ConfigError, match="corrections is empty"):
         CapitalPairs([])
 
@@ -113,3 +116,34 @@ def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> Non
     assert same == "Continuing first: capitals continues."
     assert other == "Continuing first: capitals starts untrained (in first it reads another layer)."
     assert ranking == "Continuing first: capitals starts untrained (in first it learned capitals)."
+
+
+def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
+    from learnedgec.training.heads import HeadOptions
+    from learnedgec.training.module import EvaluatorModule
+
+    heads = {
+        "fluency": HeadConfig("hypothesis"),
+        "meaning": HeadConfig("pair"),
+        "capitals": HeadConfig("hypothesis", reads="capitals", layer=1),
+    }
+    sums = {"fluency": {"fluency": 1.0, "capitals": 0.5}, "all": {"fluency": 1.0, "meaning": 2.0}}
+    folder = str(tiny.save_evaluator(tmp_path / "first", heads=heads, sums=sums))
+    relative = {"relative": HeadOptions("pair", "logistic")}
+    extended = EvaluatorModule(relative, encoder=folder, rank=1)
+    assert extended.model.config.sums == {"fluency": sums["fluency"]}
+    assert extended.beginnings == (
+        "Continuing first: relative starts untrained; without its sums for all."
+    )
+    frozen = EvaluatorModule(
+        relative, encoder=folder, frozen_layers=2, sums={"all": {"meaning": 1}}
+    )
+    assert frozen.model.config.sums == {"fluency": sums["fluency"], "all": {"meaning": 1}}
+    whole = EvaluatorModule({"fluency": HeadOptions()}, encoder=folder)
+    assert whole.model.config.sums == {}
+    assert whole.beginnings is not None
+    assert whole.beginnings.endswith("; without its sums for all, fluency.")
+    with pytest.raises(ConfigError, match=r"read mean; set model\.pooling to mean"):
+        EvaluatorModule(relative, encoder=folder, rank=1, pooling="cls")
+    with pytest.raises(ConfigError, match=r"meaning among them; its parts are fluency"):
+        EvaluatorModule(relative, encoder=folder, frozen_layers=2, sums={"meaning": {"fluency": 1}})
