@@ -37,6 +37,11 @@ from learnedgec.metrics.base import Metric
 from learnedgec.models.packages import learned_from
 from learnedgec.ranking import Aggregation
 
+_GATE = (
+    "gate: attack:bea19-dev, pillars:dev, gmeg:fce, TMU-GFM; share of capitals: gmeg:fce, pillars:dev (second "
+    "choice, after SEEDA and GJG15 had been measured)"
+)
+
 # Metrics, and what they were trained, tuned or selected on; what evaluators learned from, manifests say.
 METRICS: Mapping[str, str] = {
     "gleu": "nothing; proposed on rankings of CoNLL-2014's systems",
@@ -58,12 +63,10 @@ METRICS: Mapping[str, str] = {
     "uot-errant": "pretrained encoder; annotator: UD EWT",
     "hter": "nothing",
     "hter(unit='char')": "nothing",
-    "some": "weights: SOME's paper, a tenth of GJG15; gate, capitals: gmeg:fce, pillars:dev, "
-    "after another share of capitals had been measured on SEEDA and GJG15",
-    "impara": "head: gmeg:fce, TMU-GFM; gate, capitals: gmeg:fce, pillars:dev, after another share of "
-    "capitals had been measured on SEEDA and GJG15",
-    "preference": "sum: gmeg:fce, pillars:dev, after another sum, and another share of capitals, had been "
-    "measured on SEEDA and GJG15; gate, capitals: the same two",
+    "some": f"weights: SOME's paper, a tenth of GJG15; {_GATE}",
+    "impara": f"head: gmeg:fce, TMU-GFM; {_GATE}",
+    "preference": "sum: gmeg:fce, pillars:dev (second choice, after SEEDA and GJG15 had been measured); "
+    f"{_GATE}",
     "pt-m2": "pretrained encoder; layer chosen for translation",
     "pt-errant": "pretrained encoder; annotator: UD EWT",
     "bertscore": "pretrained encoder; layer chosen for translation",

@@ -207,7 +207,7 @@ def package_config(name: str) -> dict[str, Any]:
 def package_sum(name: str, output: str) -> str:
     """Return the sum behind an evaluator's output, such as `0.5*fluency+0.5*meaning`; empty for a head.
 
-    The weights of the model do not determine the sum, so signatures contain both.
+    The digest of the package covers the sum; signatures of `preference` and `head` spell it out as well.
 
     Raises:
         UnknownNameError: no evaluator has this name.

@@ -83,12 +83,12 @@ def _text(manifest: Mapping[str, Any]) -> str:
     )
     for name, parts in manifest["sums"].items():
         terms = " + ".join(f"{weight:g} `{head}`" for head, weight in parts.items())
-        inputs += f"\n- `{name}` is {terms}"
+        inputs += f"\n- the output `{name}` is {terms}"
     return f"""# {manifest["name"]}
 
 A learned evaluator for grammatical error correction, trained with learnedgec {version}.
 
-Heads; those that learned from ratings speak in their units:
+Heads (those that learned from ratings predict in the units of the ratings), and sums of them:
 
 {inputs}
 
