@@ -38,8 +38,8 @@ from learnedgec.models.packages import learned_from
 from learnedgec.ranking import Aggregation
 
 _GATE = (
-    "gate: attack:bea19-dev, pillars:dev, gmeg:fce, TMU-GFM; share of capitals: gmeg:fce, pillars:dev (second "
-    "choice, after SEEDA and GJG15 had been measured)"
+    "gate: attack:bea19-dev, pillars:dev, gmeg:fce, TMU-GFM; share of capitals: gmeg:fce, pillars:dev "
+    "(second choice, after SEEDA and GJG15 had been measured)"
 )
 
 # Metrics, and what they were trained, tuned or selected on; what evaluators learned from, manifests say.
