@@ -124,6 +124,7 @@ def save_package(
     datasets: Sequence[str] = ("none",),
     bits: Bits = 16,
     seed: int = 0,
+    made: PreTrainedTokenizerFast | None = None,
 ) -> Path:
     """Write a model as an evaluator package, with a manifest as if it had been trained."""
     part = {"ratings": 1, "pairs": 0, "cases": 0, "sha256": ""}
@@ -131,7 +132,7 @@ def save_package(
         folder,
         model.config,
         round_weights(model, bits),
-        tokenizer(),
+        tokenizer() if made is None else made,
         configuration="name: tiny\n",
         data={
             "datasets": list(datasets),

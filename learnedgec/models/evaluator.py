@@ -249,6 +249,9 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             output: the encoder's output.
             batch: the batch, for its attention mask, and its `capitals` where a head reads them.
             heads: names of the heads.
+
+        Raises:
+            InputError: a head reads capitals, and the batch has no marks of them.
         """
         values = {}
         pooled: torch.Tensor | None = None

@@ -141,7 +141,7 @@ def package_digest(name: str) -> str:
 
     Example:
         >>> package_digest("joint-mpnet-3")
-        'fa48ee2f53da'
+        'fffb776dde96'
     """
     files: dict[str, str] = check_package(find_evaluator(name))["files"]
     read = {file: digest for file, digest in files.items() if file not in _DESCRIPTIVE}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import importlib.metadata
 import json
@@ -22,6 +23,7 @@ from learnedgec.models.loading import quiet_transformers
 from learnedgec.models.packages import CARD, MANIFEST, is_package, manifest_datasets
 from learnedgec.training.card import model_card
 from learnedgec.training.licences import weights_licence
+from learnedgec.training.vocabulary import leave_out_unused_tokens
 
 __all__ = ["continuation", "package_path", "write_package"]
 
@@ -79,10 +81,12 @@ def write_package(
         averaged: name and SHA-256 of each averaged evaluator (`averaging.average`).
     """
     with atomic_folder(path) as folder:
-        config.save_pretrained(folder)
-        save_file(dict(weights), folder / "model.safetensors", metadata={"format": "pt"})
         with quiet_transformers():
             tokenizer.save_pretrained(folder)
+        config = copy.deepcopy(config)
+        weights = leave_out_unused_tokens(folder, config, weights)
+        config.save_pretrained(folder)
+        save_file(dict(weights), folder / "model.safetensors", metadata={"format": "pt"})
         (folder / "training.yaml").write_text(configuration, encoding="utf-8")
         manifest: dict[str, Any] = {
             "format": 1,

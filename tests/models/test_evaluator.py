@@ -143,7 +143,7 @@ def test_the_digest_covers_configuration_weights_and_tokenizer(copy: Path) -> No
     assert {package_digest(str(copy))} == seen
     for name, before, after in (
         ("config.json", '"scale": 0.5', '"scale": 0.6'),
-        ("tokenizer.json", '"lowercase": true', '"lowercase": false'),
+        ("tokenizer.json", '"lowercase":true', '"lowercase":false'),
         ("tokenizer_config.json", '"model_max_length": 256', '"model_max_length": 255'),
     ):
         text = (copy / name).read_text()
@@ -355,7 +355,7 @@ def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
     other = Evaluator.load(str(folder)).predict(SOURCES, HYPOTHESES, ["preference"])
     assert other["preference"] == pytest.approx(expected + found["fluency"], abs=1e-6)
     card = (folder / "README.md").read_text()
-    assert "- `preference` is 2 `fluency` + -0.5 `meaning`" in card
+    assert "- the output `preference` is 2 `fluency` + -0.5 `meaning`" in card
     assert "\"preference(model='summed')\"" in card
 
 
