@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from huggingface_hub import HfApi, constants
 
 Files = dict[str, bytes]
 
@@ -150,7 +151,8 @@ class Handler(BaseHTTPRequestHandler):
             elif entry["key"] == "file":
                 files[value["path"]] = base64.b64decode(value["content"])
         commit = self.server.put(name, files, branch)
-        url = f"{self.server.url}/{name}/commit/{commit}"
+        # Old versions of the hub's library read only addresses of the hub itself here.
+        url = f"{constants.ENDPOINT}/{name}/commit/{commit}"
         self.send({"success": True, "commitOid": commit, "commitUrl": url, "hookOutput": ""})
 
     def file(self, name: str, revision: str, file: str) -> None:
@@ -182,8 +184,6 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def running_hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     """Yield a hub that learnedgec takes for the hub, with an empty local cache."""
-    from huggingface_hub import HfApi, constants
-
     from learnedgec.models import hub as module
     from learnedgec.use import sharing
 
@@ -192,6 +192,8 @@ def running_hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     thread.start()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    # Old versions of transformers have a copy.
+    monkeypatch.setattr("transformers.utils.hub.TRANSFORMERS_CACHE", str(cache), raising=False)
 
     def ours() -> HfApi:
         return HfApi(endpoint=server.url, token=server.token)

@@ -323,8 +323,9 @@ def test_a_package_that_is_replaced_while_it_is_loaded_is_refused(
 ) -> None:
     def replaced(path: Path, **options: Any) -> EvaluatorModel:
         model = original(path, **options)
-        (copy / "tokenizer_config.json").write_text("{}")
-        tiny.sign(copy, "tokenizer_config.json")
+        file = copy / "tokenizer_config.json"
+        file.write_text(file.read_text() + "\n")
+        tiny.sign(copy, file.name)
         return model
 
     original = EvaluatorModel.from_pretrained
