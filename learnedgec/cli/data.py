@@ -128,8 +128,8 @@ def _fetch(options: Namespace) -> None:
         TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(),
-        console=Console(stderr=True),
-        disable=options.quiet,
+        # Old versions of rich end even a progress bar that is switched off with an empty line.
+        console=Console(stderr=True, quiet=options.quiet),
     ) as progress:
         for found in datasets:
             folder = _fetch_one(found, options.mirror, progress)

@@ -32,8 +32,8 @@ class EditCounts:
         >>> counts.precision
         array([0.5, 1. ])
         >>> total = counts.sum()
-        >>> total.fp, total.fn, round(float(total.f(beta=1)), 3)
-        (np.int64(1), np.int64(3), 0.333)
+        >>> int(total.fp), int(total.fn), round(float(total.f(beta=1)), 3)
+        (1, 3, 0.333)
     """
 
     tp: Count

@@ -216,10 +216,15 @@ class EvaluatorModule(lightning.LightningModule):
                 )
         known = kept | trained
         for name, parts in (sums or {}).items():
-            if not parts or set(parts) - set(known) or (name in known and name not in parts):
+            if not parts or set(parts) - set(known):
                 raise ConfigError(
-                    f"model.sums.{name}: a sum needs parts among the heads {', '.join(known)}"
-                    f"{f', {name} among them' * (name in known)}; its parts are {', '.join(parts) or 'none'}."
+                    f"model.sums.{name}: a sum needs parts among the heads {', '.join(known)}; its parts are "
+                    f"{', '.join(parts) or 'none'}."
+                )
+            if name in known and name not in parts:
+                raise ConfigError(
+                    f"model.sums.{name} replaces the head {name} and must contain it; its parts are "
+                    f"{', '.join(parts)}. Add {name}, or give the sum another name."
                 )
         earlier_sums = dict((started.config.sums or {}) if started else {})
         passed = {name: parts for name, parts in earlier_sums.items() if not set(parts) - set(kept)}

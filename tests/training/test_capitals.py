@@ -145,5 +145,7 @@ def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     assert whole.beginnings.endswith("; without its sums for all, fluency.")
     with pytest.raises(ConfigError, match=r"read mean; set model\.pooling to mean"):
         EvaluatorModule(relative, encoder=folder, rank=1, pooling="cls")
-    with pytest.raises(ConfigError, match=r"meaning among them; its parts are fluency"):
+    with pytest.raises(
+        ConfigError, match=r"the head meaning and must contain it; its parts are fluency\."
+    ):
         EvaluatorModule(relative, encoder=folder, frozen_layers=2, sums={"meaning": {"fluency": 1}})

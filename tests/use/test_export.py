@@ -185,7 +185,9 @@ def test_the_command_exports_what_it_is_told(
     assert main([*words, "--heads", "fluency", "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'out' / 'fluency'}\n"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["fluency"]
-    assert {path.name for path in (tmp_path / "out" / "fluency").iterdir()} == {
+    written = {path.name for path in (tmp_path / "out" / "fluency").iterdir()}
+    # Old versions of transformers write the names of special tokens twice.
+    assert written - {"special_tokens_map.json"} == {
         "README.md",
         "config.json",
         "model.safetensors",
