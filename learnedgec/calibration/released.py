@@ -36,7 +36,7 @@ def find_reference(metric: Metric) -> ScoreReference | None:
 
 
 def evaluators_of(metric: Metric) -> dict[str, str]:
-    """Return evaluator -> digest of its package, which its weights and its sums determine."""
+    """Return evaluator -> digest of its package (`package_digest`): configuration, weights and tokenizer."""
     return {name: package_digest(name) for name in metric.evaluators()}
 
 

@@ -71,7 +71,7 @@ def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
     """Return a notice for each metric whose gate rejected some outputs."""
     counts = {metric: sum(map(sum, each.get("rejected", ()))) for metric, each in described.items()}
     return [
-        f"{metric.label}: {number:,} outputs are too different from their source and get the lowest score "
+        f"{metric.label}: {number:,} outputs are too different from their source and get a low score "
         "(gate)."
         for metric, number in counts.items()
         if number

@@ -197,7 +197,7 @@ def _gate(manifest: Mapping[str, Any]) -> str:
     subject = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     verb = "gives" if len(names) == 1 else "give"
     return (
-        f"\n{subject} {verb} the lowest score to a hypothesis that has too few trigrams of characters in\n"
+        f"\n{subject} {verb} a low score to a hypothesis that has too few trigrams of characters in\n"
         f"common with its source, since it is not a correction: a share of {GATE:g} or less (`threshold`). "
         "`threshold=-1` accepts everything.\n"
     )

@@ -88,9 +88,8 @@ class EvaluatorModule(lightning.LightningModule):
         warmup: share of all steps for the warm-up.
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
-        sums: output -> head -> weight. A sum with the name of a head replaces that head's output; the parts
-            are always the heads themselves. A continued evaluator passes on its sums whose heads all stay as
-            they are.
+        sums: output -> head -> weight. A sum may replace the output of the head of its name. Sums of the
+            continued evaluator are kept if all their heads are.
         rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`). Required
             for 4-bit encoders. The corrections learn ten times as fast as the heads, and affect only the
             inputs that your heads read. The package also has the continued evaluator's heads that read the
@@ -227,12 +226,17 @@ class EvaluatorModule(lightning.LightningModule):
                     f"{', '.join(parts)}. Add {name}, or give the sum another name."
                 )
         earlier_sums = dict((started.config.sums or {}) if started else {})
-        passed = {name: parts for name, parts in earlier_sums.items() if not set(parts) - set(kept)}
+        passed = {
+            name: parts
+            for name, parts in earlier_sums.items()
+            if name not in trained and not set(parts) - set(kept)
+        }
         sums = passed | (sums or {})
         self.dropped_sums = [name for name in earlier_sums if name not in sums]
-        if kept and started is not None and pooling != started.config.pooling:
+        pooled = [name for name, head in kept.items() if head.reads == "pooled"]
+        if started is not None and pooled and pooling != started.config.pooling:
             raise ConfigError(
-                f"model.pooling is {pooling}, but {', '.join(kept)} of {encoder} stay as they are and read "
+                f"model.pooling is {pooling}, but {', '.join(pooled)} of {encoder} stay as they are and read "
                 f"{started.config.pooling}; set model.pooling to {started.config.pooling}."
             )
         self.model = EvaluatorModel.from_encoder(
@@ -402,7 +406,9 @@ class EvaluatorModule(lightning.LightningModule):
                     f"{head} starts untrained" + (f" (in {name} {reason})" if reason else "")
                 )
         if self.dropped_sums:
-            parts.append(f"without its sums for {', '.join(self.dropped_sums)}")
+            parts.append(
+                f"its sums {', '.join(self.dropped_sums)} are not passed on (name them in model.sums)"
+            )
         return f"Continuing {name}: {'; '.join(parts)}."
 
     @property

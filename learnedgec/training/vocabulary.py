@@ -28,8 +28,9 @@ def leave_out_unused_tokens(
     """Leave out the `[unused…]` tokens of a stored tokenizer, and return the weights without their rows.
 
     `tokenizer.json` is rewritten without them, and without indentation. The IDs of the other tokens change
-    with the rows, so scores stay the same. All tokens stay if the tokenizer is not BERT's WordPiece, or if
-    the ID for padding, from which some encoders count positions, would change.
+    with the rows, so scores stay the same. All tokens stay if the tokenizer is not BERT's WordPiece, if the
+    encoder has more rows than the tokenizer has tokens, if another tensor has as many rows, or if the ID for
+    padding, from which some encoders count positions, would change.
 
     Args:
         folder: has the files of the tokenizer.
@@ -41,7 +42,7 @@ def leave_out_unused_tokens(
         return dict(weights)
     tokenizer = json.loads(file.read_text(encoding="utf-8"))
     new = _new_ids(tokenizer, config.encoder)
-    size = config.encoder["vocab_size"]
+    size = config.encoder.get("vocab_size")
     rows = {name for name, tensor in weights.items() if tensor.dim() and len(tensor) == size}
     matrices = {name.removesuffix(".codes").removesuffix(".scales") for name in rows}
     if new and len(matrices) == 1:
@@ -60,7 +61,7 @@ def leave_out_unused_tokens(
         config.encoder |= {
             key: new[value]
             for key, value in config.encoder.items()
-            if key.endswith("_token_id") and value in new
+            if key.endswith("_token_id") and value is not None
         }
         config.encoder["vocab_size"] = len(new)
         _renumber_settings(folder, new)
@@ -82,12 +83,14 @@ def _new_ids(tokenizer: Mapping[str, Any], encoder: Mapping[str, Any]) -> dict[i
         {place for token, place in known.items() if token in added or not _UNUSED.fullmatch(token)}
     )
     new = {old: place for place, old in enumerate(stay)}
-    pad = encoder.get("pad_token_id")
-    # An encoder with another number of rows does not belong to this vocabulary alone.
-    whole = len(set(known.values())) == encoder["vocab_size"] == max(known.values()) + 1
-    if not whole or len(stay) == len(known) or new.get(pad, pad) != pad:
+    special = [value for key, value in encoder.items() if key.endswith("_token_id")]
+    pads = [encoder.get("pad_token_id"), (tokenizer.get("padding") or {}).get("pad_id")]
+    size = encoder.get("vocab_size")
+    whole = len(set(known.values())) == size == max(known.values()) + 1
+    usual = all(value is None or (isinstance(value, int) and value in new) for value in special)
+    if not (whole and usual) or len(stay) == len(known):
         return {}
-    return new
+    return new if all(pad is None or new.get(pad) == pad for pad in pads) else {}
 
 
 def _renumber(processor: Any, new: Mapping[int, int]) -> None:

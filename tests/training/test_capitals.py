@@ -133,16 +133,22 @@ def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     extended = EvaluatorModule(relative, encoder=folder, rank=1)
     assert extended.model.config.sums == {"fluency": sums["fluency"]}
     assert extended.beginnings == (
-        "Continuing first: relative starts untrained; without its sums for all."
+        "Continuing first: relative starts untrained; its sums all are not passed on (name them in "
+        "model.sums)."
     )
     frozen = EvaluatorModule(
         relative, encoder=folder, frozen_layers=2, sums={"all": {"meaning": 1}}
     )
     assert frozen.model.config.sums == {"fluency": sums["fluency"], "all": {"meaning": 1}}
+    # A new head is not hidden by a sum of its name.
+    renewed = EvaluatorModule(
+        {"all": HeadOptions("pair", "logistic")}, encoder=folder, frozen_layers=2
+    )
+    assert renewed.model.config.sums == {"fluency": sums["fluency"]}
     whole = EvaluatorModule({"fluency": HeadOptions()}, encoder=folder)
     assert whole.model.config.sums == {}
     assert whole.beginnings is not None
-    assert whole.beginnings.endswith("; without its sums for all, fluency.")
+    assert "; its sums all, fluency are not passed on" in whole.beginnings
     with pytest.raises(ConfigError, match=r"read mean; set model\.pooling to mean"):
         EvaluatorModule(relative, encoder=folder, rank=1, pooling="cls")
     with pytest.raises(

@@ -77,6 +77,10 @@ def test_tokens_of_wrong_words(hypothesis: str, correct: str, wrong: str, end: i
     assert wrong_tokens(hypothesis, correct, places) == expected
 
 
+def test_a_space_before_a_word_may_belong_to_its_token() -> None:
+    assert wrong_tokens("He go", "He goes", [(0, 2), (2, 5), (0, 0)]) == [0, 1, 0]
+
+
 def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
     heads = {
         "wrong": HeadOptions(objective="detection"),

@@ -13,11 +13,16 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertModel, PreTrainedTokenizerFast
 
-from learnedgec.models.evaluator import Evaluator, EvaluatorModel
+from learnedgec.models.evaluator import Evaluator, EvaluatorConfig, EvaluatorModel
 from learnedgec.models.quantization import Bits, round_weights
+from learnedgec.training.vocabulary import leave_out_unused_tokens
 
 TEXTS = ["He goes home .", "[unused1] he go", "a [MASK] of it", ""]
 POST = {
+    "RobertaProcessing": lambda ids: processors.RobertaProcessing(
+        ("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"])
+    ),
+    "Sequence": lambda ids: processors.Sequence([POST["BertProcessing"](ids)]),
     "BertProcessing": lambda ids: processors.BertProcessing(
         ("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"])
     ),
@@ -86,6 +91,24 @@ def test_unused_tokens_are_left_out_and_scores_stay(tmp_path: Path, post: str, b
     assert "unused" not in text
 
 
+def added() -> PreTrainedTokenizerFast:
+    """Return a tokenizer in which a user has given a meaning to an unused token."""
+    made = tokenizer("BertProcessing")
+    made.add_tokens(["[unused1]"], special_tokens=True)
+    return made
+
+
+def test_a_token_that_the_user_has_added_stays(tmp_path: Path) -> None:
+    made = added()
+    before = saved(tmp_path / "added", made)
+    after = Evaluator.load(str(tmp_path / "added"))
+    assert set(made.get_vocab()) - set(after.tokenizer.get_vocab()) == {"[unused0]", "[unused2]"}
+    assert after.tokenizer.tokenize("[unused1] he") == ["[unused1]", "he"]
+    expected, found = before.predict(TEXTS, TEXTS), after.predict(TEXTS, TEXTS)
+    for head, values in expected.items():
+        assert found[head].tolist() == pytest.approx(values.tolist(), abs=1e-5)
+
+
 @pytest.mark.parametrize(
     "made",
     [tokenizer("BertProcessing", pad=2), tokenizer("BertProcessing", splits=False)],
@@ -98,6 +121,43 @@ def test_where_tokens_stay(tmp_path: Path, made: PreTrainedTokenizerFast) -> Non
     expected, found = before.predict(TEXTS, TEXTS), after.predict(TEXTS, TEXTS)
     for head, values in expected.items():
         assert found[head].tolist() == pytest.approx(values.tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"vocab_size": 700}, {"eos_token_id": [1, 2]}, {"bos_token_id": 1}],
+    ids=["more rows than tokens", "several IDs", "the ID of an unused token"],
+)
+def test_tokens_stay_in_unusual_configurations(tmp_path: Path, changes: dict[str, Any]) -> None:
+    made = tokenizer("BertProcessing")
+    made.save_pretrained(tmp_path)
+    size = changes.get("vocab_size", len(made))
+    encoder = BertModel(tiny.configuration(len(made), pad_token_id=0)).config.to_dict()
+    config = EvaluatorConfig(encoder=encoder | {"vocab_size": size} | changes, heads={})
+    weights = {"encoder.embeddings.word_embeddings.weight": torch.ones(size, 4)}
+    assert leave_out_unused_tokens(tmp_path, config, weights).keys() == weights.keys()
+    assert config.encoder["vocab_size"] == size
+    assert "[unused0]" in (tmp_path / "tokenizer.json").read_text()
+
+
+def test_files_of_older_versions_of_transformers(tmp_path: Path) -> None:
+    made = tokenizer("BertProcessing")
+    made.save_pretrained(tmp_path)
+    (tmp_path / "vocab.txt").write_text("[unused0]\n")
+    settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    settings["added_tokens_decoder"] = {"3": {"content": "[UNK]"}, "0": {"content": "[PAD]"}}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    encoder = BertModel(tiny.configuration(len(made), pad_token_id=0)).config.to_dict()
+    config = EvaluatorConfig(encoder=encoder, heads={})
+    weights = {"encoder.embeddings.word_embeddings.weight": torch.arange(len(made))[:, None]}
+    left = leave_out_unused_tokens(tmp_path, config, weights)
+    assert left["encoder.embeddings.word_embeddings.weight"][:4, 0].tolist() == [0, 3, 4, 5]
+    assert not (tmp_path / "vocab.txt").exists()
+    settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert settings["added_tokens_decoder"] == {
+        "1": {"content": "[UNK]"},
+        "0": {"content": "[PAD]"},
+    }
 
 
 def test_the_released_evaluator_has_no_unused_tokens() -> None:
