@@ -88,8 +88,7 @@ class EvaluatorModule(lightning.LightningModule):
         warmup: share of all steps for the warm-up.
         consistency: weight of the loss on `data.cases`, the paper's α.
         allow_pickle: accept an encoder that is stored only as a pickle.
-        sums: output -> head -> weight. A sum may replace the output of the head of its name. Sums of the
-            continued evaluator are kept if all their heads are.
+        sums: output -> head -> weight. A sum may replace the head of its name. Sums of unchanged heads stay.
         rank: freeze the encoder and train low-rank corrections of its matrices (`models.low_rank`). Required
             for 4-bit encoders. The corrections learn ten times as fast as the heads, and affect only the
             inputs that your heads read. The package also has the continued evaluator's heads that read the
