@@ -17,7 +17,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.models.packages import package_digest
 
-__all__ = ["find_reference", "read_references", "evaluators_of", "write_references"]
+__all__ = ["evaluators_of", "find_reference", "read_references", "write_references"]
 
 
 def find_reference(metric: Metric) -> ScoreReference | None:

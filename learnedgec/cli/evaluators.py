@@ -19,6 +19,7 @@ from learnedgec.models.packages import (
     find_evaluator,
     list_evaluators,
     manifest_datasets,
+    output_names,
     package_digest,
 )
 from learnedgec.training.licences import weights_licence
@@ -62,9 +63,7 @@ def main(arguments: Sequence[str]) -> None:
         rows.append(
             {
                 "evaluator": name,
-                "heads": " ".join(
-                    dict.fromkeys([*manifest["heads"], *(manifest.get("sums") or {})])
-                ),
+                "heads": " ".join(output_names(manifest)),
                 "encoder": manifest["encoder"],
                 "trained on": " ".join(manifest["data"]["datasets"]),
                 "licence": manifest.get("license") or weights_licence(manifest_datasets(manifest)),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch.nn.functional import logsigmoid
 
-__all__ = ["CAPITAL", "UNMARKED", "SMALL", "capitals_likelihood", "mark_capitals"]
+__all__ = ["CAPITAL", "SMALL", "UNMARKED", "capitals_likelihood", "mark_capitals"]
 
 # Marks of tokens. Only a token that begins a word is marked, because the rest of a word hardly ever changes.
 UNMARKED, SMALL, CAPITAL = 0, 1, 2

@@ -38,6 +38,7 @@ from learnedgec.models.packages import (
     evaluator_name,
     fetch_package,
     find_evaluator,
+    output_names,
     package_digest,
 )
 from learnedgec.models.precision import evaluator_precision
@@ -360,7 +361,8 @@ class Evaluator:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs: heads first, then sums."""
-        return tuple(dict.fromkeys((*self.model.config.heads, *self.model.config.sums)))
+        config = self.model.config
+        return tuple(output_names({"heads": config.heads, "sums": config.sums}))
 
     def predict(
         self,

@@ -43,6 +43,7 @@ __all__ = [
     "learned_from",
     "list_evaluators",
     "manifest_datasets",
+    "output_names",
     "package_config",
     "package_digest",
     "package_sum",
@@ -204,6 +205,18 @@ def package_config(name: str) -> dict[str, Any]:
     return config
 
 
+def output_names(about: Mapping[str, Any]) -> list[str]:
+    """Return the names of an evaluator's outputs by its configuration or manifest: heads first, then sums.
+
+    A sum with the name of a head takes its place.
+
+    Example:
+        >>> output_names({"heads": {"quality": {}, "capitals": {}}, "sums": {"quality": {}, "both": {}}})
+        ['quality', 'capitals', 'both']
+    """
+    return list(dict.fromkeys([*about["heads"], *(about.get("sums") or {})]))
+
+
 def package_sum(name: str, output: str) -> str:
     """Return the sum behind an evaluator's output, such as `0.5*fluency+0.5*meaning`; empty for a head.
 
@@ -224,7 +237,7 @@ def check_outputs(name: str, asked: Iterable[str]) -> None:
         ModelError: it lacks an output.
     """
     config = package_config(name)
-    outputs = list(dict.fromkeys([*config["heads"], *(config.get("sums") or {})]))
+    outputs = output_names(config)
     for output in asked:
         if output not in outputs:
             raise ModelError(

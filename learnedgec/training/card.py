@@ -18,7 +18,7 @@ from learnedgec.metrics.preference import Preference
 from learnedgec.metrics.some import DIMENSIONS, Some
 from learnedgec.models.evaluator import HeadConfig
 from learnedgec.models.hub import is_hub_name
-from learnedgec.models.packages import manifest_datasets
+from learnedgec.models.packages import manifest_datasets, output_names
 from learnedgec.training.licences import licence_lines, weights_licence
 
 __all__ = ["metadata", "model_card", "with_metadata"]
@@ -162,7 +162,7 @@ def _seeds(seed: int | Sequence[int]) -> str:
 
 def _metrics(manifest: Mapping[str, Any]) -> str:
     """Return metrics for a command line that together read every output of the package."""
-    name, outputs = manifest["name"], dict.fromkeys([*manifest["heads"], *manifest["sums"]])
+    name, outputs = manifest["name"], output_names(manifest)
     metrics = _readers(manifest)
     others = set(outputs).difference(*(read for _, read in metrics))
     heads = [Head(model=name, heads=(output,)) for output in outputs if output in others]
@@ -174,7 +174,7 @@ def _metrics(manifest: Mapping[str, Any]) -> str:
 
 def _readers(manifest: Mapping[str, Any]) -> list[tuple[Metric, set[str]]]:
     """Return the named metrics that can read the package, each with the outputs that it reads."""
-    name, outputs = manifest["name"], {*manifest["heads"], *manifest["sums"]}
+    name, outputs = manifest["name"], set(output_names(manifest))
     readers: list[tuple[Metric, set[str]]] = [
         (Some(model=name), set(DIMENSIONS)),
         *([(Impara(quality=name), {"quality"})] if _ranks_quality(manifest) else []),

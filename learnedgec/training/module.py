@@ -213,18 +213,8 @@ class EvaluatorModule(lightning.LightningModule):
                     "one of them."
                 )
         known = kept | trained
-        for name, parts in (sums or {}).items():
-            if not parts or set(parts) - set(known):
-                raise ConfigError(
-                    f"model.sums.{name}: a sum needs parts among the heads {', '.join(known)}; its parts are "
-                    f"{', '.join(parts) or 'none'}."
-                )
-            if name in known and name not in parts:
-                raise ConfigError(
-                    f"model.sums.{name} replaces the head {name} and must contain it; its parts are "
-                    f"{', '.join(parts)}. Add {name}, or give the sum another name."
-                )
-        earlier_sums = dict((started.config.sums or {}) if started else {})
+        _check_sums(sums or {}, known)
+        earlier_sums = started.config.sums if started else {}
         passed = {
             name: parts
             for name, parts in earlier_sums.items()
@@ -508,6 +498,21 @@ class EvaluatorModule(lightning.LightningModule):
             if self._generators["cuda"]:
                 torch.cuda.set_rng_state_all([s.cpu() for s in self._generators["cuda"]])
             self._generators = None
+
+
+def _check_sums(sums: Mapping[str, Mapping[str, float]], heads: Mapping[str, HeadConfig]) -> None:
+    """Raise `ConfigError` for a sum without parts, of unknown heads, or that hides the head of its name."""
+    for name, parts in sums.items():
+        if not parts or set(parts) - set(heads):
+            raise ConfigError(
+                f"model.sums.{name}: a sum needs parts among the heads {', '.join(heads)}; its parts are "
+                f"{', '.join(parts) or 'none'}."
+            )
+        if name in heads and name not in parts:
+            raise ConfigError(
+                f"model.sums.{name} replaces the head {name} and must contain it; its parts are "
+                f"{', '.join(parts)}. Add {name}, or give the sum another name."
+            )
 
 
 def _what_differs(name: str, options: HeadOptions, earlier: EvaluatorConfig) -> str | None:

@@ -109,9 +109,8 @@ def _renumber(processor: Any, new: Mapping[int, int]) -> None:
 
 def _renumber_settings(folder: Path, new: Mapping[int, int]) -> None:
     """Replace the IDs in the files that older versions of transformers write beside `tokenizer.json`."""
-    (folder / "vocab.txt").unlink(
-        missing_ok=True
-    )  # the same vocabulary, of which nothing needs a copy
+    for name in ("vocab.txt", "added_tokens.json"):  # copies of what tokenizer.json has
+        (folder / name).unlink(missing_ok=True)
     file = folder / "tokenizer_config.json"
     settings = json.loads(file.read_text(encoding="utf-8"))
     if decoder := settings.get("added_tokens_decoder"):
