@@ -140,6 +140,11 @@ class EvaluatorModule(lightning.LightningModule):
                 "model.learning_rate, model.weight_decay and model.consistency must not be negative."
             )
         for name, options in heads.items():
+            # torch stores heads under their names, beside the attributes of its own containers.
+            if not name or "." in name or hasattr(torch.nn.ModuleDict(), name):
+                raise ConfigError(
+                    f"model.heads: no head can have the name {name!r}; choose another, without dots."
+                )
             if options.reads != "pooled" and options.input != "hypothesis":
                 raise ConfigError(
                     f"model.heads.{name}: the objective {options.objective} is for the hypothesis alone, and "

@@ -255,6 +255,12 @@ def test_sums_are_of_heads(sums: dict[str, dict[str, float]], tiny_encoder: Path
         EvaluatorModule({"a": HeadOptions()}, str(tiny_encoder), sums=sums)
 
 
+@pytest.mark.parametrize("name", ["", "clear", "of.two", "training"])
+def test_names_that_no_head_can_have(name: str, tiny_encoder: Path) -> None:
+    with pytest.raises(ConfigError, match=f"no head can have the name '{name}'; choose another"):
+        EvaluatorModule({name: HeadOptions()}, str(tiny_encoder))
+
+
 def test_bits_that_the_encoder_cannot_have_are_refused_before_training(
     tmp_path: Path, words: list[str]
 ) -> None:
