@@ -55,5 +55,5 @@ nitpick_ignore_regex = [
     ("py:.*", r"(?!learnedgec\b).*"),  # other projects: their inventories are not on this disk
     ("py:class", r"learnedgec\..*\.(_\w+|[A-Z]|Entry)"),  # variables of types
     # Public in no module.
-    ("py:class", r"learnedgec\.(use\.serve\.MetricScore|training\.data\.PairFileName)"),
+    ("py:class", r"learnedgec\.(applications\.serve\.MetricScore|training\.data\.PairFileName)"),
 ]

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from learnedgec import Runtime, rank, read_lines, score
-from learnedgec.catalog import sample_folder
+from learnedgec.data.catalog import sample_folder
 
 folder = sample_folder()
 sources = read_lines(folder / "source.txt")[:12]

@@ -1,7 +1,7 @@
 """Say what each edit of a correction is worth to a metric that reads whole sentences (Shapley values)."""
 
 from learnedgec import attribute_edits, load_metric, read_lines
-from learnedgec.catalog import sample_folder
+from learnedgec.data.catalog import sample_folder
 
 folder = sample_folder()
 sources = [read_lines(folder / "source.txt")[number] for number in (0, 2)]

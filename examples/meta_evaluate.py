@@ -1,8 +1,8 @@
 """Meta-evaluate metrics: how far they agree with people, beside sentinels that know nothing of grammar."""
 
 from learnedgec import load_benchmark, load_metric
-from learnedgec.meta.evaluation import evaluate
-from learnedgec.meta.protocol import Protocol
+from learnedgec.analysis.meta.evaluation import evaluate
+from learnedgec.analysis.meta.protocol import Protocol
 
 benchmark = load_benchmark("sample")  # or seeda-s, gjg15, gmeg:fce, the path of your own folder
 metrics = [load_metric(name) for name in ("gleu", "green", "m2")]

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from learnedgec import Metric, Statistics, rank, read_lines
-from learnedgec.catalog import sample_folder
+from learnedgec.data.catalog import sample_folder
 
 
 @dataclass(frozen=True)

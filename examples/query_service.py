@@ -3,13 +3,14 @@
 The service runs in this script to keep it whole; you would start `learnedgec serve --metric gleu` elsewhere.
 """
 
+import json
 import threading
+from urllib.request import Request, urlopen
 
-import requests
 import uvicorn
 
 from learnedgec import load_metric
-from learnedgec.use.serve import application, listen
+from learnedgec.applications.serve import application, listen
 
 with listen("127.0.0.1", 0) as listening:  # 0 takes a free port
     app = application([load_metric("gleu"), load_metric("edit-count")])
@@ -17,18 +18,19 @@ with listen("127.0.0.1", 0) as listening:  # 0 takes a free port
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    answer = requests.post(
-        f"{address}/score",
-        json={
-            "metrics": ["gleu", "edit-count"],
-            "sources": ["He go home .", "She like tea ."],
-            "hypotheses": ["He goes home .", "She like tea ."],
-            "references": [["He goes home ."], ["She likes tea ."]],
-        },
-        timeout=30,
+    body = {
+        "metrics": ["gleu", "edit-count"],
+        "sources": ["He go home .", "She like tea ."],
+        "hypotheses": ["He goes home .", "She like tea ."],
+        "references": [["He goes home ."], ["She likes tea ."]],
+    }
+    request = Request(
+        f"{address}/score", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
+    with urlopen(request, timeout=30) as answer:
+        scores = json.load(answer)["scores"]
     server.should_exit = True
     thread.join()
 
-for name, found in answer.json()["scores"].items():
-    print(f"{name}: {found['score']:.3f} ({found['signature']})")
+for name, score in scores.items():
+    print(f"{name}: {score['score']:.3f} ({score['signature']})")

@@ -1,8 +1,8 @@
 """Rank systems and say which differences are significant: intervals, clusters, a sentence for a paper."""
 
 from learnedgec import References, load_metric, rank, read_lines
-from learnedgec.catalog import sample_folder
-from learnedgec.comparison import compare_systems
+from learnedgec.analysis.comparison import compare_systems
+from learnedgec.data.catalog import sample_folder
 
 folder = sample_folder()
 sources = read_lines(folder / "source.txt")

@@ -1,9 +1,9 @@
 """Choose the best of several corrections of each sentence, and keep the source where none is safe."""
 
 from learnedgec import References, read_lines, rerank, score
-from learnedgec.catalog import sample_folder
-from learnedgec.use.candidates import candidates_of_systems
-from learnedgec.use.rerank import Guards
+from learnedgec.applications.candidates import candidates_of_systems
+from learnedgec.applications.rerank import Guards
+from learnedgec.data.catalog import sample_folder
 
 folder = sample_folder()
 sources = read_lines(folder / "source.txt")[:24]

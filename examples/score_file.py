@@ -1,7 +1,7 @@
 """Score one system's output file with two metrics: a learned one without references, and GLEU with them."""
 
 from learnedgec import References, read_lines, score
-from learnedgec.catalog import sample_folder
+from learnedgec.data.catalog import sample_folder
 
 folder = sample_folder()  # replace these three by files of your own, one tokenised sentence a line
 sources = read_lines(folder / "source.txt")[:24]

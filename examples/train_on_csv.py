@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from learnedgec import load_ratings, read_lines, score
-from learnedgec.catalog import sample_folder
+from learnedgec.data.catalog import sample_folder
 from learnedgec.training.fit import train
 
 with TemporaryDirectory() as folder:

@@ -85,14 +85,12 @@ def toctree(entries: Sequence[str], *, caption: str = "") -> str:
 
 # Commands have a reference of their own.
 _NOT_PUBLIC = ("learnedgec.cli", "learnedgec._version")
-# These import what is not installed with learnedgec; their how-to page explains them.
-_ABSENT = ("inspect_scorer", "lighteval_metric")
 
 
 def public_modules() -> Iterator[str]:
     """Yield every module whose names others may use: it has an `__all__`."""
     for found in pkgutil.walk_packages(learnedgec.__path__, "learnedgec."):
-        if found.name.startswith(_NOT_PUBLIC) or found.name.endswith(_ABSENT):
+        if found.name.startswith(_NOT_PUBLIC):
             continue
         if getattr(importlib.import_module(found.name), "__all__", None):
             yield found.name
@@ -207,8 +205,8 @@ def parser_of(
 def write_commands(pages: Pages) -> None:
     """Write a page for each command, with its subcommands."""
     rows = []
-    for name, (module, summary) in COMMANDS.items():
-        found = importlib.import_module(module)
+    for name, summary in COMMANDS.items():
+        found = importlib.import_module(f"learnedgec.cli.{name}")
         rows.append(f"| [`learnedgec {name}`]({name}.md) | {escape(summary)} |\n")
         text = f"# `learnedgec {name}`\n\n"
         if name == "robust":
@@ -226,7 +224,7 @@ def write_commands(pages: Pages) -> None:
         pages.write(f"cli/{name}.md", text)
     text = (
         "# Command line\n\n`learnedgec COMMAND --help` prints the same as these pages, which are made from the "
-        "same parsers. Exit codes: 0 done, 2 bad input, 130 interrupted, 143 terminated. `--debug` after the "
+        "same parsers. Exit codes: 0 done, 2 bad input, 130 interrupted. `--debug` after the "
         "command shows the traceback of an error.\n\n| command | what it does |\n| --- | --- |\n"
     )
     pages.write("cli/index.md", text + "".join(rows) + "\n" + toctree(list(COMMANDS)))
