@@ -13,12 +13,12 @@ import os
 import sys
 from pathlib import Path
 
-import learnedgec.catalog.registry
-from learnedgec.catalog.add import describe_dataset, write_datasets
-from learnedgec.catalog.registry import read_datasets
+import learnedgec.data.catalog.registry
+from learnedgec.data.catalog.add import describe_dataset, write_datasets
+from learnedgec.data.catalog.registry import read_datasets
 from learnedgec.errors import InputError, LearnedgecError
 
-TABLE = Path(learnedgec.catalog.registry.__file__).with_name("datasets.json")
+TABLE = Path(learnedgec.data.catalog.registry.__file__).with_name("datasets.json")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Make `learnedgec/calibration/released.json`: what scores of the released evaluator's metrics mean.
+"""Make `learnedgec/analysis/explanation/released.json`: what scores of the released evaluator's metrics mean.
 
     LEARNEDGEC_MIRROR=… python scripts/calibrate_scores.py [--benchmark gmeg:fce] [--metric some impara …]
 
@@ -13,15 +13,21 @@ from pathlib import Path
 
 import numpy as np
 
-from learnedgec.benchmarks.registry import load_benchmark
-from learnedgec.calibration.fitting import make_reference
-from learnedgec.calibration.released import evaluators_of, write_references
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.sentences import changed_sentences
-from learnedgec.meta.evaluation import benchmark_statistics
+from learnedgec.analysis.explanation.fitting import make_reference
+from learnedgec.analysis.explanation.released import evaluators_of, write_references
+from learnedgec.analysis.meta.evaluation import benchmark_statistics
+from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.sentences import changed_sentences
 from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.runtime import Runtime
 
-PLACE = Path(__file__).resolve().parents[1] / "learnedgec" / "calibration" / "released.json"
+PLACE = (
+    Path(__file__).resolve().parents[1]
+    / "learnedgec"
+    / "analysis"
+    / "explanation"
+    / "released.json"
+)
 
 
 def main() -> None:
@@ -70,7 +76,7 @@ def main() -> None:
         )
         told = references[-1]
         print(f"{metric.label}: {told.pairs} pairs, accuracy {told.accuracy:.3f}")
-        for each in told.reliability:
+        for each in told.bins:
             print(f"  predicted {each.predicted:.3f}  preferred {each.preferred:.3f} "
                   f"[{each.low:.3f}, {each.high:.3f}]  n {each.count}")  # fmt: skip
     write_references(options.out, references)

@@ -19,12 +19,12 @@ import dataclasses
 from published import PUBLISHED
 
 from learnedgec import References, Runtime, load_metric
-from learnedgec.benchmarks.base import Benchmark
-from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.analysis.meta.evaluation import evaluate
+from learnedgec.analysis.meta.measures import Measurement
+from learnedgec.analysis.meta.protocol import Protocol
 from learnedgec.cli.output import FORMATS, emit
-from learnedgec.meta.evaluation import evaluate
-from learnedgec.meta.measures import Measurement
-from learnedgec.meta.protocol import Protocol
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.registry import load_benchmark
 
 # Column -> measure of the published figures.
 COLUMNS = {

@@ -1,4 +1,4 @@
-"""Write the hashes of CoNLL-2014 text that learnedgec/catalog/leakage.py refuses to train on.
+"""Write the hashes of CoNLL-2014 text that learnedgec/data/catalog/leakage.py refuses to train on.
 
 Needs the catalog's datasets (LEARNEDGEC_MIRROR or the network): python scripts/leakage_hashes.py
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from learnedgec.catalog.files import dataset_file
-from learnedgec.catalog.leakage import HASHES, fingerprint
-from learnedgec.catalog.registry import dataset
-from learnedgec.formats.text import read_lines
+from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.leakage import HASHES, fingerprint
+from learnedgec.data.catalog.registry import dataset
+from learnedgec.data.text import read_lines
 
-TARGET = Path(__file__).parents[1] / "learnedgec" / "catalog" / HASHES
+TARGET = Path(__file__).parents[1] / "learnedgec" / "data" / "catalog" / HASHES
 
 
 def forbidden_sentences() -> Iterator[str]:

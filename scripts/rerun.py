@@ -25,17 +25,17 @@ from typing import Any
 from published import PUBLISHED
 
 from learnedgec import Runtime, load_metric
-from learnedgec.benchmarks.base import Benchmark
-from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.analysis.meta.evaluation import SENTINELS, evaluate
+from learnedgec.analysis.meta.human_scores import default_human
+from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.ranking import Aggregation
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.text import read_json, write_json, write_lines
 from learnedgec.errors import InputError, LearnedgecError
-from learnedgec.execution.digests import key_of
-from learnedgec.formats.text import read_json, write_json, write_lines
-from learnedgec.meta.evaluation import SENTINELS, evaluate
-from learnedgec.meta.human_scores import default_human
-from learnedgec.meta.protocol import Protocol
+from learnedgec.evaluators.packages import learned_from
 from learnedgec.metrics.base import Metric
-from learnedgec.models.packages import learned_from
-from learnedgec.ranking import Aggregation
+from learnedgec.runtime.digests import key_of
 
 _GATE_AND_CAPITALS = (
     "gate: attack:bea19-dev, pillars:dev, gmeg:fce, gmeg:wiki, TMU-GFM, jfleg:dev; share of capitals: "

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SOME from data that was there before, as in its paper: three separate BERT-base regressors. Takes the options of
-# `learnedgec train`; `--resume` continues. Then: scripts/some_tables.py, which says how.
+# `learnedgec train`; `--resume` continues.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="${VENV:-.venv}/bin:$PATH"

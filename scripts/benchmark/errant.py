@@ -24,8 +24,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from learnedgec.data.text import read_lines, write_lines
 from learnedgec.edits.parsing import RELEASED, find_annotator
-from learnedgec.formats.text import read_lines, write_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -53,7 +53,7 @@ def save_classifier(encoder: str, folder: Path, seed: int) -> str:
     import torch
     from transformers import AutoTokenizer, BertForSequenceClassification
 
-    from learnedgec.models.loading import locate, quiet_transformers
+    from learnedgec.evaluators.loading import locate, quiet_transformers
 
     torch.manual_seed(seed)
     with quiet_transformers():
@@ -68,7 +68,7 @@ def save_classifier(encoder: str, folder: Path, seed: int) -> str:
 
 def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
     """Return our side's scorer: all systems at once."""
-    from learnedgec.execution.runtime import Runtime
+    from learnedgec.runtime.runtime import Runtime
 
     models = dict(job["models"])
     if job["package"] and job["metric"] == "some":
@@ -248,10 +248,10 @@ def main() -> None:
 
     from safetensors.torch import load_file, save_file
 
-    from learnedgec.benchmarks import load_benchmark
-    from learnedgec.models.loading import locate
-    from learnedgec.models.packages import check_package, find_evaluator
-    from learnedgec.models.quantization import unpack
+    from learnedgec.data.benchmarks import load_benchmark
+    from learnedgec.evaluators.loading import locate
+    from learnedgec.evaluators.packages import check_package, find_evaluator
+    from learnedgec.evaluators.quantization import unpack
 
     benchmark = load_benchmark("gjg15").select(
         list(load_benchmark("gjg15").systems)[: options.systems],

@@ -26,10 +26,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from learnedgec.data.m2 import Edit, read_m2
+from learnedgec.data.references import References
+from learnedgec.data.text import read_lines
 from learnedgec.edits.max_match import max_match
-from learnedgec.formats.m2 import Edit, read_m2
-from learnedgec.formats.references import References
-from learnedgec.formats.text import read_lines
 from learnedgec.metrics.m2 import M2
 
 ROOT = Path(__file__).resolve().parents[2]

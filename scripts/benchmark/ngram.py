@@ -30,8 +30,8 @@ Inputs = dict[str, Any]
 def read_seeda(as_is: bool) -> Inputs:
     """Return sources, references and systems by name."""
     from learnedgec import References, load_metric
-    from learnedgec.catalog import dataset, dataset_file
-    from learnedgec.formats.text import read_lines
+    from learnedgec.data.catalog import dataset, dataset_file
+    from learnedgec.data.text import read_lines
 
     systems = {
         Path(file).stem: read_lines(dataset_file("seeda", file))

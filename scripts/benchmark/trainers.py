@@ -154,7 +154,7 @@ def theirs(job: Mapping[str, Any]) -> dict[str, float]:
         TrainingArguments,
     )
 
-    from learnedgec.models.loading import load_tokenizer, locate
+    from learnedgec.evaluators.loading import load_tokenizer, locate
 
     place = str(locate(job["encoder"]))
     tokenizer = load_tokenizer(job["encoder"])

@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 from trial import ROOT, Trial, main
 
-from learnedgec.catalog.sample import sample_folder
-from learnedgec.execution import cache
-from learnedgec.execution.pool import parallel_map
-from learnedgec.execution.runtime import Runtime
-from learnedgec.execution.writing import atomic_folder
-from learnedgec.formats.references import References
-from learnedgec.formats.text import read_lines, write_text
+from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.references import References
+from learnedgec.data.text import read_lines, write_text
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.pool import parallel_map
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.store import Store
+from learnedgec.runtime.writing import atomic_folder
 
 SOURCES = read_lines(sample_folder() / "source.txt")[:20]
 
@@ -101,8 +101,8 @@ def threads_write(folder: Path, random: Random) -> None:
             with atomic_folder(package) as made:
                 for number in range(3):
                     (made / str(number)).write_text(text)
-            cache.store(folder / "cache", "cd" * 32, {"x": np.full(500, ord(text))})
-            found = cache.load(folder / "cache", "cd" * 32)
+            Store(folder / "cache").save("cd" * 32, {"x": np.full(500, ord(text))})
+            found = Store(folder / "cache").load("cd" * 32)
             assert found is not None, "an entry is absent"
             assert len(set(found[0]["x"].tolist())) == 1, "a mixed entry"
 
@@ -173,7 +173,7 @@ def processes_score(folder: Path) -> None:
 
 def replace_package(first: Path, second: Path, place: Path, expected: Sequence[Any]) -> None:
     """Load an evaluator again and again while two packages take turns under its name."""
-    from learnedgec.models.evaluator import Evaluator
+    from learnedgec.evaluators.evaluator import Evaluator
 
     stop = threading.Event()
     shutil.rmtree(place, ignore_errors=True)
@@ -203,7 +203,7 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """Yield each kind in turn, without end."""
     sys.path.insert(0, str(ROOT / "tests"))
     tiny: Any = importlib.import_module("tiny")
-    from learnedgec.models.evaluator import Evaluator
+    from learnedgec.evaluators.evaluator import Evaluator
 
     random = Random(seed)
     alone = {name: score(load_metric(name), Runtime()) for name in METRICS}
@@ -239,5 +239,4 @@ if __name__ == "__main__":
         trials,
         count=60,
         longest=300,
-        limited=False,
     )

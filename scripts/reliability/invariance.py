@@ -18,10 +18,10 @@ import numpy as np
 from offline import SOURCES, SYSTEMS, gold, metrics
 from trial import Trial, main
 
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
 
 # How far scores of encoders may be apart; other scores are equal.
 TOLERANCE = 1e-5
@@ -173,5 +173,4 @@ if __name__ == "__main__":
         trials,
         count=270,
         longest=120,
-        limited=False,
     )

@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -27,9 +28,9 @@ from typing import Any
 
 from trial import ROOT, Trial, main
 
-from learnedgec.execution import cache
+from learnedgec.evaluators.packages import MANIFEST
 from learnedgec.metrics.tuned import read_tuned_file
-from learnedgec.models.packages import MANIFEST
+from learnedgec.runtime.store import Store
 
 SAMPLE = ROOT / "data" / "sample"
 
@@ -66,7 +67,7 @@ def learnedgec(*words: str) -> list[str]:
 PAIRS = """
 import sys
 from pathlib import Path
-from learnedgec.execution.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.impact import ImpactPairs
 from learnedgec.training.pairs import impact
 impact._BLOCK = 8
@@ -91,11 +92,12 @@ last: {{every_n_train_steps: 2}}
 
 
 def check_cache(folder: Path) -> None:
-    """Every entry that stands there can be read."""
-    for entry in folder.rglob("*.npz"):
-        if not entry.name.startswith("."):
-            key = entry.parent.name + entry.name.removesuffix(".npz")
-            assert cache.load(entry.parents[1], key) is not None, f"{entry.name} is damaged"
+    """Every entry in a store can be read."""
+    for path in folder.rglob("store.sqlite"):
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            keys = [key.hex() for (key,) in database.execute("SELECT key FROM entries")]
+        for key in keys:
+            assert Store(path.parent).load(key) is not None, f"{key} is damaged"
 
 
 def check_trials(folder: Path) -> None:
@@ -221,11 +223,11 @@ def orphans(group: int) -> list[str]:
 
 
 def left_over(folder: Path) -> list[str]:
-    """Return what no finished run should leave: temporaries, and folders set aside."""
+    """Return what no finished run should leave; the hidden file of a killed writer may stay."""
     return [
         str(path.relative_to(folder))
         for path in folder.rglob("*")
-        if path.name.endswith((".partial", ".old", ".tmp")) or path.name.endswith(".workers")
+        if path.name.endswith((".tmp", ".workers"))
     ]
 
 
@@ -320,5 +322,4 @@ if __name__ == "__main__":
         trials,
         count=20,
         longest=3 * _LONGEST,
-        limited=False,
     )

@@ -11,10 +11,10 @@ from typing import Any
 
 from trial import ROOT
 
-from learnedgec.catalog.sample import sample_folder
+from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.references import References
+from learnedgec.data.text import read_lines
 from learnedgec.errors import LearnedgecError
-from learnedgec.formats.references import References
-from learnedgec.formats.text import read_lines
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.gotoscorer import GotoScorer
 from learnedgec.metrics.registry import METRICS, load_metric
@@ -42,7 +42,7 @@ def metrics(folder: Path) -> dict[str, Metric]:
     sys.path.insert(0, str(ROOT / "tests"))
     tiny: Any = importlib.import_module("tiny")
     tiny_causal: Any = importlib.import_module("tiny_causal")
-    evaluator: Any = importlib.import_module("learnedgec.models.evaluator")
+    evaluator: Any = importlib.import_module("learnedgec.evaluators.evaluator")
     encoder = str(tiny.save_encoder(folder / "encoder"))
     regressor = str(tiny.save_regressor(folder / "regressor"))
     causal = str(tiny_causal.save_causal(folder / "causal"))

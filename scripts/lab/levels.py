@@ -1,0 +1,463 @@
+"""Do the intervals hold the truth, and do the tests err, as often as they say? Simulations of all of them.
+
+    python scripts/lab/levels.py [--share 1] [--only meta …]
+
+Each row draws data whose truth is known many times, computes an interval or a test as the package does, and
+counts: for an interval, how often it holds the truth; for a test, how often it finds a difference between
+equals. `docs/reliability.md` has the table. `--share .1` makes a tenth of the simulations.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from learnedgec import Edit, Metric, References, Runtime, Statistics
+from learnedgec.analysis.attribution import attribute_edits
+from learnedgec.analysis.comparison import compare_systems
+from learnedgec.analysis.explanation.fitting import bins_of, predict_held_out
+from learnedgec.analysis.meta.human_scores import human_scores
+from learnedgec.analysis.meta.measures import JudgedBenchmark, measurements
+from learnedgec.analysis.meta.metric_tests import Candidate, compare_metrics
+from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.ranking import Aggregation, Significance, rank_systems
+from learnedgec.data.benchmarks.base import Benchmark, Ranking
+from learnedgec.stats.bootstrap import Bootstrap
+from learnedgec.stats.resampling import multiplicities, resample
+from learnedgec.tuning.objective import Goal
+from learnedgec.tuning.search import compare, tune
+from learnedgec.tuning.trials import SearchPlan
+from learnedgec.types import Floats
+
+
+@dataclass(frozen=True)
+class Numbers(Metric):
+    """A metric whose outputs are numbers, such as `0.5 1.5`; a sentence scores their weighted sum."""
+
+    name: ClassVar[str] = "numbers"
+    needs_references: ClassVar[bool] = False
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"weights"})
+    weights: tuple[float, ...] = (1.0,)
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Read the numbers."""
+        return Statistics({"numbers": np.array([text.split() for text in hypotheses], float)})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        """Return the weighted sums."""
+        scores: Floats = statistics["numbers"] @ np.array(self.weights)
+        return scores
+
+
+@dataclass(frozen=True)
+class Ratio(Numbers):
+    """A corpus score that is no mean, as F is: the sum of one number over that of another."""
+
+    name: ClassVar[str] = "ratio"
+    weights: tuple[float, ...] = (1.0, 0.0)
+
+    def aggregate(self, statistics: Statistics) -> float:
+        """Return the ratio of the sums."""
+        above, below = statistics["numbers"].sum(axis=0)
+        return float(above / below)
+
+
+@dataclass(frozen=True)
+class Fewest(Numbers):
+    """A score that edits raise together: the number of `x`, and a gain for each pair of neighbours."""
+
+    name: ClassVar[str] = "fewest"
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        """Count edits and neighbours."""
+        rows = []
+        for text in hypotheses:
+            edited = np.array([token == "x" for token in text.split()])
+            rows.append(np.sqrt(edited.sum()) + 2.0 * (edited[1:] & edited[:-1])[::3].sum())
+        return Statistics({"numbers": np.array(rows)[:, None]})
+
+
+# Command, what is counted, its nominal share, the share seen, number of simulations.
+Row = tuple[str, str, float, float, int]
+
+
+def held(bounds: Sequence[tuple[float, float]] | Floats, truth: float) -> float:
+    """Return the share of intervals that hold the truth, among those that exist."""
+    low, high = np.array(bounds).T
+    exists = ~np.isnan(low)
+    return float(((low - 1e-9 <= truth) & (truth <= high + 1e-9))[exists].mean())
+
+
+def of_rank(count: int) -> list[Row]:
+    """Three equal systems and a better one, 100 sentences; TrueSkill with a tenth of the simulations."""
+    rows: list[Row] = []
+    settings: list[tuple[Numbers, Aggregation, Significance]] = [
+        (Numbers(), "mean", "paired-bootstrap"),
+        (Numbers(), "mean", "paired-permutation"),
+        (Ratio(), "mean", "paired-bootstrap"),
+        (Numbers(), "expected-wins", "paired-bootstrap"),
+        (Numbers(), "trueskill", "paired-bootstrap"),
+    ]
+    for metric, by, test in settings:
+        total = count // 10 if by == "trueskill" else count
+        random = np.random.default_rng(0)
+        rankings = []
+        for number in range(total):
+            shared = random.normal(0, 1, (100, 1))
+            scores = (
+                2
+                + shared
+                + random.normal(0, 1, (4, 100, 1))
+                + np.array([0, 0, 0, 1])[:, None, None]
+            )
+            if isinstance(metric, Ratio):
+                below = random.poisson(3, (4, 100, 1)) + 1.0
+                scores = np.concatenate([scores * below / 3, below], axis=2)
+            statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
+            rankings.append(
+                rank_systems(
+                    metric, statistics, by=by, significance=test, resamples=400, seed=number
+                )
+            )
+        name = f"`rank --by {by}`, {'ratio of sums' if isinstance(metric, Ratio) else 'mean'}"
+        truths = np.mean([ranking.scores for ranking in rankings], axis=0)
+        bounds = np.array([ranking.intervals for ranking in rankings])
+        if test == "paired-bootstrap":
+            seen = float(np.mean([held(bounds[:, n], truths[n]) for n in range(4)]))
+            rows.append((name, "interval of a score", 0.95, seen, 4 * total))
+        equal = [ranking.better[:3, :3].any() for ranking in rankings]
+        rows.append(
+            (f"{name}, {test}", "any difference among equals", 0.05, float(np.mean(equal)), total)
+        )
+        single = [ranking.p_values[0, 1] < 0.05 for ranking in rankings]
+        rows.append(
+            (f"{name}, {test}", "one uncorrected p-value", 0.05, float(np.mean(single)), total)
+        )
+        parted = [len(set(ranking.cluster[:3])) > 1 for ranking in rankings]
+        rows.append(
+            (f"{name}, {test}", "clusters part equals", 0.05, float(np.mean(parted)), total)
+        )
+    return rows
+
+
+def of_compare(count: int) -> list[Row]:
+    """A baseline and three equal systems, 100 sentences."""
+    random = np.random.default_rng(1)
+    found = []
+    for number in range(count):
+        scores = random.normal(0, 1, (100, 1)) + random.normal(0, 1, (4, 100, 1))
+        statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
+        found.append(compare_systems(Numbers(), statistics, "s0", resamples=400, seed=number))
+    bounds = [row.difference_bounds for rows in found for row in rows]
+    wrong = float(np.mean([any(row.significant for row in rows) for rows in found]))
+    best = float(np.mean([not (rows[0].best and rows[0].baseline_best) for rows in found]))
+    return [
+        ("`compare`", "interval of a difference", 0.95, held(bounds, 0.0), 3 * count),
+        ("`compare`", "any difference from an equal baseline", 0.05, wrong, count),
+        ("`compare`", "one of two equals is not among the best", 0.05, best, count),
+    ]
+
+
+def judged(random: np.random.Generator, systems: Floats, metric: Floats) -> tuple[Any, ...]:
+    """Return a benchmark of 40 sentences, its metric's sentence scores, and an unrelated control."""
+    shape = (len(systems), 40)
+    quality = systems[:, None] + random.normal(0, 1.5, shape)
+    ratings = quality + random.normal(0, 1.0, shape)
+    scores = quality - systems[:, None] + metric[:, None] + random.normal(0, 1.0, shape)
+    names = [f"s{n}" for n in range(len(systems))]
+    ranks = np.argsort(np.argsort(-(quality + random.normal(0, 1.0, shape)), axis=0), axis=0)
+    texts = tuple(map(str, range(40)))
+    rankings = tuple(
+        Ranking(n, dict(zip(names, column, strict=True)))
+        for n, column in enumerate(ranks.T.tolist())
+    )
+    benchmark = Benchmark(
+        "drawn",
+        texts,
+        dict.fromkeys(names, texts),
+        ratings={"quality": dict(zip(names, ratings, strict=True))},
+        rankings=rankings,
+    )
+    return benchmark, scores, random.poisson(2, shape).astype(float)
+
+
+def of_meta(count: int) -> list[Row]:
+    """Twelve systems, 40 sentences, 200 resamples, all measures."""
+    values: dict[tuple[str, str], list[float]] = {}
+    bounds: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    random = np.random.default_rng(2)
+    fixed = random.normal(0, 0.7, (2, 12))
+    for number in range(count):
+        drawn = random.normal(0, 0.7, (2, 12))
+        for over, (base, change) in (("sentences", fixed), ("systems", drawn)):
+            benchmark, sentences, edits = judged(random, base, 0.9 * base + 0.3 * change)
+            protocol = Protocol(resamples=200, seed=number)
+            shared = JudgedBenchmark(benchmark, protocol, "quality", edits, Runtime())
+            many = shared.drawn @ sentences.T / sentences.shape[1]
+            for name, measurement in measurements(
+                shared, sentences, sentences.mean(axis=1), many
+            ).items():
+                values.setdefault((name, over), []).append(measurement.value)
+                ends = (
+                    measurement.over_sentences if over == "sentences" else measurement.over_systems
+                )
+                bounds.setdefault((name, over), []).append(ends)
+    rows: list[Row] = []
+    for (name, over), intervals in bounds.items():
+        if np.isnan(np.array(intervals)).all():
+            continue
+        truth = float(np.nanmedian(values[name, over]))
+        rows.append(
+            (f"`meta` `{name}`", f"interval over {over}", 0.95, held(intervals, truth), count)
+        )
+    return rows
+
+
+def of_human_scores(count: int) -> list[Row]:
+    """Expected wins and TrueSkill of people: four systems, 40 sentences."""
+    rows: list[Row] = []
+    for name in ("EW", "TS"):
+        random = np.random.default_rng(3)
+        scores, bounds = [], []
+        for number in range(count if name == "EW" else count // 4):
+            benchmark, _, _ = judged(random, np.array([0.0, 0.3, 0.6, 0.9]), np.zeros(4))
+            drawn = multiplicities(resample(40, 200, number), 40)
+            human = human_scores(benchmark, name, drawn, seed=number)
+            scores.append(human.scores)
+            bounds.append(np.nanpercentile(human.many, [2.5, 97.5], axis=0).T)
+        truths = np.mean(scores, axis=0)
+        seen = float(np.mean([held(np.array(bounds)[:, n], truths[n]) for n in range(4)]))
+        rows.append((f"`meta` human score {name}", "interval", 0.95, seen, 4 * len(scores)))
+    return rows
+
+
+def of_tests(count: int) -> list[Row]:
+    """Three equally good metrics of eight systems, 40 sentences, 199 permutations."""
+    rows: list[Row] = []
+    for favour in (0.0, 0.3):
+        random = np.random.default_rng(4)
+        lowest: dict[tuple[str, str], list[float]] = {}
+        for number in range(count):
+            systems = random.normal(0, 0.7, 8)
+            benchmark, _, edits = judged(random, systems, systems)
+            protocol = Protocol(resamples=199, seed=number)
+            shared = JudgedBenchmark(benchmark, protocol, "quality", edits, Runtime())
+            human = shared.human
+            assert human.ratings is not None
+            candidates = []
+            for _ in range(3):
+                preferred = favour * random.normal(size=(8, 1))
+                scores = human.ratings + preferred + random.normal(0, 1.5, human.ratings.shape)
+                values = dict.fromkeys(("sentence_accuracy", "segment_pearson"), 0.0)
+                r = float(np.corrcoef(human.scores, scores.mean(axis=1))[0, 1])
+                candidates.append(
+                    Candidate("m", scores.mean(axis=1), scores, {"pearson": r, **values})
+                )
+            found = compare_metrics(shared, candidates)
+            for measure in ("pearson", "sentence_accuracy", "segment_pearson"):
+                tests = [test for test in found if test.measure == measure]
+                for name in ("perm_both", "perm_systems", "williams"):
+                    p_values = [getattr(test, f"{name}_adjusted") for test in tests]
+                    lowest.setdefault((measure, name), []).append(min(p_values))
+        what = "metrics that favour systems" if favour else "metrics that favour no system"
+        for (measure, test), smallest in lowest.items():
+            if not np.isnan(smallest).all():
+                seen = float(np.mean(np.array(smallest) < 0.05))
+                rows.append(
+                    (
+                        f"`meta --tests` `{test}`, `{measure}`",
+                        f"any difference, {what}",
+                        0.05,
+                        seen,
+                        count,
+                    )
+                )
+    return rows
+
+
+def of_tune(count: int) -> list[Row]:
+    """Two weights, five systems, 60 sentences; the truth is the value on 4,000 other sentences."""
+    random = np.random.default_rng(5)
+    gaps: dict[str, list[float]] = {"held-out": [], "tuning data": []}
+    folds: list[tuple[float, float]] = []
+    value_bounds: list[tuple[float, float]] = []
+    gain_bounds: list[tuple[float, float]] = []
+    weights = np.array([0.5, 0.5])
+
+    def drawn(size: int) -> Benchmark:
+        parts = random.normal(size=(5, size, 2))
+        ratings = parts @ weights + random.normal(0, 2.0, (5, size))
+        texts = [[f"{a:.4f} {b:.4f}" for a, b in row] for row in parts.tolist()]
+        names = [f"s{n}" for n in range(5)]
+        return Benchmark(
+            "drawn",
+            tuple(map(str, range(size))),
+            {name: tuple(column) for name, column in zip(names, texts, strict=True)},
+            ratings={"quality": dict(zip(names, ratings, strict=True))},
+        )
+
+    def correlation(chosen: Sequence[float]) -> float:
+        """Return Pearson's r of a weighted sum with the ratings, in all sentences."""
+        w = np.array(chosen)
+        return float(w @ weights / np.sqrt(w @ w * (weights @ weights + 4)))
+
+    for number in range(count):
+        goal = Goal("segment-pearson", human="quality")
+        tuning = tune(Numbers((0.9, 0.1)), drawn(60), goal, SearchPlan(trials=12, seed=number))
+        best = tuning.best
+        truths = [correlation(fold.parameters["weights"]) for fold in tuning.folds]
+        mean, deviation = tuning.held_out
+        gaps["held-out"].append(mean - float(np.mean(truths)))
+        gaps["tuning data"].append(best.value - correlation(best.parameters["weights"]))
+        folds.append((mean - deviation - np.mean(truths), mean + deviation - np.mean(truths)))
+        tuned, given = compare(tuning, drawn(60), resamples=200, seed=number)[:2]
+        truth = correlation(best.parameters["weights"])
+        value_bounds.append((tuned.bounds[0] - truth, tuned.bounds[1] - truth))
+        gain = truth - correlation((0.9, 0.1))
+        gain_bounds.append((given.gain_bounds[0] - gain, given.gain_bounds[1] - gain))
+    rows: list[Row] = [
+        (f"`tune`, {name} value", "mean excess over the truth", 0.0, float(np.mean(gap)), count)
+        for name, gap in gaps.items()
+    ]
+    return [
+        *rows,
+        (
+            "`tune`, held-out ± deviation",
+            "holds the truth (no nominal level)",
+            float("nan"),
+            held(folds, 0.0),
+            count,
+        ),
+        (
+            "`tune --compare`",
+            "interval of the value",
+            0.95,
+            held(value_bounds, 0.0),
+            count,
+        ),
+        ("`tune --compare`", "interval of the gain", 0.95, held(gain_bounds, 0.0), count),
+    ]
+
+
+def of_attribution(count: int) -> list[Row]:
+    """Ten edits, 64 orders: does the Shapley value ± 1.96 standard errors hold the exact one?"""
+    edits = [tuple(Edit(n, n + 1, "x") for n in range(10))]
+    source, hypothesis = ["a " * 9 + "a"], ["x " * 9 + "x"]
+    exact = attribute_edits(Fewest(), source, hypothesis, edits=edits, exact_up_to=10)[0].shapley
+    inside = []
+    for seed in range(count):
+        sample = attribute_edits(
+            Fewest(), source, hypothesis, edits=edits, exact_up_to=0, seed=seed
+        )[0]
+        inside.append(np.abs(sample.shapley - exact) <= 1.96 * sample.standard_error + 1e-9)
+    return [
+        (
+            "attribution",
+            "sampled value ± 1.96 standard errors",
+            0.95,
+            float(np.mean(inside)),
+            10 * count,
+        )
+    ]
+
+
+def of_explanation(count: int) -> list[Row]:
+    """2,000 outputs of 400 sources; with and without a source's own tendency."""
+    rows: list[Row] = []
+    for tendency in (0.0, 1.0):
+        random = np.random.default_rng(6)
+        observed, predicted = [], []
+        for number in range(count):
+            groups = np.repeat(np.arange(400), 5)
+            gains = random.normal(size=2000)
+            chance = 1 / (1 + np.exp(-1.5 * gains - tendency * random.normal(size=400)[groups]))
+            preferred = random.random(2000) < chance
+            prediction = predict_held_out(gains, preferred, groups, seed=number)
+            bins = bins_of(prediction, preferred)
+            order = np.argsort(prediction, kind="stable")
+            means = [part.mean() for part in np.array_split(chance[order], len(bins))]
+            observed += [b.low <= mean <= b.high for b, mean in zip(bins, means, strict=True)]
+            predicted += [b.low <= b.predicted <= b.high for b in bins]
+        what = ", sources that differ" if tendency else ""
+        rows += [
+            (
+                f"probability of preference{what}",
+                "interval of a bin's share",
+                0.95,
+                float(np.mean(observed)),
+                10 * count,
+            ),
+            (
+                f"probability of preference{what}",
+                "prediction inside it",
+                0.95,
+                float(np.mean(predicted)),
+                10 * count,
+            ),
+        ]
+    return rows
+
+
+def of_robust(count: int) -> list[Row]:
+    """A hundred cases: a mean, and a share of one to three variants a case."""
+    random = np.random.default_rng(7)
+    means, shares = [], []
+    for number in range(count):
+        bootstrap = Bootstrap(100, 400, seed=number)
+        mean = bootstrap.mean(random.exponential(1.0, 100))
+        cases = np.repeat(np.arange(100), random.integers(1, 4, 100))
+        share = bootstrap.share(random.random(len(cases)) < 0.2, cases)
+        means.append((mean.low, mean.high))
+        shares.append((share.low, share.high))
+    return [
+        ("`robust`", "interval of a mean (skewed)", 0.95, held(means, 1.0), count),
+        ("`robust`", "interval of a share", 0.95, held(shares, 0.2), count),
+    ]
+
+
+# Simulation -> its function and how many are made.
+SIMULATIONS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
+    "rank": (of_rank, 500),
+    "compare": (of_compare, 1000),
+    "meta": (of_meta, 200),
+    "human": (of_human_scores, 400),
+    "tests": (of_tests, 200),
+    "tune": (of_tune, 60),
+    "attribution": (of_attribution, 200),
+    "explanation": (of_explanation, 200),
+    "robust": (of_robust, 1000),
+}
+
+
+def main() -> None:
+    """Print the table, in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--share", type=float, default=1.0, help="of the simulations")
+    parser.add_argument("--only", nargs="+", choices=list(SIMULATIONS), default=list(SIMULATIONS))
+    options = parser.parse_args()
+    print("| command | what | nominal | seen | simulations |\n| --- | --- | --- | --- | --- |")
+    for name in options.only:
+        simulate, count = SIMULATIONS[name]
+        for command, what, nominal, seen, total in simulate(max(10, int(count * options.share))):
+            level = "–" if np.isnan(nominal) else f"{nominal:.2f}"
+            print(f"| {command} | {what} | {level} | {seen:.3f} | {total:,} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
