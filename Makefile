@@ -1,48 +1,68 @@
-# Every target sets itself up: `make demo`, `make test`, `make check`, `make test-oldest`.
+# Every target sets itself up: `make demo`, `make test`, `make check`, `make docs`.
 PYTHON ?= python3
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
+# Modules are compiled when they are first imported, which is sooner than compiling all that is installed.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c $(CONSTRAINTS)
 SAMPLE := data/sample
+export VENV
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo docs notebooks test test-browser test-harnesses test-trl test-oldest check reliability clean
+.PHONY: demo test test-machine test-browser test-harnesses test-notebooks test-ray test-trl test-oldest check docs \
+    notebooks reliability clean
 
-# Installed once, and again whenever the dependencies change.
-$(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
+# The package alone. Installed once, and again whenever the dependencies change.
+$(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[docs,evaluate,mini,notebooks,plot,published,ray,report,serve,tensorboard,dev,browser]'
+	$(INSTALL) -e .
 	@touch $@
 
+# What `make check` and `make test` need as well.
+$(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) -e '.[evaluate,llm,mini,plot,published,report,serve,tensorboard,dev]'
+	@touch $(VENV)/.core $@
+
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.
-demo: $(VENV)/.installed
+demo: $(VENV)/.core
 	$(BIN)/learnedgec rank --src $(SAMPLE)/source.txt --hyp $(SAMPLE)/systems/*.txt \
 	    --gold $(SAMPLE)/gold.m2 --metric some impara gleu
 
-# The tutorials as notebooks without outputs, in notebooks/.
-notebooks: $(VENV)/.installed
-	mkdir -p notebooks
-	for page in docs/tutorials/*-*.md; do \
-	    $(BIN)/jupytext --quiet --to ipynb --output notebooks/$$(basename $$page .md).ipynb $$page; done
+check: $(VENV)/.installed
+	scripts/check
 
 test: $(VENV)/.installed
-	VENV=$(VENV) scripts/test
+	scripts/test
 
-# The report in a real browser, which `make test` skips where there is none; scripts/install_browser gets one.
+# Tests whose result may depend on the machine, as on another one: scripts/test_machine.
+test-machine: $(VENV)/.installed
+	scripts/test_machine
+
+# What `make test` skips because it needs more packages. First the report in a real browser, which
+# scripts/install_browser installs.
 test-browser: $(VENV)/.installed
-	LEARNEDGEC_BROWSER=insist VENV=$(VENV) scripts/test tests/report/test_browser.py
+	$(INSTALL) --no-build-isolation -e '.[browser]'
+	LEARNEDGEC_BROWSER=insist scripts/test tests/report/test_browser.py
 
-# Twenty steps of GRPO, which `make test` skips where there is no TRL.
-test-trl: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) trl
-	VENV=$(VENV) scripts/test tests/use/test_trl.py
-
-# A task of lm-evaluation-harness, which `make test` skips where that is not installed. inspect-ai and lighteval need other
-# versions than the pinned ones, so they are tried in an environment of their own: docs/how-to/harnesses.md.
+# A task of lm-evaluation-harness, which `make test` skips where that is not installed.
 test-harnesses: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) lm-eval
-	VENV=$(VENV) scripts/test tests/use/harnesses
+	$(INSTALL) --no-build-isolation -e '.[lm-eval]'
+	scripts/test tests/applications/harnesses
+
+test-notebooks: $(VENV)/.installed
+	$(INSTALL) --no-build-isolation -e '.[notebooks]'
+	scripts/test tests/test_tutorials.py
+
+test-ray: $(VENV)/.installed
+	$(INSTALL) --no-build-isolation -e '.[ray]'
+	scripts/test tests/runtime/test_ray.py
+
+# Twenty steps of GRPO.
+test-trl: $(VENV)/.installed
+	$(INSTALL) trl
+	scripts/test tests/applications/test_trl.py
 
 # The tests on the oldest versions that pyproject.toml allows, whose own warnings about newer ones do not count.
 test-oldest:
@@ -50,14 +70,19 @@ test-oldest:
 
 # The site, into docs/_build/html; a warning, such as of a link that leads nowhere, is an error.
 docs: $(VENV)/.installed
-	VENV=$(VENV) scripts/docs
+	$(INSTALL) --no-build-isolation -e '.[docs]'
+	scripts/docs
 
-check: $(VENV)/.installed
-	VENV=$(VENV) scripts/check
+# The tutorials as notebooks without outputs, in notebooks/.
+notebooks: $(VENV)/.installed
+	$(INSTALL) --no-build-isolation -e '.[notebooks]'
+	mkdir -p notebooks
+	for page in docs/tutorials/*-*.md; do \
+	    $(BIN)/jupytext --quiet --to ipynb --output notebooks/$$(basename $$page .md).ipynb $$page; done
 
-# The promises of docs/reliability.md, tried for half an hour; SEED=N tries other inputs.
+# The promises of docs/reliability.md, tried for some minutes; SEED=N tries other inputs.
 reliability: $(VENV)/.installed
-	VENV=$(VENV) scripts/reliability/all
+	scripts/reliability/all
 
 clean:
 	rm -rf $(VENV) .venv-oldest build dist runs docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
