@@ -9,65 +9,65 @@ from learnedgec._version import __version__
 from learnedgec.errors import LearnedgecError
 
 if TYPE_CHECKING:
-    from learnedgec.attribution import attribute_edits
-    from learnedgec.benchmarks import Benchmark, load_benchmark
-    from learnedgec.catalog.ratings import Rating, load_ratings
+    from learnedgec.analysis.attribution import attribute_edits
+    from learnedgec.analysis.ranking import SystemRanking, rank, rank_systems
+    from learnedgec.applications.export import export_evaluator
+    from learnedgec.applications.hub import pull_evaluator, push_evaluator
+    from learnedgec.applications.rerank import rerank
+    from learnedgec.applications.reward import reward
+    from learnedgec.data.benchmarks import Benchmark, load_benchmark
+    from learnedgec.data.catalog.ratings import Rating, load_ratings
+    from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
+    from learnedgec.data.references import Reference, References
+    from learnedgec.data.text import read_jsonl, read_lines, write_jsonl, write_lines
     from learnedgec.edits.tokenisation import tokenise
-    from learnedgec.execution.runtime import Runtime
-    from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits, read_m2, write_m2
-    from learnedgec.formats.references import Reference, References
-    from learnedgec.formats.text import read_jsonl, read_lines, write_jsonl, write_lines
+    from learnedgec.evaluators.evaluator import Evaluator
     from learnedgec.metrics.base import Metric
     from learnedgec.metrics.registry import load_metric
     from learnedgec.metrics.scores import Score, Scores
-    from learnedgec.metrics.scoring import score
     from learnedgec.metrics.statistics import Statistics
-    from learnedgec.models.evaluator import Evaluator
-    from learnedgec.ranking import SystemRanking, rank, rank_systems
     from learnedgec.report.data import build_benchmark_report, build_report
     from learnedgec.report.page import write_report
-    from learnedgec.use.export import export_evaluator
-    from learnedgec.use.rerank import rerank
-    from learnedgec.use.reward import reward
-    from learnedgec.use.sharing import pull_evaluator, push_evaluator
+    from learnedgec.runtime.runtime import Runtime
+    from learnedgec.scoring import score
 
 # Loaded on first use, so that `import learnedgec` stays light.
 _HOME = {
-    "AnnotatedSentence": "formats.m2",
-    "Benchmark": "benchmarks",
-    "Edit": "formats.m2",
-    "Evaluator": "models.evaluator",
+    "AnnotatedSentence": "data.m2",
+    "Benchmark": "data.benchmarks",
+    "Edit": "data.m2",
+    "Evaluator": "evaluators.evaluator",
     "Metric": "metrics.base",
-    "Rating": "catalog.ratings",
-    "Reference": "formats.references",
-    "References": "formats.references",
-    "Runtime": "execution.runtime",
+    "Rating": "data.catalog.ratings",
+    "Reference": "data.references",
+    "References": "data.references",
+    "Runtime": "runtime.runtime",
     "Score": "metrics.scores",
     "Scores": "metrics.scores",
     "Statistics": "metrics.statistics",
-    "SystemRanking": "ranking",
-    "apply_edits": "formats.m2",
-    "attribute_edits": "attribution",
+    "SystemRanking": "analysis.ranking",
+    "apply_edits": "data.m2",
+    "attribute_edits": "analysis.attribution",
     "build_benchmark_report": "report.data",
     "build_report": "report.data",
-    "export_evaluator": "use.export",
-    "load_benchmark": "benchmarks",
+    "export_evaluator": "applications.export",
+    "load_benchmark": "data.benchmarks",
     "load_metric": "metrics.registry",
-    "load_ratings": "catalog.ratings",
-    "pull_evaluator": "use.sharing",
-    "push_evaluator": "use.sharing",
-    "rank": "ranking",
-    "rank_systems": "ranking",
-    "read_jsonl": "formats.text",
-    "read_lines": "formats.text",
-    "read_m2": "formats.m2",
-    "rerank": "use.rerank",
-    "reward": "use.reward",
-    "score": "metrics.scoring",
+    "load_ratings": "data.catalog.ratings",
+    "pull_evaluator": "applications.hub",
+    "push_evaluator": "applications.hub",
+    "rank": "analysis.ranking",
+    "rank_systems": "analysis.ranking",
+    "read_jsonl": "data.text",
+    "read_lines": "data.text",
+    "read_m2": "data.m2",
+    "rerank": "applications.rerank",
+    "reward": "applications.reward",
+    "score": "scoring",
     "tokenise": "edits.tokenisation",
-    "write_jsonl": "formats.text",
-    "write_lines": "formats.text",
-    "write_m2": "formats.m2",
+    "write_jsonl": "data.text",
+    "write_lines": "data.text",
+    "write_m2": "data.m2",
     "write_report": "report.page",
 }
 

@@ -44,7 +44,17 @@ __all__ = [
 
 
 class LearnedgecError(Exception):
-    """Any error that learnedgec raises on purpose."""
+    """Any error that learnedgec raises on purpose.
+
+    Args:
+        message: what was given, what was expected and what to do.
+        hint: end of the message that names an argument of Python.
+        flag: the same end for the command line, where the argument is a flag.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", flag: str = "") -> None:
+        super().__init__(message + hint)
+        self.for_command_line = message + flag
 
 
 class InputError(LearnedgecError):
@@ -74,18 +84,17 @@ class UnknownNameError(BadNameError):
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
-        known = sorted(known)
-        spelt = {each.lower(): each for each in known}
-        close = difflib.get_close_matches(name.lower(), spelt, n=1, cutoff=0.5)
+        names = {candidate.lower(): candidate for candidate in sorted(known)}
+        nearest = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
         suggestion = (
-            f"did you mean {spelt[close[0]]!r}?"
-            if close
-            else f"known: {', '.join(known) or 'none'}."
+            f"did you mean {names[nearest[0]]!r}?"
+            if nearest
+            else f"known: {', '.join(names.values()) or 'none'}."
         )
         super().__init__(
             f"no {kind} is named {name[:200]!r}; {suggestion}" + (f" {hint}" if hint else "")
         )
-        self.kind, self.name, self.known = kind, name, tuple(known)
+        self.kind, self.name, self.known = kind, name, tuple(names.values())
 
 
 class ParameterError(BadNameError):

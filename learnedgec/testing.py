@@ -21,13 +21,13 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.catalog.sample import sample_folder
+from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.references import References
+from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError, LearnedgecError, LengthError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
-from learnedgec.formats.text import read_lines
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
+from learnedgec.runtime.runtime import Runtime
 
 __all__ = ["CHECKS", "Texts", "blank_texts", "check_metric", "sample_texts"]
 
@@ -117,9 +117,9 @@ def check_name(metric: Metric) -> None:
         if metric.name not in REGISTRY:
             metric_class(f"{kind.__module__}:{kind.__qualname__}")
         for name in (str(metric), metric.label):
-            found = load_metric(name)
-            _require(found == metric, metric, f"{name!r} parses to another metric, {found}")
-            _require(hash(found) == hash(metric), metric, "equal metrics have different hashes")
+            parsed = load_metric(name)
+            _require(parsed == metric, metric, f"{name!r} parses to another metric, {parsed}")
+            _require(hash(parsed) == hash(metric), metric, "equal metrics have different hashes")
     except LearnedgecError as error:
         raise AssertionError(
             f"{metric.label}: its name does not parse back to it: {error}"
@@ -162,17 +162,19 @@ def check_order(metric: Metric) -> None:
     outputs, references = texts.systems["eager"], texts.references_for(metric)
     expected = metric.score(texts.sources, outputs, references).sentences
     order = list(reversed(range(len(outputs))))
-    found = metric.score(
+    reversed_ = metric.score(
         [texts.sources[number] for number in order],
         [outputs[number] for number in order],
         None if references is None else references.select(order),
         runtime=Runtime(batch_tokens=64),
     ).sentences[::-1]
-    _equal(metric, "in the reverse order and in small batches", found, expected)
+    _equal(metric, "in the reverse order and in small batches", reversed_, expected)
 
 
 def check_neighbours(metric: Metric) -> None:
-    """Check that a sentence alone scores as among others."""
+    """Check that a sentence alone scores as among others, unless the metric declares that it does not."""
+    if metric.sentence_scores_depend_on_others:
+        return
     texts = sample_texts()
     outputs, references = texts.systems["strong"], texts.references_for(metric)
     expected = metric.score(texts.sources, outputs, references).sentences
@@ -182,7 +184,8 @@ def check_neighbours(metric: Metric) -> None:
             [outputs[number]],
             None if references is None else references.select([number]),
         ).sentences
-        _equal(metric, f"of sentence {number + 1} alone", alone, expected[[number]])
+        when = f"of sentence {number + 1} alone (declare sentence_scores_depend_on_others if it must be)"
+        _equal(metric, when, alone, expected[[number]])
 
 
 def check_systems(metric: Metric) -> None:
@@ -203,8 +206,8 @@ def check_aggregate(metric: Metric) -> None:
     again = metric.aggregate(score.statistics)
     _require(again == score.value, metric, f"it aggregates to {again}, and scored {score.value}")
     everything = np.arange(len(texts.sources))
-    found = metric.aggregate_many(score.statistics, np.stack([everything, everything]))
-    _equal(metric, "of a resample with every sentence once", found, [score.value] * 2)
+    resampled = metric.aggregate_many(score.statistics, np.stack([everything, everything]))
+    _equal(metric, "of a resample with every sentence once", resampled, [score.value] * 2)
 
 
 def check_lengths(metric: Metric) -> None:
@@ -245,9 +248,9 @@ def _finite(metric: Metric, of: str, value: float, sentences: npt.ArrayLike) -> 
     )
 
 
-def _equal(metric: Metric, when: str, found: npt.ArrayLike, expected: npt.ArrayLike) -> None:
+def _equal(metric: Metric, when: str, scores: npt.ArrayLike, expected: npt.ArrayLike) -> None:
     """Raise unless scores are what they are otherwise."""
-    pairs = zip(np.asarray(found).tolist(), np.asarray(expected).tolist(), strict=True)
+    pairs = zip(np.asarray(scores).tolist(), np.asarray(expected).tolist(), strict=True)
     for one, other in pairs:
         same = math.isclose(one, other, rel_tol=1e-6, abs_tol=_TOLERANCE)
         _require(same, metric, f"a score {when} is {one!r}, and otherwise {other!r}")

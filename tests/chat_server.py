@@ -67,7 +67,8 @@ class ChatServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                call = Call(body, dict(self.headers), self.path, self, chat)
+                headers = {name.title(): value for name, value in self.headers.items()}
+                call = Call(body, headers, self.path, self, chat)
                 with chat._lock:
                     chat.calls.append(call)
                     chat._at_once += 1
@@ -119,35 +120,3 @@ def hang(call: Call) -> None:
 def hang_up(call: Call) -> None:
     """End the connection without a word."""
     call.handler.close_connection = True
-
-
-def cut_short(call: Call) -> None:
-    """Promise more than what comes."""
-    call.handler.send_response(200)
-    call.handler.send_header("Content-Length", "500")
-    call.handler.end_headers()
-    call.handler.wfile.write(b'{"choices"')
-
-
-def drip(head: bytes, drop: bytes) -> Step:
-    """Return a step that begins a response and goes on with a drop at a time until the server closes."""
-
-    def step(call: Call) -> None:
-        call.handler.wfile.write(head)
-        while not call.server.closing.wait(0.02):
-            call.handler.wfile.write(drop)
-
-    return step
-
-
-_OK = b"HTTP/1.0 200 OK\r\n"
-DRIPS = {
-    "status": drip(b"", b"H"),
-    "continue": drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "header": drip(_OK + b"X-Slow: ", b"a"),
-    "headers": drip(_OK, b"X-Slow: a\r\n"),
-    "body": drip(_OK + b"\r\n", b" "),
-    "length": drip(_OK + b"Content-Length: 99999\r\n\r\n", b" "),
-    "chunks": drip(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
-    "error": drip(b"HTTP/1.0 500 No\r\n\r\n", b"n"),
-}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from learnedgec.formats.m2 import Edit
+from learnedgec.data.m2 import Edit
 
 
 class Piece(NamedTuple):

@@ -12,10 +12,10 @@ import pytest
 from embedded import Sample, read_sample
 from hypothesis import settings
 
-from learnedgec.catalog import files
-from learnedgec.catalog.registry import DATASETS, Dataset, File
-from learnedgec.corpus.reading import Corpus, open_lines
-from learnedgec.formats.text import write_lines
+from learnedgec.applications.corpus.reading import Corpus, open_lines
+from learnedgec.data.catalog import files
+from learnedgec.data.catalog.registry import DATASETS, Dataset, File
+from learnedgec.data.text import write_lines
 
 # Output wraps at this width, also in a pipe; that of whoever runs the tests must not matter.
 os.environ.pop("COLUMNS", None)
@@ -96,7 +96,7 @@ def tiny_preference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of an evaluator package with the head `preference` and random weights."""
     import tiny
 
-    from learnedgec.models.evaluator import HeadConfig
+    from learnedgec.evaluators.evaluator import HeadConfig
 
     folder = tmp_path_factory.mktemp("evaluators") / "preference"
     return tiny.save_evaluator(folder, heads={"preference": HeadConfig("pair")})

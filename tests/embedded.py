@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from learnedgec.formats.references import References
-from learnedgec.formats.text import read_lines
+from learnedgec.data.references import References
+from learnedgec.data.text import read_lines
 
 SAMPLE_FOLDER = Path(__file__).parent.parent / "data" / "sample"
 

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
 
 
 @dataclass(frozen=True)

@@ -184,8 +184,8 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def running_hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     """Yield a hub that learnedgec takes for the hub, with an empty local cache."""
-    from learnedgec.models import hub as module
-    from learnedgec.use import sharing
+    from learnedgec.applications import hub as sharing
+    from learnedgec.evaluators import hub as module
 
     server = Hub()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from learnedgec.formats.m2 import Edit
+from learnedgec.data.m2 import Edit
 
 Vertex = tuple[int, int]
 Arc = tuple[Vertex, Vertex]

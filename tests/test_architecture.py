@@ -29,7 +29,7 @@ def test_every_part_is_drawn_and_arrows_point_down(script: dict[str, Any]) -> No
     assert folders <= drawn
     row = {part: place for place, parts in enumerate(script["read_layers"]()) for part in parts}
     imports = script["read_imports"](list(row))
-    assert imports["ranking"] >= {"metrics", "stats"}
+    assert imports["analysis"] >= {"metrics", "stats"}
     assert all(row[part] < row[other] for part, found in imports.items() for other in found)
 
 

@@ -30,10 +30,7 @@ IMPORTED_BY_OTHERS = {
     "lm-eval",  # a harness, whose tasks import ours
     "spacy-lookups-data",  # tables, found by spaCy
     "tensorboard",  # Lightning's logger
-    "xxhash",  # lighteval
 }
-# Engines that scripts/benchmark/int8.py measures; nothing else needs them, and it says how to install them.
-MEASURED = {"nncf", "onnx", "onnxruntime", "openvino"}
 
 
 def lower_bounds(requirements: Sequence[str]) -> dict[str, str]:
@@ -96,7 +93,7 @@ def is_ours(module: str, importer: Path) -> bool:
 def test_what_is_imported_is_declared(folder: str, requirements: list[str]) -> None:
     found = imports(folder)
     assert "numpy" in found
-    declared = lower_bounds(requirements).keys() | (MEASURED if folder == "scripts" else set())
+    declared = lower_bounds(requirements).keys()
     assert {name: path for name, path in found.items() if name not in declared} == {}
 
 
@@ -107,8 +104,8 @@ def test_what_is_declared_is_needed() -> None:
 
 def test_the_versions_tested_together_are_pinned() -> None:
     pinned = pins("constraints.txt")
-    # Of no target of make; not beside the pinned fsspec; of Python 3.10 alone.
-    elsewhere = {"spacy-lookups-data", "inspect-ai", "lighteval", "tomli"}
+    # Of no target of make; of Python 3.10 alone.
+    elsewhere = {"spacy-lookups-data", "tomli"}
     assert lower_bounds([*RUNNING, *DEVELOPMENT]).keys() - pinned.keys() == elsewhere
 
 

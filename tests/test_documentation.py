@@ -24,11 +24,11 @@ import tiny
 from embedded import SAMPLE_FOLDER
 from filelock import FileLock
 
-from learnedgec.formats.m2 import read_m2, write_m2
-from learnedgec.formats.text import read_lines, write_lines
+from learnedgec.analysis.ranking import ABOUT_CLUSTERS
+from learnedgec.data.m2 import read_m2, write_m2
+from learnedgec.data.text import read_lines, write_lines
+from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
-from learnedgec.models.evaluator import HeadConfig
-from learnedgec.ranking import ABOUT_CLUSTERS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -78,8 +78,7 @@ SKIPPED = {
         "pip install -e .": "it changes the installation",
     },
     "new-objective.md": {
-        ".venv/bin/learnedgec train": "tests/test_documentation.py trains for two steps",
-        "make check": "minutes of checks",
+        "learnedgec train": "tests/test_documentation.py trains for two steps",
     },
     "new-pair-source.md": {},
     "offline.md": {
@@ -95,11 +94,11 @@ SKIPPED = {
     "report-results.md": {"learnedgec meta --benchmark seeda": "a download"},
     "score-large-corpora.md": {
         "pip install": "the package index",
-        "learnedgec score --engine ray": "it starts a cluster; tests/execution/test_ray.py",
+        "learnedgec score --engine ray": "it starts a cluster; tests/runtime/test_ray.py",
     },
     "serve.md": {
         "pip install": "the package index",
-        "learnedgec serve": "it serves until it is stopped; tests/use/test_serve.py",
+        "learnedgec serve": "it serves until it is stopped; tests/applications/test_serve.py",
     },
     "share-evaluators.md": {
         "learnedgec score": "a hub",
@@ -510,7 +509,7 @@ def test_a_dataset_of_ones_own(checkout: Path) -> None:
     reader = next(text for language, text in found if language == "python")
     printed = follow(checkout, put + row)
     assert "birds: 2 files, 0.0 MB, CC BY 4.0" in printed
-    with (checkout / "learnedgec" / "catalog" / "parallel.py").open("a") as file:
+    with (checkout / "learnedgec" / "data" / "catalog" / "parallel.py").open("a") as file:
         file.write("\n\n" + reader)
     printed = follow(checkout, "export LEARNEDGEC_MIRROR=$PWD/mirror\n" + use)
     assert "Learner sentences about birds" in printed
@@ -533,31 +532,23 @@ def test_a_metric_in_learnedgec(checkout: Path) -> None:
     assert "Dice" in (checkout / "learnedgec" / "metrics" / "__init__.pyi").read_text()
 
 
-def test_an_objective_in_learnedgec(checkout: Path) -> None:
-    found = languages(NEW_OBJECTIVE)
-    (names, branch), (config,) = found["python"], found["yaml"]
-    heads = checkout / "learnedgec" / "training" / "heads.py"
-    text = heads.read_text(encoding="utf-8")
-    changed = re.sub(r"^TrainingObjective = Literal\[[^]]*\]\n", names, text, flags=re.MULTILINE)
-    assert changed != text
-    heads.write_text(changed, encoding="utf-8")
-    module = checkout / "learnedgec" / "training" / "module.py"
-    text = module.read_text(encoding="utf-8")
-    place = "        elif options.ranks:\n"
-    assert text.count(place) == 1
-    body = "".join(f"        {line}\n" for line in branch.splitlines())
-    module.write_text(text.replace(place, body + place), encoding="utf-8")
-    (checkout / "hinge.yaml").write_text(config, encoding="utf-8")
+def test_an_objective_of_ones_own(tmp_path: Path) -> None:
+    examples = languages(NEW_OBJECTIVE)
+    (objective,), (config,) = examples["python"], examples["yaml"]
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
+    (tmp_path / "hinge.py").write_text(objective, encoding="utf-8")
+    (tmp_path / "hinge.yaml").write_text(config, encoding="utf-8")
     pairs = [
         {"source": f"He go {n} .", "better": f"He goes {n} .", "worse": f"He going {n} ."}
         for n in ("home", "there", "away", "out", "in", "up", "down", "on", "off", "by", "to", "at")
     ]
-    (checkout / "pairs.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    (tmp_path / "pairs.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
     (command,) = [each for each in commands(NEW_OBJECTIVE) if "train" in each]
     short = "--model.layer 1 --trainer.max_epochs 1 --trainer.accelerator cpu --quiet"
-    assert "quality" in follow(checkout, f"{command} {short}")
-    recorded = (checkout / "checkpoints" / "hinge" / "training.yaml").read_text(encoding="utf-8")
-    assert "objective: hinge" in recorded
+    assert "quality" in follow(tmp_path, f"{command} {short}")
+    recorded = (tmp_path / "checkpoints" / "hinge" / "training.yaml").read_text(encoding="utf-8")
+    assert "objective: hinge.Hinge" in recorded
 
 
 @pytest.mark.parametrize("page", [README, ROOT / "docs" / "report.md"])

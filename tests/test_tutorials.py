@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jupytext
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +47,7 @@ def test_it_shows_what_it_prints(path: Path) -> None:
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_it_is_a_notebook_without_outputs(path: Path, script: dict[str, Any]) -> None:
-    notebook = jupytext.read(path)
+    notebook = pytest.importorskip("jupytext").read(path)
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     cells = script["read_cells"](path.read_text(encoding="utf-8"))
     assert [text.removeprefix("%%bash\n").strip() for text in code] == [
@@ -66,6 +65,7 @@ def test_links_lead_somewhere() -> None:
 
 @pytest.mark.slow
 def test_a_kernel_runs_it(tmp_path: Path) -> None:
+    jupytext = pytest.importorskip("jupytext")
     page = ROOT / "docs" / "tutorials" / "rerank-and-reward.md"
     (tmp_path / "page.ipynb").write_text(jupytext.writes(jupytext.read(page), fmt="ipynb"))
     program = (

@@ -19,10 +19,10 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from learnedgec.execution.digests import file_digest
-from learnedgec.formats.text import read_lines
-from learnedgec.models.evaluator import EvaluatorModel, HeadConfig
-from learnedgec.models.quantization import Bits, round_weights
+from learnedgec.data.text import read_lines
+from learnedgec.evaluators.evaluator import EvaluatorModel, HeadConfig
+from learnedgec.evaluators.quantization import Bits, round_weights
+from learnedgec.runtime.digests import file_digest
 from learnedgec.training.package import write_package
 
 SAMPLE = Path(__file__).parent.parent / "data" / "sample"

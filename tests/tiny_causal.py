@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from learnedgec.formats.text import read_lines
+from learnedgec.data.text import read_lines
 
 SAMPLE = Path(__file__).parent.parent / "data" / "sample"
 BOS = "<|endoftext|>"

@@ -9,36 +9,24 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.inputs import (
-    Inputs,
-    add_input_arguments,
-    read_inputs,
-    system_files,
-    system_names,
-)
+from learnedgec.analysis.comparison import BaselineComparison, compare_systems
+from learnedgec.cli.inputs import system_files, system_names
 from learnedgec.cli.options import (
-    add_metric_argument,
-    add_reannotate_argument,
-    add_resampling_arguments,
-    add_runtime_arguments,
+    add_evaluation_arguments,
     make_parser,
-    read_metrics,
-    read_runtime,
+    read_resampling,
 )
 from learnedgec.cli.output import (
-    about_bold,
-    add_output_arguments,
     emit,
+    explain_bold,
     notice,
     shows_bold,
     with_format,
 )
-from learnedgec.cli.table import Layout, Strong
-from learnedgec.comparison import BaselineComparison, compare_systems
+from learnedgec.cli.scoring import add_scoring_arguments, read_scoring
+from learnedgec.cli.table import Bold
 from learnedgec.errors import InputError
-from learnedgec.metrics.base import Metric, shared_statistics
-from learnedgec.metrics.labels import is_sentinel, short_labels
-from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.labels import is_sentinel
 from learnedgec.stats.significance import too_few_resamples
 
 
@@ -50,66 +38,45 @@ def build_parser() -> ArgumentParser:
         type=str,
         help="the output of the baseline, in addition to --hyp, or the name of a system among those",
     )
-    add_metric_argument(parser)
-    add_reannotate_argument(parser)
-    add_input_arguments(parser)
-    add_resampling_arguments(parser, many_tests=True)
-    add_runtime_arguments(parser)
-    add_output_arguments(parser)
+    add_scoring_arguments(parser)
+    add_evaluation_arguments(parser, many_tests=True, plot=False)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = with_format(build_parser().parse_args(list(arguments)))
-    metrics = read_metrics(options)
-    runtime = read_runtime(options)
-    inputs, baseline = _read(options, metrics)
-    check_metrics(metrics, runtime)
-    rows: list[BaselineComparison] = []
-    signatures = {}
-    for metric, statistics in shared_statistics(
-        metrics,
-        lambda m: m.statistics_of_systems(
-            inputs.sources, inputs.systems, inputs.references, runtime=runtime
-        ),
-    ):
-        found = compare_systems(
-            metric,
-            statistics,
-            baseline,
-            resamples=options.resamples,
-            level=options.confidence,
-            seed=options.seed,
-        )
-        rows += found
-        signatures[metric.label] = (
-            f"{metric.signature(inputs.references, runtime=runtime)}|test:paired-bootstrap"
-            f"|resamples:{found[0].resamples}|seed:{options.seed}"
-        )
-    names = short_labels([metric.label for metric in metrics])
+    _put_baseline_first(options)
+    scoring = read_scoring(options)
+    baseline = next(iter(scoring.inputs.systems))
+    by_metric = [
+        compare_systems(metric, statistics, baseline, **read_resampling(options))
+        for metric, statistics in scoring.statistics()
+    ]
+    rows = [row for of_metric in by_metric for row in of_metric]
+    first, names = rows[0], scoring.short_names
+    test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
+    signatures = {label: signature + test for label, signature in scoring.signatures.items()}
     records = [_record(row, signatures, names) for row in rows]
     emit(
         records,
         options,
         payload={"comparisons": records},
         title=f"Differences from {baseline}, with {options.confidence:.0%} intervals",
-        caption=_caption(rows[0], names),
+        caption=_caption(first, names),
         table_rows=[
-            cells
-            for metric in metrics
-            for cells in _table_rows(
-                [row for row in rows if row.metric == metric.label], len(metrics) > 1
-            )
+            ({"metric": of_metric[0].metric} if len(by_metric) > 1 else {}) | cells
+            for of_metric in by_metric
+            for cells in _table_rows(of_metric)
         ],
-        layout=Layout(groups=("metric",), keys=("system",), names=list(names)),
+        groups=("metric",),
+        metrics=list(names),
         notes=[
             *(row.sentence_about(names[row.metric]) for row in rows),
-            _legend(rows[0], metrics, bold=shows_bold(options)),
+            _legend(first, list(names), bold=shows_bold(options)),
         ],
         signatures=signatures.values(),
     )
-    first = rows[0]
     for message in too_few_resamples(first.comparisons, first.resamples, first.level):
         notice(message)
 
@@ -124,29 +91,26 @@ def _baseline_file(given: str, paths: Sequence[str]) -> str:
         return given
     files = dict(zip(system_names(paths), paths, strict=True))
     if given not in files:
-        known = f"; systems are {', '.join(files)}" if files else ""
+        others = f"; systems are {', '.join(files)}" if files else ""
         raise InputError(
-            f"the baseline {given} is neither a file nor the name of a system among the others{known}."
+            f"the baseline {given} is neither a file nor the name of a system among the others{others}."
         )
     return files[given]
 
 
-def _read(options: Namespace, metrics: Sequence[Metric]) -> tuple[Inputs, str]:
-    """Return the input with the baseline among the systems, and the baseline's name."""
+def _put_baseline_first(options: Namespace) -> None:
+    """Put the baseline before the other systems, among which it may be."""
     if not options.baseline:
         raise InputError(
             "no baseline was given; name its output with --baseline, and others with --hyp."
         )
     paths = options.jsonl or system_files(options.hyp or ())
     baseline = _baseline_file(options.baseline, paths)
-    others = [
-        path for path in paths if path == "-" or Path(path).absolute() != Path(baseline).absolute()
-    ]
+    place = Path(baseline).absolute()
+    others = [path for path in paths if path == "-" or Path(path).absolute() != place]
     if not others:
         raise InputError("no system was given besides the baseline; name one or more with --hyp.")
     options["jsonl" if options.jsonl else "hyp"] = [baseline, *others]
-    inputs = read_inputs(options, metrics)
-    return inputs, next(iter(inputs.systems))
 
 
 def _record(
@@ -155,9 +119,8 @@ def _record(
     """Return all fields of a comparison as a flat record, for programs."""
     record = asdict(row)
     for name in ("bounds", "difference_bounds", "baseline_bounds"):
-        record[name.replace("bounds", "low")], record[name.replace("bounds", "high")] = record.pop(
-            name
-        )
+        low, high = (name.replace("bounds", end) for end in ("low", "high"))
+        record[low], record[high] = record.pop(name)
     return {
         **record,
         "significant": row.significant,
@@ -166,21 +129,14 @@ def _record(
     }
 
 
-def _legend(row: BaselineComparison, metrics: Sequence[Metric], *, bold: bool) -> str:
+def _legend(row: BaselineComparison, metrics: Sequence[str], *, bold: bool) -> str:
     """Return what the columns mean."""
-    corrected = (
-        f", after Holm's correction for {row.comparisons} systems" if row.comparisons > 1 else ""
-    )
+    several = row.comparisons > 1
+    corrected = f", after Holm's correction for {row.comparisons} systems" if several else ""
+    meaning = " In bold: the best system and those not significantly worse, by separate tests."
     return (
         f"Wins, ties and losses count sentences; p is two-sided{corrected}.{_uncorrected(row)}"
-        + (
-            about_bold(
-                " In bold: the best system and those not significantly worse, by separate tests.",
-                [metric.label for metric in metrics],
-            )
-            if bold
-            else ""
-        )
+        + (explain_bold(meaning, metrics) if bold else "")
     )
 
 
@@ -204,42 +160,33 @@ def _caption(row: BaselineComparison, names: Mapping[str, str]) -> str:
     return (
         f"Differences from {row.baseline} by {', '.join(names.values())}, with {row.level:.0%} intervals; "
         f"win/tie/loss counts sentences. p: of the difference from {row.baseline}, after Holm's correction "
-        f"for {tests}.{_uncorrected(row)}{about_bold(bold, list(names))} All by paired bootstrap with "
+        f"for {tests}.{_uncorrected(row)}{explain_bold(bold, list(names))} All by paired bootstrap with "
         f"{row.resamples:,} resamples."
     )
 
 
-def _table_rows(rows: Sequence[BaselineComparison], several: bool) -> list[dict[str, Any]]:
+def _table_rows(rows: Sequence[BaselineComparison]) -> list[dict[str, Any]]:
     """Return the rows of one metric for readers: the baseline's, and one for each other system."""
     first = rows[0]
-    best = not is_sentinel(first.metric)  # its highest score is not the best
-    metric = {"metric": first.metric} if several else {}
-    found: list[dict[str, Any]] = [
+    baseline = {
+        "system": first.baseline,
+        "score": _score(first.metric, first.baseline_score, best=first.baseline_best),
+        **dict.fromkeys(("Δ", "interval", "p", "win/tie/loss"), "–"),
+    }
+    others = [
         {
-            **metric,
-            "system": first.baseline,
-            "score": _score(first.baseline_score, best=best and first.baseline_best),
-            "Δ": "–",
-            "interval": "–",
-            "p": "–",
-            "win/tie/loss": "–",
+            "system": row.system,
+            "score": _score(row.metric, row.score, best=row.best),
+            "Δ": f"{row.difference:+.4f}",
+            "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds),
+            "p": row.p.removeprefix("p ").removeprefix("= "),
+            "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
         }
+        for row in rows
     ]
-    for row in rows:
-        low, high = row.difference_bounds
-        found.append(
-            {
-                **metric,
-                "system": row.system,
-                "score": _score(row.score, best=best and row.best),
-                "Δ": f"{row.difference:+.4f}",
-                "interval": f"[{low:+.4f}, {high:+.4f}]",
-                "p": row.p.removeprefix("p ").removeprefix("= "),
-                "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
-            }
-        )
-    return found
+    return [baseline, *others]
 
 
-def _score(value: float, *, best: bool) -> float | Strong:
-    return Strong(value) if best else value
+def _score(metric: str, value: float, *, best: bool) -> float | Bold:
+    """Return a score, in bold if it is the best; a sentinel's highest score is not."""
+    return Bold(value) if best and not is_sentinel(metric) else value

@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.options import add_runtime_arguments, make_parser, read_runtime
+from learnedgec.cli.inputs import LINES
+from learnedgec.cli.options import (
+    AnnotatorFlag,
+    add_group,
+    add_runtime_arguments,
+    make_parser,
+    read_runtime,
+)
 from learnedgec.cli.output import remark
+from learnedgec.data.m2 import AnnotatedSentence, read_m2, write_m2
+from learnedgec.data.references import References
+from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.errors import InputError
-from learnedgec.formats.m2 import AnnotatedSentence, read_m2, write_m2
-from learnedgec.formats.references import References
-from learnedgec.formats.text import check_lengths, read_lines, write_lines
+
+
+@dataclass
+class _Files(AnnotatorFlag):
+    """What is read, and what is done with it.
+
+    Attributes:
+        src: the source sentences.
+        hyp: corrections; the n-th file is annotator n-1 in the M2 file.
+        gold: an M2 file, for --apply.
+        apply: write the corrected text of --gold.
+        number: with --apply, the number of the annotator (default: each sentence's first one).
+    """
+
+    src: str | None = None
+    hyp: list[str] | None = None
+    gold: str | None = None
+    apply: bool = False
+    number: int | None = None
 
 
 def build_parser() -> ArgumentParser:
@@ -21,29 +48,7 @@ def build_parser() -> ArgumentParser:
         "Extract the edits between sources and corrections, classify them as ERRANT does, and write them as "
         "an M2 file; or, with --gold and --apply, write the text that the edits of an M2 file produce.",
     )
-    group = parser.add_argument_group(
-        "input", "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
-    )
-    group.add_argument("--src", type=str, help="the source sentences")
-    group.add_argument(
-        "--hyp",
-        nargs="+",
-        type=str,
-        help="corrections; the n-th file is annotator n-1 in the M2 file",
-    )
-    group.add_argument(
-        "--annotator",
-        type=str,
-        help="spaCy pipeline: en-ewt-sm, an installed package or a directory "
-        "(default: en_core_web_sm if installed, else en-ewt-sm)",
-    )
-    group.add_argument("--gold", type=str, help="an M2 file, for --apply")
-    group.add_argument("--apply", action="store_true", help="write the corrected text of --gold")
-    group.add_argument(
-        "--number",
-        type=int,
-        help="with --apply, the number of the annotator (default: each sentence's first one)",
-    )
+    add_group(parser, _Files, "input", LINES)
     parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     add_runtime_arguments(parser)
     return parser
@@ -77,11 +82,11 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     for path, lines in zip(options.hyp, corrections, strict=True):
         check_lengths((options.src, sources), (path, lines))
     annotator = options.annotator or default_annotator()
-    pairs = [(s, text) for lines in corrections for s, text in zip(sources, lines, strict=True)]
+    pairs = [pair for lines in corrections for pair in zip(sources, lines, strict=True)]
     edits = extract_edits(pairs, annotator, runtime=read_runtime(options))
-    size = len(sources)
     versions = describe_annotator(annotator)
     remark("|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]), options)
+    size = len(sources)
     return [
         AnnotatedSentence(
             source, {number: edits[number * size + row] for number in range(len(corrections))}
@@ -94,20 +99,20 @@ def _corrected(options: Namespace) -> list[str]:
     """Return the text of an M2 file as one annotator corrects it."""
     path, number = options.gold, options.number
     rows = References.from_annotated(read_m2(path))
-    several = sorted({each.annotator for row in rows if len(row) > 1 for each in row})
-    if number is None and several:
+    annotators = sorted({reference.annotator for row in rows if len(row) > 1 for reference in row})
+    if number is None and annotators:
         remark(
-            f"{path} has edits of several annotators ({', '.join(map(str, several))}); those of each "
+            f"{path} has edits of several annotators ({', '.join(map(str, annotators))}); those of each "
             "sentence's first annotator are applied; choose another with --number.",
             options,
         )
     texts = []
-    for place, references in enumerate(rows, 1):
-        found = [r.text for r in references if number in (None, r.annotator)]
-        if not found:
-            known = ", ".join(str(reference.annotator) for reference in references)
+    for place, row in enumerate(rows, 1):
+        corrected = {reference.annotator: reference.text for reference in row}
+        if number is not None and number not in corrected:
             raise InputError(
-                f"sentence {place} of {path} has no annotator {number}, only {known}; choose with --number."
+                f"sentence {place} of {path} has no annotator {number}, only "
+                f"{', '.join(map(str, corrected))}; choose with --number."
             )
-        texts.append(found[0])
+        texts.append(row[0].text if number is None else corrected[number])
     return texts

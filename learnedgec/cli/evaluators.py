@@ -10,10 +10,9 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
-from learnedgec.cli.table import Layout
+from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import InputError
-from learnedgec.formats.text import read_text, write_text
-from learnedgec.models.packages import (
+from learnedgec.evaluators.packages import (
     CARD,
     check_package,
     find_evaluator,
@@ -77,13 +76,12 @@ def main(arguments: Sequence[str]) -> None:
         rows,
         options,
         table_rows=rows if options.wide else [{key: row[key] for key in shown} for row in rows],
-        layout=Layout(prose=("heads",)),
     )
 
 
 def _push(arguments: Sequence[str]) -> None:
     """Run `evaluators push`, and print the name by which the evaluator is loaded from there."""
-    from learnedgec.use.sharing import push_evaluator
+    from learnedgec.applications.hub import push_evaluator
 
     parser = make_parser("evaluators push", "Upload an evaluator to a hub.")
     parser.add_argument("name", type=str, help="the evaluator, or its directory")
@@ -99,7 +97,7 @@ def _push(arguments: Sequence[str]) -> None:
 
 def _pull(arguments: Sequence[str]) -> None:
     """Run `evaluators pull`, and print where the evaluator is, and the digest that signatures name."""
-    from learnedgec.use.sharing import pull_evaluator
+    from learnedgec.applications.hub import pull_evaluator
 
     parser = make_parser("evaluators pull", "Fetch an evaluator from a hub, as it is there now.")
     parser.add_argument("name", type=str, help="org/name, or org/name@revision")
@@ -133,7 +131,7 @@ def _export(arguments: Sequence[str]) -> None:
     options = parser.parse_args(list(arguments))
     if not options.out:
         raise InputError("no output folder was given; name one with --out.")
-    from learnedgec.use.export import export_evaluator
+    from learnedgec.applications.export import export_evaluator
 
     folders = export_evaluator(options.name, options.out, heads=options.heads)
     write_text("-", "".join(f"{folder}\n" for folder in folders.values()))

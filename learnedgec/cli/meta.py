@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, Namespace
+from jsonargparse.typing import PositiveInt
 
-from learnedgec.benchmarks.registry import expand_benchmarks, load_benchmark
+from learnedgec.analysis.meta.agreement import Ties
+from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
+from learnedgec.analysis.meta.human_scores import default_human
+from learnedgec.analysis.meta.measures import Measurement
+from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.ranking import Aggregation
 from learnedgec.cli.options import (
+    add_evaluation_arguments,
+    add_field_arguments,
+    add_group,
     add_metric_argument,
-    add_plot_argument,
-    add_reannotate_argument,
-    add_resampling_arguments,
-    add_runtime_arguments,
     make_parser,
-    read_metrics,
-    read_runtime,
+    read_checked_metrics,
+    read_resampling,
 )
-from learnedgec.cli.output import add_output_arguments, emit, notice, remark, with_format
-from learnedgec.cli.table import Layout
+from learnedgec.cli.output import emit, notice, tell_written, with_format
+from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.meta.agreement import Ties
-from learnedgec.meta.evaluation import Evaluation, evaluate
-from learnedgec.meta.human_scores import default_human
-from learnedgec.meta.measures import Measurement
-from learnedgec.meta.protocol import Protocol
-from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.base import Metric
 from learnedgec.plotting.meta import plot_evaluation
-from learnedgec.plotting.style import check_plotting
-from learnedgec.ranking import Aggregation
+from learnedgec.runtime.runtime import Runtime
 
 # The measures in the table by default, as far as a benchmark has them.
 MEASURES = (
@@ -49,6 +48,45 @@ MEASURES = (
 _UNITS = ("systems", "comparisons", "outputs")
 
 
+@dataclass
+class _Benchmarks:
+    """What metrics are compared with.
+
+    Attributes:
+        benchmark: seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, jfleg:FOLDER, sample, …, with
+            options such as seeda-s:+fluency; or a folder with your own benchmark.
+    """
+
+    benchmark: list[str] | None = None
+
+
+@dataclass
+class _Evaluation:
+    """How metrics are compared with people, and what is printed.
+
+    Attributes:
+        human: human scores: EW (expected wins), TS (TrueSkill), a rated dimension or a published score
+            (default: TS if published, else EW, else every dimension).
+        aggregation: how a metric's sentence scores become a system's score; mean: the metric's corpus score.
+        ties: how Kendall's tau counts a tie of the metric: as neither right nor wrong (symmetric), or, as in
+            SEEDA's script, as a loss of the system listed first (official).
+        window: number of neighbouring systems in a window.
+        tests: test each pair of metrics for a difference (PERM-BOTH, PERM-SYS, Williams; two-sided).
+        show: the table to print; JSON has all of them.
+        measure: columns of --show measures; all: every measure.
+        interval: whether the interval shown resamples systems (if there is such an interval) or sentences.
+    """
+
+    human: list[str] | None = None
+    aggregation: Aggregation = "mean"
+    ties: Ties = "symmetric"
+    window: PositiveInt = 8
+    tests: bool = False
+    show: Literal["measures", "scores", "windows", "leave-one-out", "tests"] = "measures"
+    measure: list[str] | None = None
+    interval: Literal["systems", "sentences"] = "systems"
+
+
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec meta`."""
     parser = make_parser(
@@ -56,129 +94,74 @@ def build_parser() -> ArgumentParser:
         "Meta-evaluate metrics against human judgements. The sentinels (edit-count, length, constant, "
         "random) are always included; a metric's agreement is evidence of quality only if it exceeds theirs.",
     )
-    parser.add_argument(
-        "--benchmark",
-        nargs="+",
-        type=str,
-        help="seeda (both seeda-s and seeda-e), gjg15, gmeg:fce, tmu-gfm, jfleg:FOLDER, sample, …, with "
-        "options such as seeda-s:+fluency; or a folder with your own benchmark",
-    )
-    add_metric_argument(parser)
-    add_reannotate_argument(parser)
-    group = parser.add_argument_group("meta-evaluation")
-    group.add_argument(
-        "--human",
-        nargs="+",
-        type=str,
-        help="human scores: EW (expected wins), TS (TrueSkill), a rated dimension or a published score "
-        "(default: TS if published, else EW, else every dimension)",
-    )
-    group.add_argument(
-        "--aggregation",
-        choices=get_args(Aggregation),
-        default="mean",
-        help="how a metric's sentence scores become a system's score; mean: the metric's corpus score",
-    )
-    group.add_argument(
-        "--ties",
-        choices=get_args(Ties),
-        default="symmetric",
-        help="how Kendall's tau counts a tie of the metric: as neither right nor wrong (symmetric), or, as "
-        "in SEEDA's script, as a loss of the system listed first (official)",
-    )
-    group.add_argument(
-        "--window", type=int, default=8, help="number of neighbouring systems in a window"
-    )
-    group.add_argument(
-        "--tests",
-        action="store_true",
-        help="test each pair of metrics for a difference (PERM-BOTH, Williams)",
-    )
-    group.add_argument(
-        "--show",
-        choices=tuple(_TABLES),
-        default="measures",
-        help="the table to print; JSON has all of them",
-    )
-    group.add_argument(
-        "--measure", nargs="+", type=str, help="columns of --show measures; all: every measure"
-    )
-    group.add_argument(
-        "--interval",
-        choices=("systems", "sentences"),
-        default="systems",
-        help="whether the interval shown resamples systems (if there is such an interval) or sentences",
-    )
-    add_resampling_arguments(parser)
-    add_plot_argument(parser)
-    add_runtime_arguments(parser)
-    add_output_arguments(parser)
+    add_field_arguments(parser.add_argument, _Benchmarks)
+    add_metric_argument(parser, reannotate=True)
+    add_group(parser, _Evaluation, "meta-evaluation")
+    add_evaluation_arguments(parser)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = with_format(build_parser().parse_args(list(arguments)))
-    if options.plot:
-        check_plotting(options.plot)
     if not options.benchmark:
         raise InputError("no benchmark was given; name one or more, such as --benchmark seeda.")
+    metrics, runtime = read_checked_metrics(options, required=False)
+    evaluations = _evaluate(options, metrics, runtime)
+    if options.plot:
+        for evaluation in evaluations:
+            tell_written(plot_evaluation(evaluation, options.plot), options)
+    _emit(evaluations, metrics, options)
+
+
+def _evaluate(options: Namespace, metrics: Sequence[Metric], runtime: Runtime) -> list[Evaluation]:
+    """Return an evaluation for each benchmark and human score; print each notice of a benchmark once."""
     protocol = Protocol(
         aggregation=options.aggregation,
         ties=options.ties,
         window=options.window,
-        resamples=options.resamples,
-        level=options.confidence,
-        seed=options.seed,
+        **read_resampling(options),
     )
-    metrics = read_metrics(options, required=False)
-    runtime = read_runtime(options)
-    check_metrics(metrics, runtime)
-    evaluations: list[Evaluation] = []
-    told: set[tuple[str, str]] = set()
+    tests = options.tests or options.show == "tests"
+    evaluations = []
     for name in expand_benchmarks(options.benchmark):
         benchmark = load_benchmark(name)
-        for human in options.human or default_human(benchmark):
-            evaluations.append(
-                evaluate(
-                    benchmark,
-                    metrics,
-                    protocol,
-                    human=human,
-                    tests=options.tests or options.show == "tests",
-                    runtime=runtime,
-                )
-            )
-            # A benchmark has the same notices for each of its human scores.
-            for message in evaluations[-1].notices:
-                if (name, message) not in told:
-                    notice(f"{name}: {message}")
-                told.add((name, message))
-    if options.plot:
-        for evaluation in evaluations:
-            for path in plot_evaluation(evaluation, options.plot):
-                remark(f"wrote {path}", options)
-    chosen = _measures(options.measure, evaluations)
-    table = _TABLES[options.show]
+        of_benchmark = [
+            evaluate(benchmark, metrics, protocol, human=human, tests=tests, runtime=runtime)
+            for human in options.human or default_human(benchmark)
+        ]
+        messages = [message for evaluation in of_benchmark for message in evaluation.notices]
+        for message in dict.fromkeys(messages):
+            notice(f"{name}: {message}")
+        evaluations += of_benchmark
+    return evaluations
+
+
+def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options: Namespace) -> None:
+    """Print the table that was chosen."""
+    level = f"{100 * options.confidence:g}"
+    caption = f"Metrics and human judgements: {options.show}."
+    table_rows, notes = None, []
+    if options.show == "measures":
+        caption = (
+            f"Agreement of metrics with human judgements, with {level}% intervals over "
+            f"{options.interval}."
+        )
+        measures = _measures(options.measure, evaluations)
+        table_rows = [row for e in evaluations for row in _wide(e, measures, options.interval)]
+        notes = [f"[{level} % interval over {options.interval}]"]
+    elif options.show == "tests":
+        table_rows = [row for evaluation in evaluations for row in _corrected_rows(evaluation)]
+        notes = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
     emit(
-        [row for each in evaluations for row in table(each)],
+        [row for evaluation in evaluations for row in _TABLES[options.show](evaluation)],
         options,
-        payload={"evaluations": [_payload(each) for each in evaluations]},
-        caption=f"Agreement of metrics with human judgements, with {100 * options.confidence:g}% "
-        f"intervals over {options.interval}."
-        if options.show == "measures"
-        else f"Metrics and human judgements: {options.show}.",
-        table_rows=[row for each in evaluations for row in _wide(each, chosen, options.interval)]
-        if options.show == "measures"
-        else None,
-        layout=Layout(
-            groups=("benchmark", "human", *_UNITS),
-            keys=("metric", "system", "without", "correlation"),
-            names=[metric.label for metric in metrics],
-        ),
-        notes=[f"[{100 * options.confidence:g} % interval over {options.interval}]"]
-        if options.show == "measures"
-        else [],
+        payload={"evaluations": [_payload(evaluation) for evaluation in evaluations]},
+        caption=caption,
+        table_rows=table_rows,
+        groups=("benchmark", "human", *_UNITS),
+        metrics=[metric.label for metric in metrics],
+        notes=notes,
         signatures=[
             entry.signature
             for evaluation in evaluations
@@ -190,17 +173,14 @@ def main(arguments: Sequence[str]) -> None:
 
 def _measures(named: Sequence[str] | None, evaluations: Sequence[Evaluation]) -> list[str]:
     """Return the measures to show, in the order in which they are computed."""
-    known = list(
-        dict.fromkeys(
-            name for each in evaluations for entry in each.metrics for name in entry.estimates
-        )
-    )
+    estimates = [entry.estimates for evaluation in evaluations for entry in evaluation.metrics]
+    computed = list(dict.fromkeys(name for by_measure in estimates for name in by_measure))
     if named == ["all"]:
-        return known
+        return computed
     for name in named or ():
-        if name not in known:
-            raise UnknownNameError("measure", name, known)
-    return [name for name in known if name in (named or MEASURES)]
+        if name not in computed:
+            raise UnknownNameError("measure", name, computed)
+    return [name for name in computed if name in (named or MEASURES)]
 
 
 def _head(evaluation: Evaluation) -> dict[str, Any]:
@@ -291,6 +271,21 @@ def _test_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """Return one row per pair of metrics and measure."""
     for test in evaluation.tests:
         yield {**_head(evaluation), **asdict(test)}
+
+
+def _corrected_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """Return the same with the corrected p-values alone, for readers."""
+    for test in evaluation.tests:
+        yield {
+            **_head(evaluation),
+            "measure": test.measure,
+            "better": test.better,
+            "worse": test.worse,
+            "difference": test.difference,
+            "PERM-BOTH": test.perm_both_adjusted,
+            "PERM-SYS": test.perm_systems_adjusted,
+            "Williams": test.williams_adjusted,
+        }
 
 
 _TABLES: Mapping[str, Callable[[Evaluation], Iterator[dict[str, Any]]]] = {

@@ -11,9 +11,8 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.cli.options import make_parser
 from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
-from learnedgec.cli.table import Layout
+from learnedgec.data.text import write_text
 from learnedgec.errors import BadNameError, InputError, ParameterError, PluginError
-from learnedgec.formats.text import write_text
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card
 from learnedgec.metrics.grammar import split_name
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
@@ -44,40 +43,45 @@ def main(arguments: Sequence[str]) -> None:
         if not options.names:
             raise InputError("--cite was given without a metric; name one, such as gleu.")
         _cite([split_name(name)[0] for name in options.names], options.out)
-        return
-    if not options.names:
-        rows = []
-        for name, entry in REGISTRY.entries():
-            if isinstance(entry, PluginError):
-                notice(str(entry))
-            else:
-                rows.append({"metric": name, "measures": entry.summary})
-        for name, path in list_tuned().items():
-            rows.append({"metric": name, "measures": read_tuned_file(path).summary})
-        emit(rows, options, layout=Layout(prose=("measures",)))
-        return
-    texts = []
-    for name in options.names:
-        if "@" in name:
-            tuned = read_tuned(name)
-            record = {key: value for key, value in tuned.study.items() if key != "trials"}
-            texts.append(f"{tuned.metric}\n\n{json.dumps(record, indent=2, ensure_ascii=False)}\n")
-            continue
-        kind = metric_class(name)
-        try:
-            title = str(load_metric(name))
-        except ParameterError:
-            # A metric with required parameters has no printed name without them; its docstring explains them.
-            title = name
-        card = card_name(kind.name)
-        about = inspect.cleandoc(kind.__doc__ or "") if card is None else _shown(load_card(card))
-        texts.append(f"{title}\n\n{about}\n")
-    write_text(options.out, "\n".join(texts))
+    elif options.names:
+        write_text(options.out, "\n".join(map(_explanation, options.names)))
+    else:
+        emit(_rows(), options)
+
+
+def _rows() -> list[dict[str, str]]:
+    """Return one row per metric, and per tuned metric; print a notice for a plug-in that cannot be loaded."""
+    rows = []
+    for name, entry in REGISTRY.entries():
+        if isinstance(entry, PluginError):
+            notice(str(entry))
+        else:
+            rows.append({"metric": name, "measures": entry.summary})
+    for name, path in list_tuned().items():
+        rows.append({"metric": name, "measures": read_tuned_file(path).summary})
+    return rows
+
+
+def _explanation(name: str) -> str:
+    """Return the study of a tuned metric, a metric's card, or the docstring of one without a card."""
+    if "@" in name:
+        tuned = read_tuned(name)
+        record = {key: value for key, value in tuned.study.items() if key != "trials"}
+        return f"{tuned.metric}\n\n{json.dumps(record, indent=2, ensure_ascii=False)}\n"
+    kind = metric_class(name)
+    try:
+        title = str(load_metric(name))
+    except ParameterError:
+        # A metric with required parameters has no printed name without them; its docstring explains them.
+        title = name
+    card = card_name(kind.name)
+    about = inspect.cleandoc(kind.__doc__ or "") if card is None else _card_text(load_card(card))
+    return f"{title}\n\n{about}\n"
 
 
 def _cite(names: Sequence[str], out: str) -> None:
     """Print the entries of all metrics that have some; raise for those that have none."""
-    known: list[str] = []
+    cited: list[str] = []
     errors: list[BadNameError | PluginError] = []
     for name in names:
         try:
@@ -85,62 +89,50 @@ def _cite(names: Sequence[str], out: str) -> None:
         except (BadNameError, PluginError) as error:
             errors.append(error)
         else:
-            known.append(name)
-    if known:
-        write_text(out, bibtex(known))
-    for each in errors[:-1]:
-        notice(str(each))
+            cited.append(name)
+    if cited:
+        write_text(out, bibtex(cited))
+    for earlier in errors[:-1]:
+        notice(str(earlier))
     if errors:
         raise errors[-1]
 
 
-def _shown(card: MetricCard) -> str:
+def _card_text(card: MetricCard) -> str:
     """Return a card as text for a terminal."""
     width = max(map(len, card.frame))
-    facts = [
-        textwrap.fill(
-            text, _WIDTH, initial_indent=f"{key:{width}}  ", subsequent_indent=" " * (width + 2)
-        )
-        for key, text in card.frame.items()
-    ]
+    indent = " " * (width + 2)
+    facts = [_filled(text, f"{key:{width}}  ", indent) for key, text in card.frame.items()]
     failures = []
     for failure in card.failures:
-        failures.append(
-            textwrap.fill(failure.text, _WIDTH, initial_indent="- ", subsequent_indent="  ")
-        )
+        failures.append(_filled(failure.text, "- ", "  "))
         for key in ("source", "hypothesis", "reference", "score"):
             value = getattr(failure, key)
             if value is not None:
                 failures.append(f"    {key:10}  {value}")
-    return "\n".join(
-        [
-            textwrap.fill(card.measures, _WIDTH),
-            "",
-            *facts,
-            "",
-            card.definition,
-            "",
-            "Known failures:",
-            *failures,
-            "",
-            *_agreement(card),
-            f"To cite it: learnedgec metrics {card.name} --cite",
-        ]
+    parts = (
+        [_filled(card.measures)],
+        facts,
+        [card.definition],
+        ["Known failures:", *failures],
+        [*_agreement(card), f"To cite it: learnedgec metrics {card.name} --cite"],
     )
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _filled(text: str, first: str = "", others: str = "") -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)
 
 
 def _agreement(card: MetricCard) -> list[str]:
     """Return the lines about agreement with people: of the first parameters that were measured."""
-    rows = [each for each in card.agreement if each.metric == card.agreement[0].metric]
+    rows = [row for row in card.agreement if row.metric == card.agreement[0].metric]
     if not rows:
         return []
     # The interval over sentences is on the site.
     cells: list[tuple[str, ...]] = [
         ("benchmark", "people's score", "r of systems", "ρ of systems", "on sentences"),
-        *(
-            (each.benchmark, each.human, _first(each.r), _first(each.rho), each.sentences)
-            for each in rows
-        ),
+        *((r.benchmark, r.human, _first(r.r), _first(r.rho), r.sentences) for r in rows),
     ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [

@@ -6,40 +6,44 @@ import difflib
 import re
 from argparse import ArgumentError
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from docstring_parser import parse
+from docstring_parser import google
 from jsonargparse import ArgumentParser, Namespace
+from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
 
-from learnedgec.cli.output import add_quiet_argument
+from learnedgec.cli.output import add_output_arguments, add_quiet_argument
+from learnedgec.data.configuration import with_configurations, wrong_value
 from learnedgec.errors import ConfigError, InputError, OutputError
-from learnedgec.execution.profile import PROFILE
-from learnedgec.execution.runtime import Runtime
-from learnedgec.execution.writing import check_writable
-from learnedgec.formats.configuration import parser_mode, with_configurations, wrong_value
-from learnedgec.formats.text import (
-    write_text,
-)
-from learnedgec.metrics.abilities import Reannotates
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.protocols import Reannotates
 from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.writing import check_writable
 
 __all__ = [
+    "AnnotatorFlag",
+    "add_evaluation_arguments",
     "add_field_arguments",
+    "add_group",
     "add_metric_argument",
-    "add_plot_argument",
-    "add_reannotate_argument",
     "add_resampling_arguments",
     "add_runtime_arguments",
+    "check_absent",
     "make_parser",
+    "read_checked_metrics",
     "read_fields",
     "read_metrics",
+    "read_resampling",
     "read_runtime",
 ]
 
-_Kind = TypeVar("_Kind")
+_Fields = TypeVar("_Fields")
 
 
 class _Parser(ArgumentParser):
@@ -61,26 +65,17 @@ class _Parser(ArgumentParser):
         unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message, re.IGNORECASE)
         if unknown is None:
             return ""
-        known = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        close = difflib.get_close_matches(unknown[1], known, n=1, cutoff=0.7)
+        flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        nearest = difflib.get_close_matches(unknown[1], flags, n=1, cutoff=0.7)
         # In commands where a metric is one of several methods, the flag is --by.
-        if not close and unknown[1] in ("--metric", "--metrics"):
-            close = [flag for flag in known if flag == "--by"]
-        return f"; did you mean {close[0]}?" if close else ""
-
-    def print_help(self, file: Any = None) -> None:
-        """Print the help, with an error if the output cannot be written; argparse would ignore it."""
-        write_text("-", self.format_help())
+        if not nearest and unknown[1] in ("--metric", "--metrics"):
+            nearest = [flag for flag in flags if flag == "--by"]
+        return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def make_parser(command: str, description: str) -> ArgumentParser:
     """Return a command's parser, with `--config`."""
-    parser = _Parser(
-        prog=f"learnedgec {command}",
-        description=description,
-        exit_on_error=False,
-        parser_mode=parser_mode(),
-    )
+    parser = _Parser(prog=f"learnedgec {command}", description=description, exit_on_error=False)
     parser.add_argument(
         "--config",
         action="config",
@@ -89,25 +84,34 @@ def make_parser(command: str, description: str) -> ArgumentParser:
     return parser
 
 
-def add_metric_argument(parser: ArgumentParser, default: Sequence[str] | None = None) -> None:
-    """Add `--metric NAME…`."""
-    parser.add_argument(
-        "--metric",
-        nargs="+",
-        type=str,
-        default=None if default is None else list(default),
-        help='metrics such as gleu or "m2(beta=1.0)"; `learnedgec metrics` lists them',
-    )
+def check_absent(options: Namespace, names: Sequence[str], reason: str) -> None:
+    """Raise `InputError` with the reason, and the flags to leave out, if one of these options was given."""
+    if any(options.get(name) for name in names):
+        *first, last = [f"--{name}" for name in names]
+        raise InputError(f"{reason}; leave out {', '.join(first)} and {last}.")
 
 
-def add_reannotate_argument(parser: ArgumentParser) -> None:
-    """Add `--reannotate`."""
-    parser.add_argument(
-        "--reannotate",
-        action="store_true",
-        help="errant: extract the edits of the references again instead of using their gold edits, as in "
-        "published scores",
-    )
+@dataclass
+class _Metrics:
+    """Which metrics.
+
+    Attributes:
+        metric: metrics such as gleu or "m2(beta=1.0)"; `learnedgec metrics` lists them.
+        reannotate: errant: extract the edits of the references again instead of using their gold edits, as in
+            published scores.
+    """
+
+    metric: list[str] | None = None
+    reannotate: bool = False
+
+
+def add_metric_argument(
+    parser: ArgumentParser, default: Sequence[str] | None = None, *, reannotate: bool = False
+) -> None:
+    """Add `--metric NAME…`, and `--reannotate` where metrics are given gold edits."""
+    leave_out = () if reannotate else ("reannotate",)
+    add_field_arguments(parser.add_argument, _Metrics, leave_out=leave_out)
+    parser.set_defaults(metric=default and list(default))
 
 
 def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
@@ -124,6 +128,22 @@ def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
     ]
 
 
+@dataclass
+class _Resampling:
+    """How intervals and tests are computed.
+
+    Attributes:
+        resamples: number of bootstrap resamples, and of permutations in tests (default: 1000, more where many
+            systems are compared).
+        confidence: confidence level of intervals; tests use a level of 1 minus this.
+        seed: seed of the random generator.
+    """
+
+    resamples: PositiveInt | None = None
+    confidence: OpenUnitInterval = 0.95
+    seed: NonNegativeInt = 0
+
+
 def add_resampling_arguments(parser: ArgumentParser, *, many_tests: bool = False) -> None:
     """Add `--resamples`, `--confidence` and `--seed`.
 
@@ -132,28 +152,33 @@ def add_resampling_arguments(parser: ArgumentParser, *, many_tests: bool = False
         many_tests: whether the default (`None`) grows with the number of systems, each of which is tested
             against others.
     """
-    group = parser.add_argument_group("intervals and tests")
-    group.add_argument(
-        "--resamples",
-        type=int,
-        default=None if many_tests else 1000,
-        help="number of bootstrap resamples, and of permutations in tests"
-        + (" (default: 1000, more if many systems are compared)" if many_tests else ""),
-    )
-    group.add_argument(
-        "--confidence",
-        type=float,
-        default=0.95,
-        help="confidence level of intervals; tests use a level of 1 minus this",
-    )
-    group.add_argument("--seed", type=int, default=0, help="seed of the random generator")
+    add_group(parser, _Resampling, "intervals and tests")
+    if not many_tests:
+        parser.set_defaults(resamples=1000)
 
 
-def add_plot_argument(parser: ArgumentParser) -> None:
-    """Add `--plot DIR`."""
-    parser.add_argument(
-        "--plot", type=str, help="write figures as PDF and PNG into this folder (extra `plot`)"
-    )
+def read_resampling(options: Namespace) -> dict[str, Any]:
+    """Return the options of `add_resampling_arguments` under the names that the library gives them."""
+    return {"resamples": options.resamples, "level": options.confidence, "seed": options.seed}
+
+
+@dataclass
+class AnnotatorFlag:
+    """What finds edits.
+
+    Attributes:
+        annotator: spaCy pipeline that extracts and classifies edits: en-ewt-sm, an installed package or a
+            directory (default: en_core_web_sm if installed, else en-ewt-sm).
+    """
+
+    annotator: str | None = None
+
+
+def add_group(
+    parser: ArgumentParser, kind: type, title: str, description: str | None = None
+) -> None:
+    """Add a group of arguments, one for each field of a dataclass."""
+    add_field_arguments(parser.add_argument_group(title, description).add_argument, kind)
 
 
 def add_field_arguments(
@@ -165,38 +190,51 @@ def add_field_arguments(
 ) -> None:
     """Add one flag per field of a dataclass: its type, its default, and its description in the docstring.
 
+    A list is a flag with several values, a literal type one with choices.
+
     Args:
         add_argument: a parser's method, or that of a group of arguments.
         kind: the dataclass, with defaults.
         leave_out: fields without a flag here.
         checked: fields whose values the dataclass checks itself, with clearer messages than a parser's.
     """
-    described = {each.arg_name: each.description or "" for each in parse(kind.__doc__ or "").params}
+    params = [
+        param for base in reversed(kind.mro()) for param in google.parse(base.__doc__ or "").params
+    ]
+    descriptions = {param.arg_name: param.description or "" for param in params}
     hints = get_type_hints(kind)
     for field in fields(kind):
         if field.name in leave_out:
             continue
-        text = " ".join(described[field.name].replace("`", "").split()).removesuffix(".")
-        options: dict[str, Any] = {"default": field.default, "help": text}
-        if hints[field.name] is bool:
+        text = " ".join(descriptions[field.name].split()).removesuffix(".")
+        text = re.sub(r"`(\S+)`", r"\1", text)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        options: dict[str, Any] = {"default": default, "help": text}
+        hint = hints[field.name]
+        if NoneType in get_args(hint):
+            (hint,) = (part for part in get_args(hint) if part is not NoneType)
+        if get_origin(hint) is list:
+            options["nargs"] = "+"
+            (hint,) = get_args(hint)
+        if hint is bool:
             options["action"] = "store_true"
-        elif get_origin(hints[field.name]) is not Literal:
-            options["type"] = hints[field.name]
+        elif get_origin(hint) is not Literal:
+            options["type"] = hint
         elif field.name in checked:
             options["type"] = str
         else:
-            options["choices"] = get_args(hints[field.name])
+            options["choices"] = get_args(hint)
         add_argument("--" + field.name.replace("_", "-"), **options)
 
 
-def read_fields(kind: type[_Kind], options: Namespace, **others: Any) -> _Kind:
+def read_fields(kind: type[_Fields], options: Namespace, **others: Any) -> _Fields:
     """Return the dataclass that the flags of its fields describe; `others` have no flag."""
     names = [field.name for field in fields(kind) if field.name in options]  # type: ignore[arg-type]
     return kind(**{name: options[name] for name in names}, **others)
 
 
 def add_runtime_arguments(parser: ArgumentParser) -> None:
-    """Add one flag per field of `Runtime`, and `--quiet`."""
+    """Add one flag per field of `Runtime`, `--quiet` and `--profile`."""
     group = parser.add_argument_group(
         "runtime", "how to run; only --dtype and --tokenise affect scores"
     )
@@ -209,6 +247,25 @@ def add_runtime_arguments(parser: ArgumentParser) -> None:
     )
 
 
+def add_evaluation_arguments(
+    parser: ArgumentParser, *, many_tests: bool = False, plot: bool = True
+) -> None:
+    """Add the arguments about intervals, figures, the runtime and output.
+
+    Args:
+        parser: a command's.
+        many_tests: see `add_resampling_arguments`.
+        plot: whether the command draws figures (`--plot DIR`).
+    """
+    add_resampling_arguments(parser, many_tests=many_tests)
+    if plot:
+        parser.add_argument(
+            "--plot", type=str, help="write figures as PDF and PNG into this folder (extra `plot`)"
+        )
+    add_runtime_arguments(parser)
+    add_output_arguments(parser)
+
+
 def read_runtime(options: Namespace) -> Runtime:
     """Return the runtime that the flags describe; with `--profile`, begin to count.
 
@@ -217,7 +274,7 @@ def read_runtime(options: Namespace) -> Runtime:
     """
     PROFILE.reset()
     PROFILE.wanted = bool(options.get("profile"))
-    if options.get("cache_dir"):
+    if options.cache_dir:
         try:
             check_writable(Path(options.cache_dir) / "entry")
         except OutputError:
@@ -225,3 +282,13 @@ def read_runtime(options: Namespace) -> Runtime:
                 f"the folder {options.cache_dir} cannot be written; choose another for --cache-dir."
             ) from None
     return read_fields(Runtime, options, progress=not options.quiet)
+
+
+def read_checked_metrics(
+    options: Namespace, *, required: bool = True
+) -> tuple[list[Metric], Runtime]:
+    """Return the metrics, whose models are there, and the runtime."""
+    metrics = read_metrics(options, required=required)
+    runtime = read_runtime(options)
+    check_metrics(metrics, runtime)
+    return metrics, runtime

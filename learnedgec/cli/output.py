@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
 import io
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,36 +15,33 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.table import Layout, Strong, format_table, renaming, text_of, value_of
-from learnedgec.cli.terminal import folded, width_of
+from learnedgec.cli.table import Bold, format_table, text_of, value_of, with_names
+from learnedgec.data.rows import Row, columns_of, plain
+from learnedgec.data.text import write_text
 from learnedgec.errors import InputError
-from learnedgec.execution.progress import QUIET
-from learnedgec.execution.writing import check_writable
-from learnedgec.formats.rows import Row, columns_of, plain
-from learnedgec.formats.text import write_text
 from learnedgec.metrics.labels import is_sentinel, short_labels
+from learnedgec.plotting.style import check_plotting
+from learnedgec.runtime.progress import QUIET
+from learnedgec.runtime.writing import check_writable
 
 __all__ = [
     "FORMATS",
     "add_output_arguments",
-    "emit",
-    "about_bold",
     "add_quiet_argument",
+    "emit",
+    "emit_text",
+    "explain_bold",
     "notice",
     "remark",
     "shows_bold",
+    "tell_written",
     "with_format",
-    "with_notes",
-    "write_result",
 ]
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
 # The format that a file's suffix stands for.
 _SUFFIXES = {".json": "json", ".csv": "csv", ".tsv": "tsv", ".tex": "latex"}
-
-# Rules, absent values and bounds, for terminals that lack the characters.
-_PLAIN = str.maketrans({"─": "-", "–": "-", "≤": "<=", "Δ": "D", "±": "+-"})
 
 
 def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
@@ -59,9 +56,7 @@ def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMAT
     group.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     if "table" in formats:
         group.add_argument(
-            "--wide",
-            action="store_true",
-            help="show every column, in one table of any width",
+            "--wide", action="store_true", help="show every column, in one table of any width"
         )
 
 
@@ -77,12 +72,13 @@ def with_format(
 
     Args:
         options: with `format` and `out`.
-        formats: those that the command knows.
+        formats: those of the command.
         table: whether results are rows; other text may go to a file with any suffix.
 
     Raises:
         InputError: the file's suffix stands for no format, and its content would be a table.
-        OutputError: the file could not be written.
+        OutputError: the file, or figures, could not be written.
+        MissingDependencyError: figures were asked for, and what draws them is not installed.
     """
     if options.format is None:
         suffix = Path(options.out.removesuffix(".gz")).suffix.lower()
@@ -91,27 +87,22 @@ def with_format(
                 f"the suffix of {options.out} stands for no format; use .json, .csv, .tsv, .tex (LaTeX) or "
                 ".txt (a table), or choose one with --format."
             )
-        named = _SUFFIXES.get(suffix, "")
-        options.format = named if named in formats else formats[0]
+        format_of_suffix = _SUFFIXES.get(suffix, "")
+        options.format = format_of_suffix if format_of_suffix in formats else formats[0]
     # Now, and not after hours of work.
     if options.out != "-":
         check_writable(options.out)
+    if options.get("plot"):
+        check_plotting(options.plot)
     return options
 
 
-def write_result(text: str, out: str, *, quiet: bool = False) -> None:
-    """Write a result to stdout (`-`), or to a file with a notice that names it."""
-    write_text(out, text)
-    if out != "-" and not quiet:
-        notice(f"wrote {out}")
-
-
 def shows_bold(options: Namespace) -> bool:
-    """Return whether the reader sees `Strong` values in a table."""
+    """Return whether the reader sees `Bold` values in a table."""
     return bool(options.format == "table" and options.out == "-" and sys.stdout.isatty())
 
 
-def about_bold(meaning: str, metrics: Sequence[str]) -> str:
+def explain_bold(meaning: str, metrics: Sequence[str]) -> str:
     """Return the meaning of bold scores, and which metrics have none; nothing if all are sentinels.
 
     Args:
@@ -124,29 +115,21 @@ def about_bold(meaning: str, metrics: Sequence[str]) -> str:
     return meaning + (f" None for the sentinels ({', '.join(sentinels)})." if sentinels else "")
 
 
-def remark(message: str, options: argparse.Namespace, *, whole: bool = False) -> None:
-    """Print a remark on stderr, such as a legend or a file's name, unless `--quiet` was given.
+def notice(message: str) -> None:
+    """Print an important notice on stderr, such as why a result is invalid, even with `--quiet`."""
+    print(message, file=sys.stderr)
 
-    Args:
-        message: one or more sentences.
-        options: with `quiet`.
-        whole: whether it stays one line on a terminal, to be copied.
-    """
+
+def remark(message: str, options: argparse.Namespace) -> None:
+    """Print a remark on stderr, such as a legend or a file's name, unless `--quiet` was given."""
     if not options.quiet:
-        notice(message, whole=whole)
+        notice(message)
 
 
-def notice(message: str, *, whole: bool = False) -> None:
-    """Print an important notice on stderr, such as why a result is invalid, even with `--quiet`.
-
-    A closed stderr is not an error.
-
-    Args:
-        message: one or more sentences.
-        whole: whether it stays one line on a terminal, to be copied.
-    """
-    with contextlib.suppress(OSError):
-        print(message if whole else folded(message, sys.stderr), file=sys.stderr)
+def tell_written(paths: Iterable[object], options: argparse.Namespace) -> None:
+    """Print the name of each file that was written, unless `--quiet` was given."""
+    for path in paths:
+        remark(f"wrote {path}", options)
 
 
 def emit(
@@ -158,7 +141,8 @@ def emit(
     caption: str = "",
     table_rows: Sequence[Row] | None = None,
     latex_rows: Sequence[Row] | None = None,
-    layout: Layout = Layout(),
+    groups: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     notes: Sequence[str] = (),
     signatures: Iterable[str] = (),
 ) -> None:
@@ -172,43 +156,51 @@ def emit(
         title: the line above the table.
         caption: of the table in LaTeX, the title if absent.
         table_rows: rows for readers (`table`, `latex`) where they differ from those for programs; values
-            may be `Strong`.
+            may be `Bold`.
         latex_rows: rows for `latex` where they differ from those of the table.
-        layout: how the table may be folded on a terminal; its names of metrics are short in LaTeX, with the
-            whole ones below the table.
+        groups: columns whose values become headings where the table is wider than the terminal.
+        metrics: labels of metrics, as columns or cells, that are short in such a table and in LaTeX.
         notes: sentences below a table, such as the meaning of its columns.
         signatures: of the scores, one each line below them; comments in LaTeX.
     """
     chosen: dict[str, Any] = {"format": "table", "out": "-", "wide": False, "quiet": False}
     chosen |= vars(options) if options else {}
-    format, out = chosen["format"], chosen["out"]  # noqa: A001 - the option's name
-    shown = rows if table_rows is None else table_rows
-    signatures = list(dict.fromkeys(signatures))
-    if format == "json":
-        text = json.dumps(plain(rows if payload is None else payload), indent=2, ensure_ascii=False)
-        text += "\n"
-    elif format in ("csv", "tsv"):
-        text = _separated(rows, "," if format == "csv" else "\t")
-    elif format == "latex":
-        names = short_labels(layout.names)
-        chosen_rows = shown if latex_rows is None else latex_rows
-        text = _latex([renaming(names)(row) for row in chosen_rows], caption or title, names)
-        text += "".join(f"% {signature}\n" for signature in signatures)
+    for_readers = rows if table_rows is None else table_rows
+    lines = [*notes, *dict.fromkeys(signatures)]
+    if chosen["format"] == "json":
+        content = plain(rows if payload is None else payload)
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    elif chosen["format"] in ("csv", "tsv"):
+        text = _separated(rows, "," if chosen["format"] == "csv" else "\t")
+    elif chosen["format"] == "latex":
+        names = short_labels(metrics)
+        cells = with_names(for_readers if latex_rows is None else latex_rows, names)
+        text = _latex(cells, caption or title, names)
+        text += "".join(f"% {signature}\n" for signature in lines[len(notes) :])
     else:
-        text = _table(shown, title, out, layout, wide=chosen["wide"])
-        text = with_notes(text, out, notes, signatures)
-    write_result(text, out, quiet=chosen["quiet"])
-    if format in ("table", "latex") and not chosen["quiet"]:
-        for note in notes:
-            notice(note)
-        for signature in signatures:
-            notice(signature, whole=True)
+        terminal = chosen["out"] == "-" and sys.stdout.isatty()
+        width = None if chosen["wide"] or not terminal else shutil.get_terminal_size().columns
+        text = f"{title}\n" if title else ""
+        text += format_table(for_readers, width, groups=groups, metrics=metrics, colour=terminal)
+    emit_text(
+        text, argparse.Namespace(**chosen), lines if chosen["format"] in ("table", "latex") else ()
+    )
 
 
-def with_notes(text: str, out: str, notes: Sequence[str], signatures: Sequence[str]) -> str:
-    """Return a text with its notes below it if it goes to a file, where stderr does not follow it."""
-    below = [*notes, *signatures]
-    return "\n".join([text, *below, ""]) if below and out != "-" else text
+def emit_text(text: str, options: argparse.Namespace, lines: Sequence[str] = ()) -> None:
+    """Print a text, with lines about it on stderr; or write both to a file.
+
+    Args:
+        text: the result.
+        options: with `format`, `out` and `quiet`.
+        lines: notes and signatures.
+    """
+    in_file = options.out != "-"
+    below = in_file and options.format == "table" and lines
+    write_text(options.out, "\n".join([text, *lines, ""]) if below else text)
+    if not options.quiet:
+        for line in [f"wrote {options.out}"] * in_file + list(lines):
+            notice(line)
 
 
 def _separated(rows: Sequence[Row], delimiter: str) -> str:
@@ -227,25 +219,24 @@ def _latex(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> str:
     numeric = [
         all(isinstance(value_of(row.get(c)), int | float | None) for row in rows) for c in columns
     ]
+    body = [" & ".join(_latex_cell(row.get(column)) for column in columns) for row in rows]
+    legend = [
+        rf"  \par\smallskip{{\footnotesize {_escape(short)}: \texttt{{{_escape(name)}}}}}"
+        for name, short in names.items()
+        if short != name
+    ]
     lines = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"  \centering",
         r"  \begin{tabular}{" + "".join("r" if number else "l" for number in numeric) + "}",
         r"    \toprule",
-        "    " + " & ".join(_escape(column) for column in columns) + r" \\",
+        "    " + " & ".join(map(_escape, columns)) + r" \\",
         r"    \midrule",
-        *(
-            "    " + " & ".join(_latex_cell(row.get(column)) for column in columns) + r" \\"
-            for row in rows
-        ),
+        *(rf"    {line} \\" for line in body),
         r"    \bottomrule",
         r"  \end{tabular}",
-        *(
-            rf"  \par\smallskip{{\footnotesize {_escape(short)}: \texttt{{{_escape(name)}}}}}"
-            for name, short in names.items()
-            if short != name
-        ),
+        *legend,
         *([rf"  \caption{{{_escape(caption)}}}"] if caption else []),
         r"\end{table}",
     ]
@@ -254,7 +245,7 @@ def _latex(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> str:
 
 def _latex_cell(value: Any) -> str:
     text = _escape(text_of(value))
-    return rf"\textbf{{{text}}}" if isinstance(value, Strong) else text
+    return rf"\textbf{{{text}}}" if isinstance(value, Bold) else text
 
 
 # Characters that are special in LaTeX, or exist only in its mathematics mode.
@@ -282,19 +273,4 @@ _MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")
 
 
 def _escape(text: str) -> str:
-    found = "".join(_LATEX.get(char, char) for char in text)
-    return _MINUS.sub("$-$", found)
-
-
-def _table(rows: Sequence[Row], title: str, out: str, layout: Layout, *, wide: bool) -> str:
-    """Return a table: in colour on a terminal, and folded to its width or to COLUMNS; else unfolded."""
-    shown = out == "-"
-    width = width_of(sys.stdout) if shown and not wide else None
-    text = format_table(rows, layout, width, colour=shown and sys.stdout.isatty())
-    if title:
-        text = f"{folded(title, sys.stdout) if shown else title}\n{text}"
-    try:
-        text.encode("utf-8" if out != "-" else sys.stdout.encoding or "utf-8", "surrogatepass")
-    except UnicodeEncodeError:
-        return text.translate(_PLAIN)
-    return text
+    return _MINUS.sub("$-$", "".join(_LATEX.get(char, char) for char in text))

@@ -4,29 +4,63 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import ArgumentParser
 
-from learnedgec.benchmarks.registry import load_benchmark
-from learnedgec.cli.inputs import add_input_arguments, read_inputs
+from learnedgec.cli.inputs import add_input_arguments, named_files, read_inputs
 from learnedgec.cli.options import (
+    AnnotatorFlag,
+    add_field_arguments,
+    add_group,
     add_metric_argument,
-    add_reannotate_argument,
     add_resampling_arguments,
     add_runtime_arguments,
+    check_absent,
     make_parser,
     read_metrics,
+    read_resampling,
     read_runtime,
 )
 from learnedgec.cli.output import remark
+from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError
-from learnedgec.execution.digests import file_digest
-from learnedgec.execution.writing import check_writable
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.page import check_report, write_report
+from learnedgec.runtime.digests import file_digest
+from learnedgec.runtime.writing import check_writable
+
+
+@dataclass
+class _Benchmark:
+    """A benchmark in place of files.
+
+    Attributes:
+        benchmark: instead of --src and --hyp: a benchmark with its human judgements; see `learnedgec meta`.
+        human: human scores of the benchmark; see `learnedgec meta`.
+    """
+
+    benchmark: str | None = None
+    human: list[str] | None = None
+
+
+@dataclass
+class _Report(AnnotatorFlag):
+    """What the report has.
+
+    Attributes:
+        title: the report's heading.
+        attribution: metrics whose scores are attributed to each edit; each metric scores up to 2^8 texts per
+            output, so choose a fast metric or few sentences.
+        out: output file; -: stdout.
+    """
+
+    title: str = ""
+    attribution: list[str] | None = None
+    out: str = "report.html"
 
 
 def build_parser() -> ArgumentParser:
@@ -36,33 +70,10 @@ def build_parser() -> ArgumentParser:
         "Write one HTML file that opens offline in any browser: systems and metrics with intervals, every "
         "sentence with its edits, error types, and disagreements between metrics.",
     )
-    parser.add_argument(
-        "--benchmark",
-        type=str,
-        help="instead of --src and --hyp: a benchmark with its human judgements; see `learnedgec meta`",
-    )
-    parser.add_argument(
-        "--human", nargs="+", type=str, help="human scores of the benchmark; see `learnedgec meta`"
-    )
-    add_metric_argument(parser)
-    add_reannotate_argument(parser)
+    add_field_arguments(parser.add_argument, _Benchmark)
+    add_metric_argument(parser, reannotate=True)
     add_input_arguments(parser)
-    group = parser.add_argument_group("report")
-    group.add_argument("--title", type=str, default="", help="the report's heading")
-    group.add_argument(
-        "--attribution",
-        nargs="+",
-        type=str,
-        help="metrics whose scores are attributed to each edit; each metric scores up to 2^8 texts per "
-        "output, so choose a fast metric or few sentences",
-    )
-    group.add_argument(
-        "--annotator",
-        type=str,
-        help="spaCy pipeline that extracts and classifies edits: en-ewt-sm, an installed package or a "
-        "directory (default: en_core_web_sm if installed, else en-ewt-sm)",
-    )
-    group.add_argument("--out", type=str, default="report.html", help="output file; -: stdout")
+    add_group(parser, _Report, "report")
     add_resampling_arguments(parser, many_tests=True)
     add_runtime_arguments(parser)
     return parser
@@ -74,24 +85,21 @@ def main(arguments: Sequence[str]) -> None:
     check_report()
     if options.out != "-":
         check_writable(options.out)
-    metrics = read_metrics(options)
-    runtime = read_runtime(options)
+    metrics, runtime = read_metrics(options), read_runtime(options)
     settings = ReportSettings(
         title=options.title,
         attribution=tuple(load_metric(name) for name in options.attribution or ()),
         annotator=options.annotator,
-        resamples=options.resamples,
-        level=options.confidence,
-        seed=options.seed,
+        **read_resampling(options),
         command=shlex.join(["learnedgec", "report", *arguments]),
-        files=_files(options),
+        files={
+            path: file_digest(Path(path)) for path in named_files(options) if Path(path).is_file()
+        },
     )
     check_metrics([*metrics, *settings.attribution], runtime)
     if options.benchmark:
-        if options.src or options.hyp or options.jsonl or options.ref or options.gold:
-            raise InputError(
-                "a benchmark contains its own sentences; leave out --src, --hyp, --jsonl, --ref and --gold."
-            )
+        flags = ("src", "hyp", "jsonl", "ref", "gold")
+        check_absent(options, flags, "a benchmark contains its own sentences")
         report = build_benchmark_report(
             load_benchmark(options.benchmark),
             metrics,
@@ -99,9 +107,9 @@ def main(arguments: Sequence[str]) -> None:
             settings=settings,
             runtime=runtime,
         )
+    elif options.human:
+        raise InputError("--human needs a benchmark; name one with --benchmark.")
     else:
-        if options.human:
-            raise InputError("--human needs a benchmark; name one with --benchmark.")
         inputs = read_inputs(options)
         report = build_report(
             inputs.sources,
@@ -116,15 +124,3 @@ def main(arguments: Sequence[str]) -> None:
     if options.out != "-":
         size = Path(options.out).stat().st_size / 1e6
         remark(f"wrote {options.out} ({size:.1f} MB){replaced}", options)
-
-
-def _files(options: Namespace) -> dict[str, str]:
-    """Return the SHA-256 of every file that is read; standard input has none."""
-    named = [options.src, options.gold]
-    for several in (options.hyp, options.ref, options.jsonl):
-        named += several or []
-    return {
-        path: file_digest(Path(path))
-        for path in named
-        if path and path != "-" and Path(path).is_file()
-    }

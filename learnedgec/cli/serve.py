@@ -3,26 +3,52 @@
 from __future__ import annotations
 
 import ipaddress
-import os
-import signal
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jsonargparse import ArgumentParser
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from learnedgec.cli.options import (
-    add_field_arguments,
+    add_group,
     add_metric_argument,
     add_runtime_arguments,
     make_parser,
-    read_fields,
     read_metrics,
     read_runtime,
 )
 from learnedgec.cli.output import notice, remark
-from learnedgec.errors import ConfigError
 from learnedgec.metrics.needs import check_metrics
-from learnedgec.use.microbatches import Limits
+
+
+@dataclass
+class _Address:
+    """Where the service listens.
+
+    Attributes:
+        host: address to listen on; on any address but loopback, everyone on the network can use the service.
+        port: port to listen on; 0: any free port.
+        grace: seconds to finish accepted requests at shutdown.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    grace: NonNegativeInt = 30
+
+
+@dataclass
+class _Limits:
+    """What is refused.
+
+    Attributes:
+        request_sentences: maximum number of sentences in a request.
+        text_characters: maximum length of a text, in characters.
+        waiting_requests: maximum number of requests that are scored or wait at a time; others are refused.
+    """
+
+    request_sentences: PositiveInt = 256
+    text_characters: PositiveInt = 4000
+    waiting_requests: PositiveInt = 256
 
 
 def build_parser() -> ArgumentParser:
@@ -31,19 +57,8 @@ def build_parser() -> ArgumentParser:
         "serve", "Serve metrics over HTTP (extra `serve`); the page /docs documents the requests."
     )
     add_metric_argument(parser)
-    group = parser.add_argument_group("address")
-    group.add_argument(
-        "--host",
-        type=str,
-        default="127.0.0.1",
-        help="address to listen on; on any address but loopback, everyone on the network can use the service",
-    )
-    group.add_argument("--port", type=int, default=8000, help="port to listen on; 0: any free port")
-    group.add_argument(
-        "--grace", type=int, default=30, help="seconds to finish accepted requests at shutdown"
-    )
-    group = parser.add_argument_group("limits", "a token counts as four characters here")
-    add_field_arguments(group.add_argument, Limits)
+    add_group(parser, _Address, "address")
+    add_group(parser, _Limits, "limits")
     add_runtime_arguments(parser)
     return parser
 
@@ -51,14 +66,18 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
-    if options.grace < 0:
-        raise ConfigError(f"--grace is {options.grace}; give 0 seconds or more.")
     metrics = read_metrics(options)
     runtime = replace(read_runtime(options), progress=False)
     check_metrics(metrics, runtime)
-    from learnedgec.use import serve
+    from learnedgec.applications import serve
 
-    app = serve.application(metrics, limits=read_fields(Limits, options), runtime=runtime)
+    app = serve.application(
+        metrics,
+        request_sentences=options.request_sentences,
+        text_characters=options.text_characters,
+        waiting_requests=options.waiting_requests,
+        runtime=runtime,
+    )
     with serve.listen(options.host, options.port) as listening:
         serve.prepare(metrics, runtime)
         host, port = listening.getsockname()[:2]
@@ -69,8 +88,5 @@ def main(arguments: Sequence[str]) -> None:
         remark(
             f"Serving {names} on http://{shown}:{port} (/docs); Ctrl-C or SIGTERM ends it.", options
         )
-        if os.name != "nt":
-            # Other commands end a few seconds after SIGTERM; the service has its own grace period.
-            signal.set_wakeup_fd(-1)
         serve.run(app, listening, grace=options.grace)
     remark("The service has stopped; all accepted requests are finished.", options)

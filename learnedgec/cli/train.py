@@ -10,9 +10,9 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from learnedgec.cli.output import emit, notice, remark
+from learnedgec.data.configuration import configurations, with_configurations
+from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.formats.configuration import configurations, with_configurations
-from learnedgec.formats.text import read_text, write_text
 from learnedgec.training.first_look import look
 
 # Kinds of training data; each has a starting configuration, `start/…`.

@@ -3,35 +3,33 @@
 It is separate from `learnedgec.edits.annotator`, which imports it only for sentences, because `errant` loads
 spaCy.
 
-An alignment is a cheapest path (`learnedgec.edits.cheapest`), on which a substitution costs up to 2,
+An alignment is a cheapest path (`learnedgec.edits.token_alignment`), on which a substitution costs up to 2,
 depending on lemma, part of speech and characters. Two things make it faster: the costs of all substitutions
 are computed at once, and reordering is searched for only where it is possible. Tokens that both sentences
-share at their ends are aligned directly. Long sentences are aligned in pieces (`learnedgec.edits.pieces`).
+share at their ends are aligned directly. Unlike in ERRANT, no edit joins more than 600 neighbouring changes
+or 100 substitutions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from array import array
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from errant.alignment import Alignment
 from errant.en.classifier import classify
 from errant.en.merger import get_rule_edits
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from learnedgec.edits.cheapest import Step, cheapest_table
-from learnedgec.edits.pieces import LONG, cut
-from learnedgec.formats.m2 import Edit
+from learnedgec.data.m2 import Edit
+from learnedgec.edits.token_alignment import alignment_tables, break_long_runs
 
 if TYPE_CHECKING:
     from learnedgec.edits.parsing import Sentence
 
 __all__ = ["annotate"]
-
-# Of a long sentence, as many neighbouring changes as are joined into edits at once.
-_MOST_CHANGES = 30
 
 
 def annotate(source: Sentence, target: Sentence, types: bool) -> tuple[Edit, ...]:
@@ -50,50 +48,23 @@ def annotate(source: Sentence, target: Sentence, types: bool) -> tuple[Edit, ...
             break
         common += 1
     source, target = source[: len(source) - common], target[: len(target) - common]
-    found = []
-    for alignment in _alignments(source, target):
-        for edit in get_rule_edits(alignment):
-            if types:
-                classify(edit)
-            found.append(Edit(edit.o_start, edit.o_end, edit.c_str, edit.type if types else ""))
-    return tuple(found)
-
-
-def _alignments(source: Sentence, target: Sentence) -> Iterator[_Alignment | _Steps]:
-    """Yield the alignment; for long sentences, yield those of their pieces."""
-    if max(len(source), len(target)) <= LONG:
-        yield _Alignment(source, target)
-        return
-    steps: list[Step] = []
-    texts = [token.text for token in source], [token.text for token in target]
-    for start, end, left, right in cut(*texts):
-        part = _Alignment(source[start:end], target[left:right])
-        for kind, i, j, k, m in part.align_seq:
-            # Neighbouring changes may be one edit, also across a cut; but what joins them takes time that
-            # grows with the square of their number, or worse.
-            if (kind == "M" and steps) or len(steps) >= _MOST_CHANGES:
-                yield _Steps(source, target, steps)
-                steps = []
-            if kind != "M":
-                steps.append((kind, start + i, start + j, left + k, left + m))
-    yield _Steps(source, target, steps)
-
-
-class _Steps(NamedTuple):
-    """The attributes of an alignment that ERRANT's merging reads."""
-
-    orig: Sentence
-    cor: Sentence
-    align_seq: list[Step]
+    alignment = _Alignment(source, target)
+    alignment.align_seq = list(break_long_runs(alignment.align_seq))
+    edits = []
+    for edit in get_rule_edits(alignment):
+        if types:
+            classify(edit)
+        edits.append(Edit(edit.o_start, edit.o_end, edit.c_str, edit.type if types else ""))
+    return tuple(edits)
 
 
 class _Alignment(Alignment):  # type: ignore[misc]
     """ERRANT's alignment with a faster way to fill the table."""
 
-    def align(self, lev: bool) -> tuple[list[list[float]], list[list[str]]]:
+    def align(self, lev: bool) -> tuple[list[array[float]], list[list[str]]]:
         """Return the table of costs and that of operations."""
         source, target = self.orig, self.cor
-        return cheapest_table(
+        return alignment_tables(
             [token.text for token in source],
             [token.text for token in target],
             [token.lower_ for token in source],
@@ -104,10 +75,10 @@ class _Alignment(Alignment):  # type: ignore[misc]
 
 def _substitution_costs(
     source: Sentence, target: Sentence, open_pos: set[int]
-) -> list[list[float]]:
+) -> npt.NDArray[np.float64]:
     """Return the cost of every substitution, equal to that of `Alignment.get_sub_cost`."""
     if not source or not target:
-        return [[] for _ in source]
+        return np.zeros((len(source), len(target)))
 
     def unlike(left: list[Any], right: list[Any]) -> Any:
         numbers: dict[Any, int] = {}
@@ -133,5 +104,5 @@ def _substitution_costs(
         dtype=np.float64,
     )
     differ = unlike([t.lower_ for t in source], [t.lower_ for t in target])
-    costs: list[list[float]] = np.where(differ, lemma + pos + characters, 0.0).tolist()
+    costs: npt.NDArray[np.float64] = np.where(differ, lemma + pos + characters, 0.0)
     return costs

@@ -19,11 +19,11 @@ Correction" (ACL 2017); alignment: Felice, Bryant and Briscoe (COLING 2016).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from learnedgec.data.m2 import Edit
 from learnedgec.edits.parsing import (
     BLOCK,
     find_annotator,
@@ -31,20 +31,12 @@ from learnedgec.edits.parsing import (
     parse_sentences,
     registered_annotator,
 )
-from learnedgec.edits.pieces import warn_of_long
-from learnedgec.execution.digests import key_of
-from learnedgec.execution.pool import parallel_map
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit
+from learnedgec.runtime.pool import parallel_map
+from learnedgec.runtime.runtime import Runtime
 
 __all__ = [
     "extract_edits",
 ]
-
-# In characters.
-_LONGEST_TOKEN = 1_000
-
-# -- edits ----------------------------------------------------------------------------------------
 
 
 def extract_edits(
@@ -74,15 +66,8 @@ def extract_edits(
         >>> edits
         (Edit(start=1, end=2, correction='goes', type='R:VERB:SVA', alternatives=()),)
     """
-    warn_of_long(
-        [len(text.split()) for text in dict.fromkeys(text for pair in pairs for text in pair)]
-    )
-    originals: dict[str, str] = {}
-    pairs = [
-        (_shortened(source, originals), _shortened(target, originals)) for source, target in pairs
-    ]
-    own = registered_annotator(annotator) is not None
-    path = None if own else find_annotator(annotator).resolve()
+    registered = registered_annotator(annotator)
+    path = None if registered else find_annotator(annotator).resolve()
     # Neighbours in this order share their source; those without a change need no parse.
     targets: dict[str, dict[str, None]] = {}
     for source, target in pairs:
@@ -103,36 +88,7 @@ def extract_edits(
         for block, rows in zip(blocks, results, strict=True)
         for pair, row in zip(block, rows, strict=True)
     }
-    if originals:
-        edits = {pair: _restored(row, originals) for pair, row in edits.items()}
     return [edits.get(pair, ()) for pair in pairs]
-
-
-def _shortened(text: str, originals: dict[str, str]) -> str:
-    """Return a text with placeholders for very long tokens, and record which token each replaces.
-
-    Comparing characters takes time that grows with the square of a token's length, and no real word is so
-    long.
-    """
-    if len(text) <= _LONGEST_TOKEN or max(map(len, text.split()), default=0) <= _LONGEST_TOKEN:
-        return text
-    tokens = text.split()
-    for place, token in enumerate(tokens):
-        if len(token) > _LONGEST_TOKEN:
-            tokens[place] = token[: _LONGEST_TOKEN // 2] + key_of(token)
-            originals[tokens[place]] = token
-    return " ".join(tokens)
-
-
-def _restored(edits: Sequence[Edit], originals: Mapping[str, str]) -> tuple[Edit, ...]:
-    """Return edits with the original tokens in place of the placeholders."""
-    return tuple(
-        replace(
-            edit,
-            correction=" ".join(originals.get(word, word) for word in edit.correction.split(" ")),
-        )
-        for edit in edits
-    )
 
 
 def _ask(annotator: str, types: bool, pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:

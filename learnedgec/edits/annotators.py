@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from learnedgec.data.m2 import Edit
 from learnedgec.edits.plain import PlainAnnotator
-from learnedgec.execution.plugins import Plugin, Registry
-from learnedgec.formats.m2 import Edit
+from learnedgec.runtime.plugins import Plugin, Registry
 
 __all__ = ["ANNOTATORS", "Annotator"]
 

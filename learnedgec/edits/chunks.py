@@ -14,9 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from learnedgec.formats.m2 import Edit
+from learnedgec.data.m2 import Edit
 
-__all__ = ["TargetChunk", "ChunkSpan", "cut", "shared_spans"]
+__all__ = ["CLASSES", "TargetChunk", "ChunkSpan", "chunk_length", "classify", "cut", "shared_spans"]
+
+CLASSES = ("tp", "fp_ne", "fp_un", "fn", "tn")
+"""What a chunk of a hypothesis may count as; see `learnedgec.metrics.cleme`."""
+_TP, _FP_NE, _FP_UN, _FN, _TN = range(5)
 
 
 class ChunkSpan(NamedTuple):
@@ -104,3 +108,47 @@ def cut(
             number += 1
         chunks.append(TargetChunk(found + tokens[position:end], True))
     return chunks
+
+
+def chunk_length(span: ChunkSpan, chunk: TargetChunk) -> int:
+    """Return the larger number of tokens, of the source or of the target."""
+    return max(span.end - span.start, len(chunk.tokens))
+
+
+def classify(
+    assumption: str, hypothesis: Sequence[TargetChunk], references: Sequence[Sequence[TargetChunk]]
+) -> list[list[int]]:
+    """Return what each chunk of the hypothesis counts as, for each reference, by its place in `CLASSES`.
+
+    Args:
+        assumption: `dependent`: one reference at a time; `independent`: each chunk against all references.
+        hypothesis: chunks of the hypothesis.
+        references: chunks of each reference, in the same spans.
+
+    Example:
+        >>> hypothesis, reference = TargetChunk(("x",), True), TargetChunk(("a",), False)
+        >>> [CLASSES[number] for number in classify("dependent", [hypothesis], [[reference]])[0]]
+        ['fp_un']
+    """
+    if assumption == "dependent":
+        return [
+            [
+                _class(chunk, (other,), missed=chunk.tokens != other.tokens)
+                for chunk, other in zip(hypothesis, chunks, strict=True)
+            ]
+            for chunks in references
+        ]
+    numbers = [
+        _class(chunk, others, missed=all(other.changed for other in others))
+        for chunk, *others in zip(hypothesis, *references, strict=True)
+    ]
+    return [numbers] * len(references)
+
+
+def _class(chunk: TargetChunk, others: Sequence[TargetChunk], *, missed: bool) -> int:
+    """Return what a chunk counts as; `missed` says whether it is fn if the hypothesis leaves it alone."""
+    if not chunk.changed:
+        return _FN if missed else _TN
+    if any(chunk.tokens == other.tokens for other in others):
+        return _TP
+    return _FP_NE if any(other.changed for other in others) else _FP_UN

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
+from learnedgec.data.m2 import Edit
+from learnedgec.data.references import References
 from learnedgec.errors import InputError
-from learnedgec.formats.m2 import Edit
-from learnedgec.formats.references import References
 
 __all__ = ["TIERS", "Tier", "at_tier", "check_types", "foreign_types"]
 

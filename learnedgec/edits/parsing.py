@@ -19,11 +19,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from learnedgec.data.text import read_json
 from learnedgec.edits.annotators import ANNOTATORS, Annotator
 from learnedgec.errors import FormatError, InputError, ModelError, UnknownNameError
-from learnedgec.execution.digests import file_digest, folder_state
-from learnedgec.execution.lookup import local_path, lookup_folders
-from learnedgec.formats.text import read_json
+from learnedgec.runtime.digests import file_digest, folder_state
+from learnedgec.runtime.search_paths import local_path, lookup_folders
 
 __all__ = [
     "RELEASED",

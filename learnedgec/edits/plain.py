@@ -9,9 +9,13 @@ from itertools import combinations
 
 import numpy as np
 
-from learnedgec.edits.cheapest import Step, cheapest_table, trace_back
-from learnedgec.edits.pieces import LONG, cut
-from learnedgec.formats.m2 import Edit
+from learnedgec.data.m2 import Edit
+from learnedgec.edits.token_alignment import (
+    Step,
+    alignment_tables,
+    break_long_runs,
+    trace_back,
+)
 
 __all__ = ["PlainAnnotator"]
 
@@ -19,20 +23,18 @@ __all__ = ["PlainAnnotator"]
 _UNLIKE, _CHARACTERS = 0.5, 1.2
 # Substituted tokens that are more alike than this are an edit of their own.
 _ALIKE = 0.75
-# Of a long sentence, as many neighbouring changes as are joined into edits at once.
-_MOST_CHANGES = 30
 
 
 class PlainAnnotator:
     """ERRANT's alignment and merging without a parse, with the types `M`, `R` and `U`.
 
-    Tokens are aligned at the smallest cost (`learnedgec.edits.cheapest`). A substitution costs `0.5 + 1.2·d`,
-    where d is the share of characters that differ (normalised insertions and deletions), and 0 if only the
-    case differs. Neighbouring steps that are not matches become edits as in ERRANT. Tokens that differ only
-    in spaces, hyphens and apostrophes form one edit. So does a change of case with the punctuation or word
-    before it. Two neighbouring substitutions are two edits, and a substitution of similar tokens is always an
-    edit of its own. All other neighbouring steps form one edit. ERRANT's rules that need a part of speech are
-    left out.
+    Tokens are aligned at the smallest cost (`learnedgec.edits.token_alignment`). A substitution costs
+    `0.5 + 1.2·d`, where d is the share of characters that differ (normalised insertions and deletions), and 0
+    if only the case differs. Neighbouring steps that are not matches become edits as in ERRANT. Tokens that
+    differ only in spaces, hyphens and apostrophes form one edit. So does a change of case with the
+    punctuation or word before it. Two neighbouring substitutions are two edits, and a substitution of similar
+    tokens is always an edit of its own. All other neighbouring steps form one edit.
+    ERRANT's rules that need a part of speech are left out.
 
     Agreement with ERRANT (`en-ewt-sm`) on English in span, correction and type `M`, `R` or `U`: recall 94.6 %
     and precision 96.3 % for ERRANT's 1,209 edits in 437 pairs of BEA-19 dev (`pillars:dev`); 90.7 % and 91.6
@@ -76,39 +78,33 @@ class _Merge:
 
     def steps(self) -> list[Step]:
         """Return the edits, from left to right."""
-        height, width = len(self.source), len(self.target)
-        whole = max(height, width) <= LONG
-        pieces = [(0, height, 0, width)] if whole else cut(self.source, self.target)
-        found: list[Step] = []
+        edits: list[Step] = []
         run: list[Step] = []
-        for start, end, left, right in pieces:
-            for kind, i, j, k, m in self._aligned(start, end, left, right):
-                step = kind, start + i, start + j, left + k, left + m
-                if kind[0] not in "MT" and (whole or len(run) < _MOST_CHANGES):
-                    run.append(step)
-                    continue
-                found += self._merged(run)
-                run = []
-                if kind[0] not in "MT":
-                    run = [step]
-                elif kind != "M":
-                    found.append(step)
-        return [*found, *self._merged(run)]
+        for step in break_long_runs(self._aligned()):
+            if step[0][0] not in "MT":
+                run.append(step)
+                continue
+            edits += self._merged(run)
+            run = []
+            if step[0] != "M":
+                edits.append(step)
+        return [*edits, *self._merged(run)]
 
-    def _aligned(self, start: int, end: int, left: int, right: int) -> list[Step]:
-        """Return the cheapest alignment of a part of both sentences."""
+    def _aligned(self) -> list[Step]:
+        """Return the cheapest alignment."""
         from rapidfuzz.distance import Indel
         from rapidfuzz.process import cdist
 
-        source, target = self.source[start:end], self.target[left:right]
-        low, other_low = self.low[start:end], self.other_low[left:right]
-        if not source or not target:
-            substitution: list[list[float]] = [[] for _ in source]
+        if not self.source or not self.target:
+            substitution = np.zeros((len(self.source), len(self.target)))
         else:
-            unlike = cdist(source, target, scorer=Indel.normalized_distance, dtype=np.float64)
-            same = np.array(low)[:, None] == np.array(other_low)
-            substitution = np.where(same, 0.0, _UNLIKE + _CHARACTERS * unlike).tolist()
-        return trace_back(cheapest_table(source, target, low, other_low, substitution)[1])
+            unlike = cdist(
+                self.source, self.target, scorer=Indel.normalized_distance, dtype=np.float64
+            )
+            same = np.array(self.low)[:, None] == np.array(self.other_low)
+            substitution = np.where(same, 0.0, _UNLIKE + _CHARACTERS * unlike)
+        tables = alignment_tables(self.source, self.target, self.low, self.other_low, substitution)
+        return trace_back(tables[1])
 
     def _merged(self, steps: list[Step]) -> list[Step]:
         """Return neighbouring deletions, insertions and substitutions as edits, by ERRANT's rules."""

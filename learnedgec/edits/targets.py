@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from learnedgec.formats.m2 import Edit
-from learnedgec.formats.references import References
+from learnedgec.data.m2 import Edit
+from learnedgec.data.references import References
 
 __all__ = ["edits_of_targets"]
 

@@ -13,10 +13,10 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
+from learnedgec.data.references import Reference, References
+from learnedgec.data.sentences import Sentences, as_sentences
+from learnedgec.data.text import excerpts
 from learnedgec.errors import InputError
-from learnedgec.formats.references import Reference, References
-from learnedgec.formats.sentences import Sentences, as_sentences
-from learnedgec.formats.text import excerpts
 
 __all__ = ["describe_tokens", "tokenise", "tokenise_references"]
 

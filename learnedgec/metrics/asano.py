@@ -13,19 +13,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learnedgec.arrays import Array, Floats
-from learnedgec.catalog.ratings import load_ratings
+from learnedgec.data.catalog.ratings import load_ratings
+from learnedgec.data.references import References
 from learnedgec.errors import InputError, ModelError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.evaluators.causal import TokenScores, token_scores
+from learnedgec.evaluators.loading import checkpoint_digest, model_state
+from learnedgec.evaluators.precision import model_precision
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.meteor import meteor
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.batching import shorten_words
-from learnedgec.models.causal import TokenScores, token_scores
-from learnedgec.models.loading import checkpoint_digest, model_state
-from learnedgec.models.precision import model_precision
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "Asano",
@@ -84,7 +83,6 @@ class Asano(Metric):
     ) -> Statistics:
         """Return `grammaticality`, `fluency` and `meaning`, float64 (N,) each."""
         texts, values = _rated(self.ratings)
-        sources, hypotheses = shorten_words(sources), shorten_words(hypotheses)
         regression = _train(self.model, model_state(self.model), texts, values, runtime)
         scores = token_scores(self.model, hypotheses, runtime)
         empty = np.array([not text.split() for text in hypotheses])
@@ -117,7 +115,7 @@ class Asano(Metric):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digests of the language model and of the ratings, and the precision."""
-        from learnedgec.execution.digests import key_of
+        from learnedgec.runtime.digests import key_of
 
         texts, values = _rated(self.ratings)
         return {

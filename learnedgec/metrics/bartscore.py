@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from learnedgec.arrays import Array, Floats
-from learnedgec.execution.runtime import Runtime
+from learnedgec.evaluators.batching import group_by_length, model_inputs, pad
+from learnedgec.evaluators.inference import TokenStates, autocast, token_states
+from learnedgec.evaluators.loading import checkpoint_digest, load_model, load_tokenizer
+from learnedgec.evaluators.precision import model_precision
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity import (
     Similarity,
@@ -20,10 +22,8 @@ from learnedgec.metrics.similarity import (
     number_pairs,
     parts,
 )
-from learnedgec.models.batching import group_by_length, model_inputs, pad
-from learnedgec.models.inference import TokenStates, autocast, token_states
-from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer
-from learnedgec.models.precision import model_precision
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "BartScore",

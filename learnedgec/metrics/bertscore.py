@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.data.text import read_lines
 from learnedgec.errors import ModelError, ParameterError
-from learnedgec.execution.digests import key_of
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.text import read_lines
+from learnedgec.evaluators.batching import group_by_length, model_inputs, tokenise
+from learnedgec.evaluators.inference import TokenStates, token_states
+from learnedgec.evaluators.loading import checkpoint_digest, load_model, load_tokenizer, model_state
+from learnedgec.evaluators.precision import model_precision
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity import (
     Similarity,
@@ -28,10 +29,9 @@ from learnedgec.metrics.similarity import (
     parts,
 )
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.batching import group_by_length, model_inputs, tokenise
-from learnedgec.models.inference import TokenStates, token_states
-from learnedgec.models.loading import checkpoint_digest, load_model, load_tokenizer, model_state
-from learnedgec.models.precision import model_precision
+from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "BertScore",

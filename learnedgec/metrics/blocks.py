@@ -14,8 +14,8 @@ from typing import IO
 
 import numpy as np
 
-from learnedgec.arrays import Array
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.types import Array
 
 __all__ = ["StatisticsBlocks"]
 

@@ -9,18 +9,15 @@ from typing import ClassVar, Literal
 
 from scipy.special import expit
 
-from learnedgec.arrays import Floats
+from learnedgec.data.detokenisation import detokenise
+from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.detokenisation import detokenise
-from learnedgec.formats.references import References
+from learnedgec.evaluators.predictor import MAX_LENGTH, ClassifierPredictor, describe_predictors
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import need_classifier
+from learnedgec.metrics.needs import need_outputs
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.batching import Item
-from learnedgec.models.loading import checkpoint_digest
-from learnedgec.models.precision import model_precision
-from learnedgec.models.ratings import MAX_LENGTH, classifier_ratings
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats
 
 __all__ = ["Classifier"]
 
@@ -46,7 +43,7 @@ class Classifier(Metric):
     Attributes:
         model: a directory or hub id, of a model or of an adapter.
         reads: the `hypothesis` alone, or the `pair` (source, hypothesis).
-        detokenised: undo tokenisation first (`learnedgec.formats.detokenisation`; extra `published`).
+        detokenised: undo tokenisation first (`learnedgec.data.detokenisation`; extra `published`).
         pooling: how the model pools, where its kind leaves a choice (ModernBERT's `mean` or `cls`); by
             default as its configuration says.
         activation: `none`, or `sigmoid`, so that scores lie between 0 and 1.
@@ -83,20 +80,8 @@ class Classifier(Metric):
     ) -> Statistics:
         """Return `quality`, the model's output, float64 (N,)."""
         if self.detokenised:
-            hypotheses = detokenise(hypotheses)
-        items: Sequence[Item] = hypotheses
-        if self.reads == "pair":
-            first = detokenise(sources) if self.detokenised else sources
-            items = list(zip(first, hypotheses, strict=True))
-        quality = classifier_ratings(
-            self.model,
-            "quality",
-            items,
-            runtime,
-            pooling=self.pooling,
-            max_length=self.max_tokens,
-        )
-        return Statistics({"quality": quality})
+            sources, hypotheses = detokenise(sources), detokenise(hypotheses)
+        return Statistics(self._predictor().predict(sources, hypotheses, ["quality"], runtime))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the activated output."""
@@ -105,9 +90,12 @@ class Classifier(Metric):
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless the model is available."""
-        need_classifier(self, "model", self.model)
+        need_outputs(self, "model", self._predictor(), ["quality"])
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of the weights, the detokeniser's version, and the precision."""
         rules = {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}
-        return {"sha256": checkpoint_digest(self.model), **rules, "dtype": model_precision(runtime)}
+        return describe_predictors({self._predictor(): ["quality"]}, runtime, rules)
+
+    def _predictor(self) -> ClassifierPredictor:
+        return ClassifierPredictor(self.model, self.reads, self.pooling, self.max_tokens)

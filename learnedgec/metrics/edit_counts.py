@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.types import Array, Floats
 
 __all__ = ["EditCounts"]
 

@@ -17,11 +17,9 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Array, Floats, Indices
+from learnedgec.data.references import References
 from learnedgec.edits.error_types import Tier, at_tier
 from learnedgec.errors import ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.edit_counts import EditCounts
@@ -33,6 +31,7 @@ from learnedgec.metrics.reference_choice import (
     sample_blocks,
 )
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.types import Array, Floats, Indices
 
 __all__ = ["EditOverlap", "Record", "overlap_statistics"]
 
@@ -217,12 +216,9 @@ class EditOverlap(Metric):
             f"f{self.beta:g}": counts.f(self.beta),
         }
 
-    def signature(
-        self, references: References | None = None, *, runtime: Runtime = Runtime()
-    ) -> str:
-        """Return the signature, which says whether gold edits come from alignment."""
-        line = super().signature(references, runtime=runtime)
-        return line if references is None or references.annotated else f"{line}|gold:aligned"
+    def describe_references(self, references: References) -> dict[str, str]:
+        """Return whether gold edits come from alignment."""
+        return {} if references.annotated else {"gold": "aligned"}
 
     def typed(self) -> Metric:
         """Return the metric itself: its gold edits already have types."""

@@ -12,14 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.blocks import StatisticsBlocks
+from learnedgec.metrics.engine import dependencies
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = ["Ensemble"]
 
@@ -89,8 +90,10 @@ class Ensemble(Metric):
         short = {key: given.pop(key) for key in parameters if key not in fields}
         for key in short:
             if not is_metric_name(key):
-                what, known = f"parameter of {cls.name} and no metric", [*fields, *known_names()]
-                raise ParameterError(str(UnknownNameError(what, key.partition("(")[0], known)))
+                what = f"parameter of {cls.name} and no metric"
+                raise ParameterError(
+                    str(UnknownNameError(what, key.partition("(")[0], [*fields, *known_names()]))
+                )
         members = given.get("members")
         weighted = {**(members if isinstance(members, Mapping) else {}), **short}
         if weighted:
@@ -137,15 +140,15 @@ class Ensemble(Metric):
         Raises:
             InputError: a member gives every sentence the same score, so it has no scale.
         """
-        rows = [self._sentences(each) for each in statistics]
+        rows = [self._sentences(of_system) for of_system in statistics]
         scores = np.concatenate(rows, axis=1)
-        for metric, own in zip(self.metrics, scores, strict=True):
-            if np.ptp(own) == 0:
+        for metric, values in zip(self.metrics, scores, strict=True):
+            if np.ptp(values) == 0:
                 raise InputError(
                     f"{metric.label} gives every sentence the same score here, so it cannot be scaled "
                     "like the other members; leave it out."
                 )
-        scales = [(float(own.mean()), float(own.std())) for own in scores]
+        scales = [(float(values.mean()), float(values.std())) for values in scores]
         return dataclasses.replace(self, scales=tuple(scales))
 
     def compute(
@@ -173,10 +176,10 @@ class Ensemble(Metric):
         runtime: Runtime,
     ) -> dict[str, Statistics]:
         """Return the statistics of several systems; each member computes or caches its own."""
-        found = [
+        of_members = [
             metric.compute_systems(sources, systems, references, runtime) for metric in self.metrics
         ]
-        return {name: _joined([of_system[name] for of_system in found]) for name in systems}
+        return {name: _joined([systems_of[name] for systems_of in of_members]) for name in systems}
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the members' scaled sentence scores."""
@@ -200,14 +203,23 @@ class Ensemble(Metric):
         """Return the weighted sum of the members' scores of blocks, and each member's own."""
         values = {}
         for number, metric in enumerate(self.metrics):
-            own = blocks.map(lambda block, number=number: self._parts(block)[number][1])  # type: ignore[misc]
-            values[metric.label] = metric.fold(own)[0]
+            parts = blocks.map(lambda block, number=number: self._parts(block)[number][1])  # type: ignore[misc]
+            values[metric.label] = metric.fold(parts)[0]
         return float(self._sum(np.array(list(values.values())))), values
 
-    def check_blocks(self, *, sentences: bool) -> None:
-        """Raise where a member cannot be scored in blocks."""
-        for metric in self.metrics:
-            metric.check_blocks(sentences=sentences)
+    @property
+    def statistics_depend_on_others(self) -> str:
+        """What the first member says whose statistics depend on others."""
+        return self._first_reason("statistics_depend_on_others")
+
+    @property
+    def sentence_scores_depend_on_others(self) -> str:
+        """What the first member says whose sentence scores depend on others."""
+        return self._first_reason("sentence_scores_depend_on_others")
+
+    def _first_reason(self, declaration: str) -> str:
+        reasons = [(metric.label, getattr(metric, declaration)) for metric in self.metrics]
+        return next((f"{label}: {reason}" for label, reason in reasons if reason), "")
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return each member's own sentence scores."""
@@ -228,7 +240,7 @@ class Ensemble(Metric):
         return {
             f"{number}:{key}": value
             for number, metric in enumerate(self.metrics)
-            for key, value in metric.dependencies(runtime).items()
+            for key, value in dependencies(metric, runtime).items()
         }
 
     @property
@@ -240,12 +252,12 @@ class Ensemble(Metric):
         parts = []
         for number, metric in enumerate(self.metrics):
             prefix = f"{number}:"
-            own = {
+            arrays = {
                 name.removeprefix(prefix): array
                 for name, array in statistics.arrays.items()
                 if name.startswith(prefix)
             }
-            parts.append((metric, Statistics(own)))
+            parts.append((metric, Statistics(arrays)))
         return parts
 
     def _sentences(self, statistics: Statistics) -> Floats:
@@ -257,8 +269,8 @@ class Ensemble(Metric):
         """Return the weighted sum over the first axis, the member, of raw scores (K, …)."""
         scales = self.scales or ((0.0, 1.0),) * len(self.members)
         terms = [
-            weight * (own - mean) / deviation
-            for weight, own, (mean, deviation) in zip(self._weights, scores, scales, strict=True)
+            weight * (values - mean) / deviation
+            for weight, values, (mean, deviation) in zip(self._weights, scores, scales, strict=True)
         ]
         total: Floats = np.sum(terms, axis=0)
         return total

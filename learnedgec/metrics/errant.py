@@ -9,20 +9,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from learnedgec.arrays import Array
+from learnedgec.data.m2 import Edit
+from learnedgec.data.references import References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import Tier, at_tier, check_types, foreign_types
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit
-from learnedgec.formats.references import References
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 from learnedgec.metrics.m2 import edit_record
 from learnedgec.metrics.reference_choice import four_decimals
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array
 
 __all__ = [
     "Errant",
@@ -116,7 +116,7 @@ class Errant(EditOverlap):
         )
         edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
         if self.types:
-            check_types(edits, references, "extract them again with reannotate=True")
+            check_types(edits, references, "extract them again with errant(reannotate=True)")
         return self.compare(sources, edits, annotated)
 
     def compare(
@@ -192,24 +192,21 @@ class Errant(EditOverlap):
         if types == {"UNK"} and self.mode in ("span-correction", "type-correction"):
             return [
                 f"{self.name}: every gold edit has the type UNK, which counts in detection only, so no "
-                "correction can be right; extract the references' edits again with reannotate=True."
+                "correction can be right; extract the references' edits again with "
+                f"{self.name}(reannotate=True)."
             ]
         # With `types`, foreign ones are an error.
         if foreign and types != {"UNK"} and not self.types:
             return [
                 f"{self.name}: the gold edits are not ERRANT's ({foreign[0]!r} is not one of "
                 "its types), so scores differ from published ones, for which the references' edits are "
-                "extracted again: use reannotate=True."
+                f"extracted again: use {self.name}(reannotate=True)."
             ]
         return []
 
-    def signature(
-        self, references: References | None = None, *, runtime: Runtime = Runtime()
-    ) -> str:
-        """Return the signature, which says whether ERRANT extracted the gold edits."""
-        if self.reannotate and references is not None:
-            references = references.without_edits()
-        return super().signature(references, runtime=runtime)
+    def describe_references(self, references: References) -> dict[str, str]:
+        """Return whether gold edits come from alignment, which ERRANT makes."""
+        return {"gold": "aligned"} if self.reannotate else super().describe_references(references)
 
     def reannotated(self) -> Errant:
         """Return the metric that extracts the edits of references again."""

@@ -11,10 +11,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.ngrams import (
@@ -25,6 +23,8 @@ from learnedgec.metrics.ngrams import (
 )
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.units import Unit
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "Gleu",

@@ -17,17 +17,17 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from learnedgec._version import __version__
-from learnedgec.arrays import Array
+from learnedgec.data.references import References
+from learnedgec.data.text import read_json, write_json
 from learnedgec.errors import FormatError, InputError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.execution.writing import PathLike
-from learnedgec.formats.references import References
-from learnedgec.formats.text import read_json, write_json
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.writing import PathLike
+from learnedgec.types import Array
 
 __all__ = ["Difficulties", "GotoScorer"]
 
@@ -286,17 +286,15 @@ class GotoScorer(EditOverlap):
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
         return self._weigh(sources, counted, references, _load(self.weights))
 
-    def check_blocks(self, *, sentences: bool) -> None:
-        """Raise unless the weights are in a file.
-
-        Raises:
-            InputError: they are not.
-        """
-        if self.weights is None:
-            raise InputError(
-                "gotoscorer learns its weights from all sentences of all systems; save them to a file first, "
-                "and score with gotoscorer(weights='FILE')."
-            )
+    @property
+    def statistics_depend_on_others(self) -> str:
+        """The weights, which are learned from all systems unless they are in a file."""
+        if self.weights is not None:
+            return ""
+        return (
+            "it learns its weights from all sentences of all systems; save them to a file first, and score "
+            "with gotoscorer(weights='FILE')"
+        )
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return F, tp and −proposed."""
@@ -307,7 +305,7 @@ class GotoScorer(EditOverlap):
         found = self.unweighted.describe(runtime)
         if self.weights is None:
             return {**found, "weights": "of all systems scored together"}
-        from learnedgec.execution.digests import file_digest
+        from learnedgec.runtime.digests import file_digest
 
         return {
             **found,

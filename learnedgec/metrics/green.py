@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Array, Floats, Ints
+from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ngrams import SharedCounts, resampled_totals, slices
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.units import Unit
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats, Ints
 
 __all__ = [
     "Green",

@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.evaluators.predictor import describe_predictors, find_package
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import need_outputs
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.packages import check_outputs, package_digest, package_sum
-from learnedgec.models.precision import evaluator_precision
-from learnedgec.models.ratings import package_ratings
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = ["Head"]
 
@@ -103,7 +102,8 @@ class Head(Metric):
         runtime: Runtime,
     ) -> Statistics:
         """Return each head's values, float64 (N,)."""
-        return Statistics(package_ratings(self.model, self.heads, sources, hypotheses, runtime))
+        package = find_package(self.model)
+        return Statistics(package.predict(sources, hypotheses, self.heads, runtime))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the heads."""
@@ -125,16 +125,11 @@ class Head(Metric):
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless the package is available and has the heads."""
-        check_outputs(self.model, self.heads)
+        need_outputs(self, "model", find_package(self.model), self.heads)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of the weights, the terms of the package's own sums, and the precision."""
-        sums = {head: package_sum(self.model, head) for head in self.heads}
-        return {
-            "sha256": package_digest(self.model),
-            **{f"sum-{head}": terms for head, terms in sums.items() if terms},
-            "dtype": evaluator_precision(runtime),
-        }
+        return describe_predictors({find_package(self.model): self.heads}, runtime)
 
     def _several(self, statistics: Statistics) -> dict[str, Array]:
         heads = self.heads if len(self.heads) > 1 else ()

@@ -9,13 +9,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Floats
-from learnedgec.edits.distances import levenshtein_distance, warn_of_slow_distances
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.units import Unit, units
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats
 
 __all__ = ["Hter"]
 
@@ -26,14 +25,17 @@ class Hter(Metric):
 
     The edits are the Levenshtein distance from the hypothesis to the nearest reference: insertions,
     deletions and substitutions of tokens, 1 each. The length is the mean of the references', 1 where all
-    are empty. The corpus score is 1 − Σ edits/Σ lengths. 1 means that nothing had to be changed; much
-    superfluous text makes the score negative. The source is not used.
+    are empty. A sentence has at most as many edits as its length, so every score is between 0 and 1: 1
+    means that nothing had to be changed, 0 that nothing could be used. The corpus score is
+    1 − Σ min(edits, length)/Σ lengths. The source is not used.
 
     The rate is human-targeted if the references are human post-edits of this very output, such as
     those of `load_benchmark("swedish:post-edits")`; with other references it is the translation edit rate.
 
-    Deviation: TER counts the shift of a block of words as one edit of any length, found by a greedy search;
-    here a shift counts as deletions and insertions, as in the word error rate.
+    Deviations: the rate of a sentence is at most 1, as in the quality estimation tasks of WMT, so that an
+    output that repeats itself without end does not outweigh a corpus. TER counts the shift of a block of
+    words as one edit of any length, found by a greedy search; here a shift counts as deletions and
+    insertions, as in the word error rate.
 
     Source: Snover et al., "A Study of Translation Edit Rate with Targeted Human Annotation" (AMTA 2006).
 
@@ -58,15 +60,15 @@ class Hter(Metric):
         runtime: Runtime,
     ) -> Statistics:
         """Return `edits` int (N,) and `length` float (N,)."""
+        from rapidfuzz.distance import Levenshtein
+
         assert references is not None
-        edits, lengths, longest = [], [], []
+        edits, lengths = [], []
         for hypothesis, row in zip(hypotheses, references, strict=True):
             texts = [units(reference.text, self.unit) for reference in row]
-            made = units(hypothesis, self.unit)
-            edits.append(min(levenshtein_distance(made, text) for text in texts))
+            output = units(hypothesis, self.unit)
+            edits.append(min(Levenshtein.distance(output, text) for text in texts))
             lengths.append(sum(map(len, texts)) / len(texts) or 1.0)
-            longest.append(max(len(made), *map(len, texts)))
-        warn_of_slow_distances(longest)
         return Statistics(
             {
                 "edits": np.array(edits, dtype=np.int64),
@@ -75,20 +77,26 @@ class Hter(Metric):
         )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return 1 − edits/length of each sentence."""
-        scores: Floats = 1 - statistics["edits"] / statistics["length"]
+        """Return 1 − edits/length of each sentence, at least 0."""
+        scores: Floats = 1 - _capped(statistics) / statistics["length"]
         return scores
 
     def aggregate(self, statistics: Statistics) -> float:
-        """Return 1 − Σ edits/Σ lengths."""
-        return float(1 - statistics["edits"].sum() / statistics["length"].sum())
+        """Return 1 − Σ min(edits, length)/Σ lengths."""
+        return float(1 - _capped(statistics).sum() / statistics["length"].sum())
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each resample."""
-        edits, lengths = (statistics[name][samples].sum(axis=1) for name in ("edits", "length"))
-        scores: Floats = 1 - edits / lengths
+        edits, lengths = _capped(statistics), statistics["length"]
+        scores: Floats = 1 - edits[samples].sum(axis=1) / lengths[samples].sum(axis=1)
         return scores
 
     def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the edits and the mean length of the references, both summed over sentences."""
+        """Return the edits (all of them) and the references' mean length, both summed over sentences."""
         return {name: float(statistics[name].sum()) for name in ("edits", "length")}
+
+
+def _capped(statistics: Statistics) -> Floats:
+    """Return the edits of each sentence, at most its length."""
+    edits: Floats = np.minimum(statistics["edits"], statistics["length"])
+    return edits

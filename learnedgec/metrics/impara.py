@@ -10,24 +10,26 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from learnedgec.arrays import Array, Floats
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.data.references import References
+from learnedgec.evaluators.inference import cosines, sentence_vectors
+from learnedgec.evaluators.loading import checkpoint_digest
+from learnedgec.evaluators.predictor import MAX_LENGTH, describe_predictors, find_predictor
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.gate import GATE, character_similarities
-from learnedgec.metrics.needs import need_classifier, need_model
+from learnedgec.metrics.needs import need_model, need_outputs
+from learnedgec.metrics.similarity_gate import GATE, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.inference import cosines, sentence_vectors
-from learnedgec.models.loading import checkpoint_digest
-from learnedgec.models.packages import check_outputs, is_evaluator, package_digest
-from learnedgec.models.precision import evaluator_precision, model_precision
-from learnedgec.models.ratings import MAX_LENGTH, classifier_ratings, package_ratings
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "Impara",
 ]
 
-_CHARACTERS = "characters"
+_CHARACTERS, _PAPER_ENCODER = "characters", "bert-base-cased"
+_PAPER_THRESHOLD = 0.9
+
+# As a raw output: the sigmoid of it is 0 to four digits.
+_LOWEST = -10.0
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,17 @@ class Impara(Metric):
     `activation(quality(hypothesis))` where the similarity of hypothesis and source is above θ, else 0. In the
     paper similarity is cos(v(source), v(hypothesis)), where v is the mean over all tokens of a pretrained
     encoder's last states; with an evaluator package it is the share of common trigrams of characters
-    (`learnedgec.metrics.gate`), which rejects more unrelated texts and fewer corrections. The quality
+    (`metrics.similarity_gate`), which rejects more unrelated texts and fewer corrections. The quality
     estimator was trained on pairs of partly corrected sentences to tell which side has more impact
     (`learnedgec.training.pairs.impact`). The system score is the mean over sentences.
 
     Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
-    2022). SEEDA's tables use the raw output, `activation='none'`. A rejected hypothesis then still gets 0, as
-    in the authors' code, although 0 is no longer the lowest score. IMPARA-GED, which has no gate, is a
-    `classifier`.
+    2022). IMPARA-GED, which has no gate, is a `classifier`.
+
+    SEEDA's tables use the raw output, `activation='none'`. A rejected hypothesis then scores at most −10, and
+    every other one at least −10. Only where an encoder measures the similarity, as in the paper, a rejected
+    hypothesis gets 0, as in the authors' code: accepted ones with a negative output score lower than that, so
+    do not rank single hypotheses by it.
 
     Attributes:
         quality: an evaluator package with the head `quality`, such as the released `joint-mpnet-3`, or a
@@ -77,26 +82,44 @@ class Impara(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `quality`, the raw output, and `similarity`, both float64 (N,)."""
-        if is_evaluator(self.quality):
-            rated = package_ratings(self.quality, ["quality"], sources, hypotheses, runtime)
-            quality = rated["quality"]
-        else:
-            quality = classifier_ratings(self.quality, "quality", hypotheses, runtime)
-        similarity = self._similarities(sources, hypotheses, runtime)
-        return Statistics({"quality": quality, "similarity": similarity})
+        """Return `quality`, the raw output, and `similarity`, both float64 (N,).
+
+        `characters`, bool (N,), is whether the similarity is that of characters.
+        """
+        predictor = find_predictor(self.quality)
+        quality = predictor.predict(sources, hypotheses, ["quality"], runtime)["quality"]
+        encoder = self._similarity(predictor.packaged)
+        characters = encoder == _CHARACTERS
+        similarity = (
+            character_similarities(sources, hypotheses)
+            if characters
+            else _encoder_similarities(encoder, sources, hypotheses, runtime)
+        )
+        return Statistics(
+            {
+                "quality": quality,
+                "similarity": similarity,
+                "characters": np.full(len(sources), characters),
+            }
+        )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the activated quality, 0 where the similarity is at most the threshold."""
-        quality = statistics["quality"]
+        """Return the activated quality; where the gate rejects, 0 or at most −10 (see the class)."""
+        quality, accepted = statistics["quality"], self.accepted(statistics)
+        scores: Floats
         if self.activation == "sigmoid":
-            quality = expit(quality)
-        scores: Floats = np.where(self.accepted(statistics), quality, 0.0)
+            scores = np.where(accepted, expit(quality), 0.0)
+            return scores
+        bounded = gated_scores(
+            quality, statistics["similarity"], self._thresholds(statistics), _LOWEST
+        )
+        authors = np.where(accepted, quality, 0.0)
+        scores = np.where(statistics["characters"], bounded, authors)
         return scores
 
     def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
         """Return which hypotheses are similar enough to their source, bool (N,)."""
-        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self._threshold()
+        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self._thresholds(statistics)
         return accepted
 
     def details(self, statistics: Statistics) -> dict[str, float]:
@@ -113,56 +136,51 @@ class Impara(Metric):
 
     def evaluators(self) -> tuple[str, ...]:
         """Return the package of the quality estimator, if it is one."""
-        return (self.quality,) if is_evaluator(self.quality) else ()
+        return (self.quality,) if find_predictor(self.quality).packaged else ()
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless both models are available."""
-        if is_evaluator(self.quality):
-            check_outputs(self.quality, ["quality"])
-        else:
-            need_classifier(self, "quality", self.quality)
-        if (encoder := self._similarity()) != _CHARACTERS:
+        predictor = find_predictor(self.quality)
+        need_outputs(self, "quality", predictor, ["quality"])
+        if (encoder := self._similarity(predictor.packaged)) != _CHARACTERS:
             need_model(self, "similarity", encoder)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the SHA-256 of both models' weights, which encoder it is, and the precision."""
-        similarity = self._similarity()
-        packaged = is_evaluator(self.quality)
-        return {
-            "sha256": (package_digest if packaged else checkpoint_digest)(self.quality),
-            "gate": f"{'characters' if similarity == _CHARACTERS else 'cosine'}>{self._threshold():g}",
-            **(
-                {}
-                if similarity == _CHARACTERS
-                else {"encoder": similarity, "encoder-sha256": checkpoint_digest(similarity)}
-            ),
-            "dtype": (evaluator_precision if packaged else model_precision)(runtime),
-        }
+        predictor = find_predictor(self.quality)
+        encoder = self._similarity(predictor.packaged)
+        threshold = self.threshold
+        if encoder == _CHARACTERS:
+            gate = {"gate": f"characters>{GATE if threshold is None else threshold:g}"}
+        else:
+            gate = {
+                "gate": f"cosine>{_PAPER_THRESHOLD if threshold is None else threshold:g}",
+                "encoder": encoder,
+                "encoder-sha256": checkpoint_digest(encoder),
+            }
+        return describe_predictors({predictor: ["quality"]}, runtime, gate)
 
-    def _similarity(self) -> str:
+    def _similarity(self, packaged: bool) -> str:
         """Return the name of the encoder that measures similarity, or `characters`."""
-        packaged = is_evaluator(self.quality)
-        return self.similarity or (_CHARACTERS if packaged else "bert-base-cased")
+        return self.similarity or (_CHARACTERS if packaged else _PAPER_ENCODER)
 
-    def _threshold(self) -> float:
-        """Return the threshold in use."""
+    def _thresholds(self, statistics: Statistics) -> float | Floats:
+        """Return the threshold in use, one for all sentences or (N,)."""
         if self.threshold is not None:
             return self.threshold
-        return GATE if self._similarity() == _CHARACTERS else 0.9
+        return np.where(statistics["characters"], GATE, _PAPER_THRESHOLD)
 
-    def _similarities(
-        self, sources: Sequence[str], hypotheses: Sequence[str], runtime: Runtime
-    ) -> Floats:
-        """Return each hypothesis's similarity to its source, float64 (N,)."""
-        encoder = self._similarity()
-        if encoder == _CHARACTERS:
-            return character_similarities(sources, hypotheses)
-        found = np.ones(len(sources))
-        # An unchanged output has similarity 1 without a pass through the encoder.
-        rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
-        texts = [side[row] for side in (sources, hypotheses) for row in rows]
-        vectors = sentence_vectors(
-            encoder, texts, runtime, max_length=MAX_LENGTH, description="impara: similarity"
-        )
-        found[rows] = cosines(vectors[: len(rows)], vectors[len(rows) :])
-        return found
+
+def _encoder_similarities(
+    encoder: str, sources: Sequence[str], hypotheses: Sequence[str], runtime: Runtime
+) -> Floats:
+    """Return the cosine of each hypothesis's vector with that of its source, float64 (N,)."""
+    similarities = np.ones(len(sources))
+    # An unchanged output has similarity 1 without a pass through the encoder.
+    rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
+    texts = [side[row] for side in (sources, hypotheses) for row in rows]
+    vectors = sentence_vectors(
+        encoder, texts, runtime, max_length=MAX_LENGTH, description="impara: similarity"
+    )
+    similarities[rows] = cosines(vectors[: len(rows)], vectors[len(rows) :])
+    return similarities

@@ -33,9 +33,9 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
         >>> short_labels(["gleu(n=2)", "m2", "m2(beta=1.0)"])
         {'gleu(n=2)': 'gleu', 'm2': 'm2', 'm2(beta=1.0)': 'm2#2'}
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     stems = [label.partition("(")[0] for label in labels]
     for place, (label, stem) in enumerate(zip(labels, stems, strict=True)):
         before = stems[:place].count(stem)
-        found[label] = f"{stem}#{before + 1}" if before else stem
-    return found
+        names[label] = f"{stem}#{before + 1}" if before else stem
+    return names

@@ -9,16 +9,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from learnedgec.arrays import Array, Floats
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.data.references import References
+from learnedgec.evaluators.causal import token_scores
+from learnedgec.evaluators.loading import checkpoint_digest, load_model
+from learnedgec.evaluators.precision import model_precision
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.batching import shorten_words
-from learnedgec.models.causal import token_scores
-from learnedgec.models.loading import checkpoint_digest, load_model
-from learnedgec.models.precision import model_precision
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "Likelihood",
@@ -69,7 +68,6 @@ class Likelihood(Metric):
         texts = [" ".join(text.split()) for text in hypotheses]
         if self.written:
             texts = [as_written(text) for text in texts]
-        texts = shorten_words(texts)
         scores = token_scores(self.model, texts, runtime)
         model: Any = load_model(self.model, runtime, "AutoModelForCausalLM")
         even = -np.log(model.config.vocab_size)

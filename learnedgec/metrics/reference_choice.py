@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Array, Floats, Indices
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.types import Array, Floats, Indices
 
 __all__ = [
     "Mask",

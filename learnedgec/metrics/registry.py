@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import math
 import re
 import types
 import typing
@@ -28,10 +27,10 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
-from learnedgec.execution.plugins import Plugin, Registry, check_no_module, import_class
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.grammar import shown, split_name
 from learnedgec.metrics.tuned import find_tuned, read_tuned
+from learnedgec.runtime.plugins import Plugin, Registry, check_no_module, import_class
 
 __all__ = [
     "METRICS",
@@ -60,142 +59,95 @@ class MetricEntry:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
+def _entry(target: str, summary: str, **parameters: Any) -> MetricEntry:
+    """Return a row whose module is one of this folder."""
+    return MetricEntry(f"learnedgec.metrics.{target}", summary, parameters)
+
+
 METRICS: dict[str, MetricEntry] = {
-    "m2": MetricEntry(
-        "learnedgec.metrics.m2:M2",
-        "F over the edits that overlap most with gold edits (MaxMatch)",
+    "m2": _entry("m2:M2", "F over the edits that overlap most with gold edits (MaxMatch)"),
+    "sentm2": _entry("m2:M2", "mean of m2's sentence scores", level="sentence"),
+    "errant": _entry("errant:Errant", "F over edits that a linguistic alignment finds (ERRANT)"),
+    "senterrant": _entry("errant:Errant", "mean of errant's sentence scores", level="sentence"),
+    "cleme": _entry(
+        "cleme:Cleme", "F over chunks that the hypothesis and all references share (CLEME)"
     ),
-    "sentm2": MetricEntry(
-        "learnedgec.metrics.m2:M2",
-        "mean of m2's sentence scores",
-        {"level": "sentence"},
-    ),
-    "errant": MetricEntry(
-        "learnedgec.metrics.errant:Errant",
-        "F over edits that a linguistic alignment finds (ERRANT)",
-    ),
-    "senterrant": MetricEntry(
-        "learnedgec.metrics.errant:Errant",
-        "mean of errant's sentence scores",
-        {"level": "sentence"},
-    ),
-    "cleme": MetricEntry(
-        "learnedgec.metrics.cleme:Cleme",
-        "F over chunks that the hypothesis and all references share (CLEME)",
-    ),
-    "sentcleme": MetricEntry(
-        "learnedgec.metrics.cleme:Cleme",
-        "mean of cleme's sentence scores",
-        {"level": "sentence"},
-    ),
-    "cleme2": MetricEntry(
-        "learnedgec.metrics.cleme:Cleme2",
+    "sentcleme": _entry("cleme:Cleme", "mean of cleme's sentence scores", level="sentence"),
+    "cleme2": _entry(
+        "cleme:Cleme2",
         "rates of chunks hit, wrongly corrected, missed or needlessly changed (CLEME2.0)",
     ),
-    "sentcleme2": MetricEntry(
-        "learnedgec.metrics.cleme:Cleme2",
-        "mean of cleme2's sentence scores",
-        {"level": "sentence"},
+    "sentcleme2": _entry("cleme:Cleme2", "mean of cleme2's sentence scores", level="sentence"),
+    "gleu": _entry(
+        "gleu:Gleu", "n-gram overlap with references, penalising n-grams kept from the source"
     ),
-    "gleu": MetricEntry(
-        "learnedgec.metrics.gleu:Gleu",
-        "n-gram overlap with references, penalising n-grams kept from the source",
-    ),
-    "green": MetricEntry(
-        "learnedgec.metrics.green:Green",
-        "F-score over n-grams rightly kept, deleted and inserted",
-    ),
-    "some": MetricEntry(
-        "learnedgec.metrics.some:Some",
-        "learned grammaticality, fluency and meaning, without references",
-    ),
-    "impara": MetricEntry(
-        "learnedgec.metrics.impara:Impara",
+    "green": _entry("green:Green", "F-score over n-grams rightly kept, deleted and inserted"),
+    "some": _entry("some:Some", "learned grammaticality, fluency and meaning, without references"),
+    "impara": _entry(
+        "impara:Impara",
         "learned quality of the hypothesis where it is similar to the source, without references",
     ),
-    "preference": MetricEntry(
-        "learnedgec.metrics.preference:Preference",
+    "preference": _entry(
+        "preference:Preference",
         "learned preference for the hypothesis over the source, without references",
     ),
-    "head": MetricEntry(
-        "learnedgec.metrics.head:Head",
-        "an output of an evaluator: head(model='mine', name='adequacy')",
-    ),
-    "classifier": MetricEntry(
-        "learnedgec.metrics.classifier:Classifier",
+    "head": _entry("head:Head", "an output of an evaluator: head(model='mine', name='adequacy')"),
+    "classifier": _entry(
+        "classifier:Classifier",
         "a published quality model with one output: classifier(model='org/name', reads='pair')",
     ),
-    "ensemble": MetricEntry(
-        "learnedgec.metrics.ensemble:Ensemble",
-        "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)",
+    "ensemble": _entry(
+        "ensemble:Ensemble", "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)"
     ),
-    "bertscore": MetricEntry(
-        "learnedgec.metrics.bertscore:BertScore",
+    "bertscore": _entry(
+        "bertscore:BertScore",
         "tokens of hypothesis and reference matched in a pretrained encoder's space",
     ),
-    "bartscore": MetricEntry(
-        "learnedgec.metrics.bartscore:BartScore",
+    "bartscore": _entry(
+        "bartscore:BartScore",
         "probability of the hypothesis given a reference under a sequence-to-sequence model",
     ),
-    "pt-m2": MetricEntry(
-        "learnedgec.metrics.pretrained_overlap:PtM2",
+    "pt-m2": _entry(
+        "pretrained_overlap:PtM2",
         "M2 with edits weighted by their change of the similarity to the reference",
     ),
-    "pt-errant": MetricEntry(
-        "learnedgec.metrics.pretrained_overlap:PtErrant",
+    "pt-errant": _entry(
+        "pretrained_overlap:PtErrant",
         "ERRANT with edits weighted by their change of the similarity to the reference",
     ),
-    "uot-errant": MetricEntry(
-        "learnedgec.metrics.uot_errant:UotErrant",
+    "uot-errant": _entry(
+        "uot_errant:UotErrant",
         "F over mass transported between edits as vectors of an encoder (UOT-ERRANT)",
     ),
-    "hter": MetricEntry(
-        "learnedgec.metrics.hter:Hter",
-        "1 minus the edits per token from the output to its human post-edit (HTER)",
+    "hter": _entry(
+        "hter:Hter", "1 minus the edits per token from the output to its human post-edit (HTER)"
     ),
-    "edit-count": MetricEntry(
-        "learnedgec.metrics.sentinels:EditCount",
-        "sentinel: number of edited tokens, good or bad",
+    "edit-count": _entry("sentinels:EditCount", "sentinel: number of edited tokens, good or bad"),
+    "length": _entry("sentinels:Length", "sentinel: number of tokens"),
+    "constant": _entry("sentinels:Constant", "sentinel: the same score for everything"),
+    "random": _entry("sentinels:Random", "sentinel: a random score per source and hypothesis"),
+    "llm-s": _entry(
+        "llm.sentences:LlmS", "a large language model's ratings of corrected sentences"
     ),
-    "length": MetricEntry(
-        "learnedgec.metrics.sentinels:Length",
-        "sentinel: number of tokens",
+    "llm-e": _entry("llm.edits:LlmE", "a large language model's ratings of edits"),
+    "gotoscorer": _entry(
+        "gotoscorer:GotoScorer", "F over edits weighted by the share of systems that fail on them"
     ),
-    "constant": MetricEntry(
-        "learnedgec.metrics.sentinels:Constant",
-        "sentinel: the same score for everything",
-    ),
-    "random": MetricEntry(
-        "learnedgec.metrics.sentinels:Random",
-        "sentinel: a random score per source and hypothesis",
-    ),
-    "llm-s": MetricEntry(
-        "learnedgec.metrics.llm.sentences:LlmS",
-        "a large language model's ratings of corrected sentences",
-    ),
-    "llm-e": MetricEntry(
-        "learnedgec.metrics.llm.edits:LlmE",
-        "a large language model's ratings of edits",
-    ),
-    "gotoscorer": MetricEntry(
-        "learnedgec.metrics.gotoscorer:GotoScorer",
-        "F over edits weighted by the share of systems that fail on them",
-    ),
-    "scribendi": MetricEntry(
-        "learnedgec.metrics.scribendi:Scribendi",
+    "scribendi": _entry(
+        "scribendi:Scribendi",
         "whether the correction is more probable than the source, and close to it",
     ),
-    "likelihood": MetricEntry(
-        "learnedgec.metrics.likelihood:Likelihood",
-        "how probable a language model finds the sentence, per character",
+    "likelihood": _entry(
+        "likelihood:Likelihood", "how probable a language model finds the sentence, per character"
     ),
-    "asano": MetricEntry(
-        "learnedgec.metrics.asano:Asano",
-        "grammaticality, fluency and meaning from counts and a language model",
+    "asano": _entry(
+        "asano:Asano", "grammaticality, fluency and meaning from counts and a language model"
     ),
 }
 
 _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
+
+_LARGEST = 1 << 64
 
 
 def _plugged(plugin: Plugin) -> MetricEntry:
@@ -237,14 +189,14 @@ def metric_class(name: str) -> type[Metric]:
         return _imported(name)
     if REGISTRY.spelt(name) not in REGISTRY:
         check_no_module(name)
-        module, _, own = name.rpartition(".")
-        if re.fullmatch(r"[^\W\d][\w.]*", module) and own.isidentifier():
+        module, _, class_name = name.rpartition(".")
+        if re.fullmatch(r"[^\W\d][\w.]*", module) and class_name.isidentifier():
             raise BadNameError(
-                f"{name} is not a metric; a class is named with a colon: {module}:{own}."
+                f"{name} is not a metric; a class is named with a colon: {module}:{class_name}."
             )
     module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).target.partition(":")
-    found: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
-    return found
+    kind: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
+    return kind
 
 
 def load_metric(name: str, /, **parameters: Any) -> Metric:
@@ -292,8 +244,8 @@ def with_parameters(metric: Metric, parameters: Mapping[str, Any]) -> Metric:
     Raises:
         ParameterError: a parameter is unknown or has the wrong type.
     """
-    own = {field.name: getattr(metric, field.name) for field in dataclasses.fields(metric)}
-    return _build(metric.name, type(metric), {**own, **parameters}).named_like(metric)
+    former = {field.name: getattr(metric, field.name) for field in dataclasses.fields(metric)}
+    return _build(metric.name, type(metric), {**former, **parameters}).named_like(metric)
 
 
 def _imported(path: str) -> type[Metric]:
@@ -303,34 +255,10 @@ def _imported(path: str) -> type[Metric]:
         raise BadNameError(
             f"{path}: the class has no name; give it one, such as name: ClassVar[str] = 'mine'."
         )
-    own = METRICS.get(kind.name)
-    if own is None or own.target != f"{kind.__module__}:{kind.__qualname__}":
+    entry = METRICS.get(kind.name)
+    if entry is None or entry.target != f"{kind.__module__}:{kind.__qualname__}":
         kind.import_path = path
     return kind
-
-
-def _check_value(name: str, key: str, value: Any) -> None:
-    """Raise `ParameterError` for a value that no parameter can have, whatever its type.
-
-    Raises:
-        ParameterError: a number that is not finite or needs more than 64 bits, or a text with a character
-            that no file's or model's name can hold.
-    """
-    if isinstance(value, list | tuple | set | frozenset):
-        for item in value:
-            _check_value(name, key, item)
-    elif isinstance(value, Mapping):
-        for item in (*value.keys(), *value.values()):
-            _check_value(name, key, item)
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise ParameterError(f"{name}({key}={value}): a finite number was expected.")
-    elif isinstance(value, int) and abs(value) >= 1 << 64:
-        raise ParameterError(f"{name}({key}=…): a number of at most 64 bits was expected.")
-    elif isinstance(value, str) and _UNPRINTABLE.search(value):
-        raise ParameterError(
-            f"{name}({key}={shown(value)!r}): a text without NUL and without lone surrogates was "
-            "expected."
-        )
 
 
 def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metric:
@@ -341,7 +269,6 @@ def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metr
     for key, value in parameters.items():
         if key not in fields:
             raise ParameterError(str(UnknownNameError(f"parameter of {name}", key, fields)))
-        _check_value(name, key, value)
         ok, values[key] = _coerce(value, hints[key])
         if not ok:
             raise ParameterError(
@@ -357,7 +284,15 @@ def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metr
 
 
 def _coerce(value: Any, hint: Any) -> tuple[bool, Any]:
-    """Return whether `value` fits the annotation, and the value (an int where a float goes)."""
+    """Return whether `value` fits the annotation, and the value (an int where a float goes).
+
+    Numbers are finite and have at most 64 bits. Texts hold neither NUL nor lone surrogates, which no name of
+    a file or model can hold.
+    """
+    if isinstance(value, int | float) and not -_LARGEST < value < _LARGEST:
+        return False, value
+    if isinstance(value, str) and _UNPRINTABLE.search(value):
+        return False, value
     origin = typing.get_origin(hint)
     if origin is Literal:
         return value in typing.get_args(hint), value
@@ -389,7 +324,15 @@ def _expected(hint: Any) -> str:
     """Describe an annotation in words."""
     if typing.get_origin(hint) is Literal:
         return " or ".join(repr(value) for value in typing.get_args(hint))
-    names = {float: "a number", int: "a whole number", str: "a text", bool: "True or False"}
+    if typing.get_origin(hint) is tuple:
+        items = ["…" if item is Ellipsis else _expected(item) for item in typing.get_args(hint)]
+        return f"({', '.join(items)})"
+    names = {
+        float: "a finite number",
+        int: "a whole number of at most 64 bits",
+        str: "a text without NUL or lone surrogates",
+        bool: "True or False",
+    }
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return " or ".join(_expected(option) for option in typing.get_args(hint))
     return names.get(hint, "None" if hint is type(None) else str(hint))

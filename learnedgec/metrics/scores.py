@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from learnedgec.arrays import Array, Floats
-from learnedgec.formats.rows import Row, as_frame, as_html, plain
+from learnedgec.data.rows import Row, as_frame, as_html, plain
+from learnedgec.types import Array, Floats
 
 if TYPE_CHECKING:
     import pandas
@@ -52,7 +52,7 @@ class Score:
 
         The keys are those of `learnedgec score --level sentence --format json`; NaN becomes `None`.
         """
-        found: dict[str, Any] = plain(
+        content: dict[str, Any] = plain(
             {
                 "metric": self.metric,
                 "score": self.value,
@@ -61,7 +61,7 @@ class Score:
                 "sentences": self._sentence_rows(),
             }
         )
-        return found
+        return content
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a data frame with a row for each sentence: its score and details.

@@ -11,17 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.evaluators.causal import TokenScores, token_scores
+from learnedgec.evaluators.loading import checkpoint_digest
+from learnedgec.evaluators.precision import model_precision
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.batching import shorten_words
-from learnedgec.models.causal import TokenScores, token_scores
-from learnedgec.models.loading import checkpoint_digest
-from learnedgec.models.precision import model_precision
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "Scribendi",
@@ -76,7 +75,6 @@ class Scribendi(Metric):
     ) -> Statistics:
         """Return `source_perplexity`, `perplexity` and `similarity` float64, `unchanged` bool; (N,) each."""
         unchanged = [s == h for s, h in zip(sources, hypotheses, strict=True)]
-        sources, hypotheses = shorten_words(sources), shorten_words(hypotheses)
         scores = token_scores(self.model, [*sources, *hypotheses], runtime)
         perplexities = np.array([_perplexity(score) for score in scores])
         return Statistics(

@@ -15,13 +15,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from learnedgec.arrays import Floats
-from learnedgec.edits.distances import levenshtein_distance, warn_of_slow_distances
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.units import Unit, units
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats
 
 __all__ = ["Constant", "EditCount", "Length", "Random"]
 
@@ -65,12 +64,13 @@ class EditCount(_Sentinel):
         runtime: Runtime,
     ) -> Statistics:
         """Return `score` float (N,): the distance."""
+        from rapidfuzz.distance import Levenshtein
+
         pairs = [
             (units(source, self.unit), units(hypothesis, self.unit))
             for source, hypothesis in zip(sources, hypotheses, strict=True)
         ]
-        warn_of_slow_distances([max(map(len, pair)) for pair in pairs])
-        distances = [levenshtein_distance(*pair) for pair in pairs]
+        distances = [Levenshtein.distance(*pair) for pair in pairs]
         return Statistics({"score": np.array(distances, dtype=np.float64)})
 
 

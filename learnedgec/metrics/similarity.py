@@ -22,12 +22,12 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from learnedgec.arrays import Array, Floats, Ints
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.data.references import References
+from learnedgec.evaluators.batching import tokenise
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.batching import tokenise
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats, Ints
 
 __all__ = [
     "Similarity",

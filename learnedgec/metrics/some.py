@@ -6,35 +6,40 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.evaluators.predictor import (
+    Predictor,
+    Reads,
+    describe_predictors,
+    find_package,
+    find_predictor,
+)
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.gate import GATE, character_similarities
 from learnedgec.metrics.head import Head
-from learnedgec.metrics.needs import need_classifier
+from learnedgec.metrics.needs import need_outputs
+from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.batching import Item
-from learnedgec.models.loading import checkpoint_digest
-from learnedgec.models.packages import check_outputs, is_evaluator, package_digest
-from learnedgec.models.precision import evaluator_precision, model_precision
-from learnedgec.models.ratings import classifier_ratings, package_ratings
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "DIMENSIONS",
     "Some",
 ]
 
-# Similarities are not negative.
-_OPEN = -1.0
-
 DIMENSIONS = ("grammaticality", "fluency", "meaning")
+
+# The scale of the human ratings from which SOME's evaluators learned (TMU-GFM).
+_RATINGS = (1.0, 4.0)
+
+# Dimension -> its predictor, and the weights of that predictor's outputs.
+_Terms: TypeAlias = dict[str, tuple[Predictor, dict[str, float]]]
 
 
 @dataclass(frozen=True)
@@ -42,10 +47,12 @@ class Some(Metric):
     """SOME: a weighted mean of predicted grammaticality, fluency and meaning preservation.
 
     `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`, where g and f are predicted from the hypothesis alone and m from the
-    pair (source, hypothesis), each by a regression on human ratings from 1 to 4. The system score is the mean
-    over sentences. With an evaluator package, a hypothesis that has too few trigrams of characters in common
-    with its source (`learnedgec.metrics.gate`) is not a correction and scores 0, the lowest rating. The paper
-    has no such gate, nor have three sequence classifiers such as the official ones.
+    pair (source, hypothesis), each by a regression on human ratings from 1 to 4; a head of a package that
+    learned from ratings from a to b counts as (x − a)/(b − a). The system score is the mean over sentences.
+    With an evaluator package, a hypothesis that has too few trigrams of characters in common
+    with its source (`metrics.similarity_gate`) is not a correction and scores at most 0, the lowest rating;
+    every other one scores at least 0. The paper has no such gate, nor have three sequence classifiers such as
+    the official ones.
 
     The evaluator is one package with the heads `grammaticality`, `fluency` and `meaning` (`model=`), or
     three models given separately, each a package or a directory (or hub id) with a sequence
@@ -67,7 +74,7 @@ class Some(Metric):
         meaning: likewise.
         weights: α, β and γ.
         threshold: a hypothesis whose share of common trigrams is at most this is rejected; −1 accepts
-            everything. The default is 0.25 if an evaluator package is in use, else −1.
+            everything, and bounds no score. The default is 0.25 if an evaluator package is in use, else −1.
 
     Example:
         >>> from learnedgec import load_metric
@@ -88,18 +95,18 @@ class Some(Metric):
     def __post_init__(self) -> None:
         if min(self.weights) < 0 or sum(self.weights) <= 0:
             raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
-        if None not in self._own:
+        if not self._shares:
             # `model` is not read, so it must not tell metrics apart.
             object.__setattr__(self, "model", type(self).model)
 
     @property
-    def _own(self) -> tuple[str | None, ...]:
-        """The separate model of each dimension, if it has one."""
-        return self.grammaticality, self.fluency, self.meaning
+    def _shares(self) -> bool:
+        """Whether a dimension has no model of its own, so that `model` is read."""
+        return None in (self.grammaticality, self.fluency, self.meaning)
 
     def __str__(self) -> str:
         """The name with only the models in use."""
-        shared = None in self._own
+        shared = self._shares
         return self._format(
             [
                 field
@@ -115,40 +122,35 @@ class Some(Metric):
         references: References | None,
         runtime: Runtime,
     ) -> Statistics:
-        """Return `grammaticality`, `fluency` and `meaning` as (x − 1)/3, and `similarity`, float64 (N,)."""
-        ratings: dict[str, Floats] = {}
-        shared = [dimension for dimension in DIMENSIONS if getattr(self, dimension) is None]
-        if shared:
-            ratings |= package_ratings(self.model, shared, sources, hypotheses, runtime)
-        for dimension in DIMENSIONS:
-            if dimension not in shared:
-                name = getattr(self, dimension)
-                if head := _head(name):
-                    found = head.compute(sources, hypotheses, None, runtime)
-                    ratings[dimension] = head.sentence_scores(found)
-                elif is_evaluator(name):
-                    ratings |= package_ratings(name, [dimension], sources, hypotheses, runtime)
-                else:
-                    items: Sequence[Item] = (
-                        list(zip(sources, hypotheses, strict=True))
-                        if dimension == "meaning"
-                        else hypotheses
-                    )
-                    ratings[dimension] = classifier_ratings(name, dimension, items, runtime)
-        return Statistics(
-            {dimension: (ratings[dimension] - 1) / 3 for dimension in DIMENSIONS}
-            | {"similarity": character_similarities(sources, hypotheses)}
-        )
+        """Return `grammaticality`, `fluency` and `meaning` from 0 to 1, and `similarity`, float64 (N,).
+
+        `gated`, bool (N,), is whether the gate is closed by default, as it is with a package.
+        """
+        terms = self._terms()
+        values = {
+            predictor: predictor.predict(sources, hypotheses, outputs, runtime)
+            for predictor, outputs in _outputs(terms).items()
+        }
+        scaled: dict[str, Array] = {}
+        for dimension, (predictor, weights) in terms.items():
+            rating = np.sum(
+                [weight * values[predictor][output] for output, weight in weights.items()], axis=0
+            )
+            low, high = predictor.range(weights) or _RATINGS
+            scaled[dimension] = (rating - low) / (high - low)
+        scaled["similarity"] = character_similarities(sources, hypotheses)
+        scaled["gated"] = np.full(len(sources), _packaged(terms))
+        return Statistics(scaled)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        """Return the weighted sum of the three dimensions, 0 where the gate rejects."""
+        """Return the weighted sum of the dimensions: at most 0 where the gate rejects, else at least 0."""
         terms = [w * statistics[d] for w, d in zip(self.weights, DIMENSIONS, strict=True)]
-        scores: Floats = np.where(self.accepted(statistics), np.sum(terms, axis=0), 0.0)
-        return scores
+        total, thresholds = np.sum(terms, axis=0), self._thresholds(statistics)
+        return gated_scores(total, statistics["similarity"], thresholds, lowest=0)
 
     def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
         """Return which hypotheses are similar enough to their source, bool (N,)."""
-        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self._threshold()
+        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self._thresholds(statistics)
         return accepted
 
     def details(self, statistics: Statistics) -> dict[str, float]:
@@ -163,63 +165,59 @@ class Some(Metric):
 
     def evaluators(self) -> tuple[str, ...]:
         """Return the packages in use."""
-        names = dict.fromkeys(getattr(self, each) or self.model for each in DIMENSIONS)
-        names = dict.fromkeys(head.model if (head := _head(name)) else name for name in names)
-        return tuple(name for name in names if is_evaluator(name))
+        predictors = _outputs(self._terms())
+        return tuple(predictor.name for predictor in predictors if predictor.packaged)
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless every model is available and has the head."""
-        for dimension in DIMENSIONS:
-            own = getattr(self, dimension)
-            if own is not None and (head := _head(own)):
-                head.check(runtime)
-            elif own is None or is_evaluator(own):
-                check_outputs(own or self.model, [dimension])
-            else:
-                need_classifier(self, dimension, own)
+        for dimension, (predictor, weights) in self._terms().items():
+            parameter = "model" if getattr(self, dimension) is None else dimension
+            need_outputs(self, parameter, predictor, list(weights))
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the weights' SHA-256 of each model in use, and the precision."""
-        digests: list[str] = []
-        precisions: list[str] = []
-        sums: dict[str, str | int | float] = {}
-        for dimension in DIMENSIONS:
-            name = getattr(self, dimension) or self.model
-            if head := _head(name):
-                of_head = head.describe(runtime)
-                digests.append(str(of_head["sha256"]))
-                precisions.append(evaluator_precision(runtime))
-                sums |= {key: terms for key, terms in of_head.items() if key.startswith("sum-")}
-            elif getattr(self, dimension) is None or is_evaluator(name):
-                digests.append(package_digest(name))
-                precisions.append(evaluator_precision(runtime))
-            else:
-                digests.append(checkpoint_digest(name))
-                precisions.append(model_precision(runtime))
-        return {
-            "sha256": ",".join(dict.fromkeys(digests)),
-            **sums,
-            **(
-                {"gate": f"characters>{threshold:g}"}
-                if (threshold := self._threshold()) >= 0
-                else {}
-            ),
-            "dtype": ",".join(dict.fromkeys(precisions)),
-        }
+        """Return the weights' SHA-256 of each model in use, the terms of sums, the gate and the precision."""
+        terms = self._terms()
+        threshold = self.threshold
+        if threshold is None:
+            threshold = GATE if _packaged(terms) else OPEN
+        gate = {"gate": f"characters>{threshold:g}"} if threshold >= 0 else {}
+        return describe_predictors(_outputs(terms), runtime, gate)
 
-    def _threshold(self) -> float:
-        """Return the threshold in use."""
+    def _thresholds(self, statistics: Statistics) -> float | Floats:
+        """Return the threshold in use, one for all sentences or (N,)."""
         if self.threshold is not None:
             return self.threshold
-        return GATE if self.evaluators() else _OPEN
+        return np.where(statistics["gated"], GATE, OPEN)
+
+    def _terms(self) -> _Terms:
+        """Return the predictor of each dimension, and the weights of its outputs that are summed."""
+        terms: _Terms = {}
+        for dimension in DIMENSIONS:
+            name = getattr(self, dimension)
+            if name is None:
+                terms[dimension] = find_package(self.model), {dimension: 1.0}
+            elif re.match(r"\s*head\s*\(", name):
+                from learnedgec.metrics.registry import load_metric
+
+                head = load_metric(name)
+                assert isinstance(head, Head)
+                weights = dict(zip(head.heads, head.weights, strict=True))
+                terms[dimension] = find_package(head.model), weights
+            else:
+                reads: Reads = "pair" if dimension == "meaning" else "hypothesis"
+                terms[dimension] = find_predictor(name, reads), {dimension: 1.0}
+        return terms
 
 
-def _head(name: str) -> Head | None:
-    """Return the head that a model's name describes, if it is one like `head(model=…, name=…)`."""
-    from learnedgec.metrics.registry import load_metric
+def _outputs(terms: _Terms) -> dict[Predictor, list[str]]:
+    """Return the outputs that are read of each distinct predictor, so that it is asked once."""
+    outputs: dict[Predictor, list[str]] = {}
+    for predictor, weights in terms.values():
+        names = outputs.setdefault(predictor, [])
+        names += [name for name in weights if name not in names]
+    return outputs
 
-    if not re.match(r"\s*head\s*\(", name):
-        return None
-    head = load_metric(name)
-    assert isinstance(head, Head)
-    return head
+
+def _packaged(terms: _Terms) -> bool:
+    """Return whether a package is in use, and with it, by default, the gate."""
+    return any(predictor.packaged for predictor, _ in terms.values())

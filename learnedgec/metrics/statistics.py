@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Array
 from learnedgec.errors import InputError
+from learnedgec.types import Array
 
 __all__ = ["Statistics"]
 
@@ -45,9 +45,9 @@ class Statistics:
         if self.records:
             lengths["records"] = len(self.records)
         if len(set(lengths.values())) != 1:
-            found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
             raise InputError(
-                f"statistics have one row per sentence; {found or 'there is no array'}."
+                f"statistics have one row per sentence; {counts or 'there is no array'}."
             )
 
     def __len__(self) -> int:

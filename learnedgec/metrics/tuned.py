@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from learnedgec.data.text import read_json, write_json
 from learnedgec.errors import FormatError, UnknownNameError
-from learnedgec.execution.lookup import lookup_folders
-from learnedgec.formats.text import read_json, write_json
+from learnedgec.runtime.search_paths import lookup_folders
 
 __all__ = [
     "TEST_MARK",
@@ -61,12 +61,12 @@ class TunedMetric:
 
 def list_tuned() -> dict[str, Path]:
     """Return every tuned metric that can be loaded by name, and its file."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in lookup_folders():
         if folder.is_dir():
             for path in sorted(folder.glob(f"*@*{_SUFFIX}")):
-                found.setdefault(path.name.removesuffix(_SUFFIX), path)
-    return found
+                files.setdefault(path.name.removesuffix(_SUFFIX), path)
+    return files
 
 
 def find_tuned(name: str) -> str:
@@ -75,13 +75,13 @@ def find_tuned(name: str) -> str:
     Raises:
         UnknownNameError: no tuned metric has this name; the message suggests the nearest.
     """
-    known = list_tuned()
-    if name in known:
+    names = list_tuned()
+    if name in names:
         return name
-    alike = [each for each in known if each.lower() == name.lower()]
+    alike = [other for other in names if other.lower() == name.lower()]
     if len(alike) != 1:
         raise UnknownNameError(
-            "tuned metric", name, known, hint="`learnedgec tune` writes tuned metrics."
+            "tuned metric", name, names, hint="`learnedgec tune` writes tuned metrics."
         )
     return alike[0]
 
@@ -95,18 +95,18 @@ def read_tuned(name: str) -> TunedMetric:
     """
     name = find_tuned(name)
     path = list_tuned()[name]
-    found = read_tuned_file(path)
-    if found.tuned_on_test and not name.endswith(TEST_MARK):
+    tuned = read_tuned_file(path)
+    if tuned.tuned_on_test and not name.endswith(TEST_MARK):
         raise FormatError(
             f"{path}:1: this metric was tuned on test data, and its name must say so; rename the file to "
             f"{name}{TEST_MARK}{_SUFFIX}."
         )
-    if found.tuned_on_test:
+    if tuned.tuned_on_test:
         warnings.warn(
-            f"{name} was tuned on test data ({found.study.get('benchmark')}); results there are meaningless.",
+            f"{name} was tuned on test data ({tuned.study.get('benchmark')}); results there are meaningless.",
             stacklevel=2,
         )
-    return found
+    return tuned
 
 
 def read_tuned_file(path: Path) -> TunedMetric:

@@ -10,22 +10,22 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from learnedgec.arrays import Array, Floats
+from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
+from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import Tier, at_tier, check_types
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit, apply_edits, without_overlaps
-from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
 from learnedgec.metrics.m2 import edit_record
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.transport import unbalanced_plans
+from learnedgec.types import Array, Floats
 
 __all__ = ["UotErrant"]
 
@@ -186,8 +186,8 @@ class UotErrant(EditOverlap):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the versions of annotator and encoder, and the precision."""
-        from learnedgec.models.loading import checkpoint_digest
-        from learnedgec.models.precision import model_precision
+        from learnedgec.evaluators.loading import checkpoint_digest
+        from learnedgec.evaluators.precision import model_precision
 
         return {
             **describe_annotator(self.annotator),
@@ -237,7 +237,7 @@ class UotErrant(EditOverlap):
 
     def _edit_vectors(self, targets: Sequence[_Target], runtime: Runtime) -> dict[_Target, Floats]:
         """Return the vectors of each distinct target's edits, float (E, H), from one pass of the encoder."""
-        from learnedgec.models.inference import sentence_vectors
+        from learnedgec.evaluators.inference import sentence_vectors
 
         texts: dict[str, int] = {}
         places = {

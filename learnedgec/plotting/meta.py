@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Floats
-from learnedgec.meta.evaluation import Evaluation, MetricEvaluation
+from learnedgec.analysis.meta.evaluation import Evaluation, MetricEvaluation
 from learnedgec.plotting.ranking import win_matrix
 from learnedgec.plotting.style import (
     COLOURS,
@@ -22,6 +21,7 @@ from learnedgec.plotting.style import (
     style,
     two_digits,
 )
+from learnedgec.types import Floats
 
 __all__ = [
     "plot_evaluation",
@@ -54,7 +54,7 @@ def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
         OutputError: the folder cannot be written.
     """
     drawn = [
-        each for each in evaluation.metrics if not each.sentinel or each.metric == "edit-count"
+        entry for entry in evaluation.metrics if not entry.sentinel or entry.metric == "edit-count"
     ]
     stem = f"{evaluation.benchmark}.{evaluation.human}.{evaluation.protocol.aggregation}"
     order = evaluation.order.tolist()
@@ -74,7 +74,7 @@ def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
 def _looks(entries: Sequence[MetricEvaluation]) -> Mapping[str, Mapping[str, Any]]:
     """Return colour and marker of each metric; the edit count is grey."""
     looks: dict[str, dict[str, Any]] = {}
-    for number, entry in enumerate(each for each in entries if not each.sentinel):
+    for number, entry in enumerate(entry for entry in entries if not entry.sentinel):
         looks[entry.metric] = {
             "color": COLOURS[number % len(COLOURS)],
             "marker": _MARKERS[number % len(_MARKERS)],

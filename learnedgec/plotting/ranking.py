@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Floats
+from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.plotting.style import (
     COLOURS,
     COLUMN,
@@ -18,7 +18,7 @@ from learnedgec.plotting.style import (
     shorten,
     style,
 )
-from learnedgec.ranking import SystemRanking
+from learnedgec.types import Floats
 
 __all__ = [
     "plot_ranking",

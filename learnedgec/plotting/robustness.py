@@ -116,9 +116,10 @@ def _by_kind(rows: Mapping[str, Mapping[str, _Groups]]) -> Any:
         for axis, dimension in zip(line, dimensions, strict=True):
             groups = [kind for kind in kinds if kind[0] == dimension]
             for number, (name, values) in enumerate(series.items()):
-                found = [values[kind] for kind in groups]
-                middle = np.array([each.value for each in found])
-                low, high = (np.array([getattr(e, end) for e in found]) for end in ("low", "high"))
+                shares = [values[kind] for kind in groups]
+                middle = np.array([share.value for share in shares])
+                low = np.array([share.low for share in shares])
+                high = np.array([share.high for share in shares])
                 shift = 0.12 * (number - (len(series) - 1) / 2)
                 axis.errorbar(
                     np.arange(len(groups)) + shift,
@@ -150,7 +151,9 @@ def _attacks(results: Sequence[AttackResult]) -> Any:
     axis = figure.subplots()
     height = 0.8 / len(attacks)
     for number, attack in enumerate(attacks):
-        for result in (each for each in pooled if each.attack == attack):
+        for result in pooled:
+            if result.attack != attack:
+                continue
             row = metrics.index(result.metric) + (number - (len(attacks) - 1) / 2) * height
             first = result.metric == metrics[0]
             axis.barh(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from learnedgec.errors import MissingDependencyError
-from learnedgec.execution.writing import atomic_path, check_writable
+from learnedgec.runtime.writing import atomic_path, check_writable
 
 __all__ = [
     "COLOURS",

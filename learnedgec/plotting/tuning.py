@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import optuna
 
-from learnedgec.arrays import Floats
 from learnedgec.plotting.style import (
     COLOURS,
     COLUMN,
@@ -23,6 +22,7 @@ from learnedgec.plotting.style import (
 )
 from learnedgec.tuning.results import Tuning
 from learnedgec.tuning.space import Simplex
+from learnedgec.types import Floats
 
 __all__ = ["importances", "plot_tuning"]
 
@@ -69,10 +69,10 @@ def importances(tuning: Tuning) -> dict[str, float]:
 
     Each weight counts as a separate parameter. Empty where fewer than two trials differ in value.
     """
-    known = [trial for trial in tuning.trials if not math.isnan(trial.value)]
-    if len(known) < 2 or len({trial.value for trial in known}) < 2:
+    completed = [trial for trial in tuning.trials if not math.isnan(trial.value)]
+    if len({trial.value for trial in completed}) < 2:
         return {}
-    rows = [_columns(tuning, trial.parameters) for trial in known]
+    rows = [_columns(tuning, trial.parameters) for trial in completed]
     distributions: dict[str, optuna.distributions.BaseDistribution] = {}
     for name in rows[0]:
         values = [row[name] for row in rows]
@@ -85,7 +85,7 @@ def importances(tuning: Tuning) -> dict[str, float]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         study = optuna.create_study(direction="maximize")
-        for trial, row in zip(known, rows, strict=True):
+        for trial, row in zip(completed, rows, strict=True):
             study.add_trial(
                 optuna.trial.create_trial(
                     params={name: row[name] for name in distributions},
@@ -95,13 +95,13 @@ def importances(tuning: Tuning) -> dict[str, float]:
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            found = optuna.importance.get_param_importances(
+            shares = optuna.importance.get_param_importances(
                 study,
                 evaluator=optuna.importance.FanovaImportanceEvaluator(seed=tuning.plan.seed),
             )
     finally:
         optuna.logging.set_verbosity(level)
-    return {name: float(share) for name, share in found.items()}
+    return {name: float(share) for name, share in shares.items()}
 
 
 def _columns(tuning: Tuning, parameters: Any) -> dict[str, Any]:
@@ -133,11 +133,11 @@ def _history(tuning: Tuning) -> Any:
     axis = figure.subplots()
     numbers = np.array([trial.number for trial in tuning.trials])
     values = np.array([trial.value for trial in tuning.trials])
-    known = ~np.isnan(values)
-    axis.plot(numbers[known], values[known], "o", color=GREY, markersize=2, label="trial")
+    valid = ~np.isnan(values)
+    axis.plot(numbers[valid], values[valid], "o", color=GREY, markersize=2, label="trial")
     axis.step(
-        numbers[known],
-        np.maximum.accumulate(values[known]),
+        numbers[valid],
+        np.maximum.accumulate(values[valid]),
         where="post",
         color=COLOURS[0],
         linewidth=1.2,
@@ -160,8 +160,10 @@ def _history(tuning: Tuning) -> Any:
             label="held out (mean, sd)",
         )
     # The middle of the trials: a corner that scores nothing would flatten everything else.
-    shown = [float(np.quantile(values[known], 0.1)), float(values[known].max())]
-    shown += [each for each in (given, mean - deviation, mean + deviation) if not math.isnan(each)]
+    shown = [float(np.quantile(values[valid], 0.1)), float(values[valid].max())]
+    shown += [
+        value for value in (given, mean - deviation, mean + deviation) if not math.isnan(value)
+    ]
     low, high = min(shown), max(shown)
     axis.set_ylim(low - 0.15 * (high - low + 1e-9), high + 0.1 * (high - low + 1e-9))
     axis.set_xlabel("trial")
@@ -205,8 +207,8 @@ def _ternary(tuning: Tuning, name: str, labels: Sequence[str]) -> Any:
     lattice = np.array(Simplex(3).levels(_STEPS))
     values = np.array([_value(tuning, name, tuple(row)) for row in lattice.tolist()])
     x, y = _plane(lattice)
-    known = ~np.isnan(values)
-    contours = axis.tricontourf(x[known], y[known], values[known], levels=14, cmap="viridis")
+    valid = ~np.isnan(values)
+    contours = axis.tricontourf(x[valid], y[valid], values[valid], levels=14, cmap="viridis")
     tried = np.array([trial.parameters[name] for trial in tuning.trials])
     axis.plot(*_plane(tried), ".", color="white", markersize=1.6, alpha=0.7, label="trial")
     for label, weights, _ in reversed(_marked(tuning, name)):
@@ -261,14 +263,14 @@ def _value(tuning: Tuning, name: str, weights: tuple[float, ...]) -> float:
 
 def _marked(tuning: Tuning, name: str) -> list[tuple[str, tuple[float, ...], float]]:
     """Return label, weights that sum to 1, and value of the tuned metric and the references."""
-    found = []
+    marked = []
     for label, candidate in {"tuned": tuning.best, **tuning.references}.items():
         weights = candidate.parameters[name]
         if weights is None:
             continue
         total = math.fsum(weights)
-        found.append((label, tuple(weight / total for weight in weights), candidate.value))
-    return found
+        marked.append((label, tuple(weight / total for weight in weights), candidate.value))
+    return marked
 
 
 def _words(tuning: Tuning) -> str:

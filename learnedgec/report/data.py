@@ -14,23 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.benchmarks.base import Benchmark
-from learnedgec.calibration.released import find_reference
+from learnedgec.analysis.explanation.released import find_reference
+from learnedgec.analysis.meta.evaluation import benchmark_statistics, evaluate
+from learnedgec.analysis.meta.human_scores import default_human, judged
+from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.ranking import ABOUT_CLUSTERS, SystemRanking, rank_systems
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.references import References
+from learnedgec.data.text import check_lengths
 from learnedgec.edits.parsing import available_annotator, describe_annotator
 from learnedgec.errors import InputError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
-from learnedgec.formats.text import check_lengths
-from learnedgec.meta.evaluation import benchmark_statistics, evaluate
-from learnedgec.meta.human_scores import default_human, judged
-from learnedgec.meta.protocol import Protocol
-from learnedgec.metrics.abilities import ShowsEdits
-from learnedgec.metrics.base import Metric, shared_statistics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import is_sentinel, short_labels
+from learnedgec.metrics.protocols import ShowsEdits
 from learnedgec.metrics.registry import METRICS, load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.ranking import ABOUT_CLUSTERS, SystemRanking, rank_systems
 from learnedgec.report.effects import describe_effects
 from learnedgec.report.judgements import describe_evaluation, misjudged_outputs, misjudged_pairs
 from learnedgec.report.meaning import describe_meaning
@@ -57,6 +56,8 @@ from learnedgec.report.sentences import (
     findings,
 )
 from learnedgec.report.types import compare_edits, describe_types, typed_errant
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import shared_statistics
 from learnedgec.stats.significance import enough_resamples, too_few_resamples
 
 __all__ = ["ReportSettings", "build_benchmark_report", "build_report"]
@@ -68,7 +69,7 @@ class ReportSettings:
 
     Attributes:
         title: heading of the report; by default it names the systems or the benchmark.
-        attribution: metrics for which the report shows a score per edit (`learnedgec.attribution`). This
+        attribution: metrics for which the report shows a score per edit (`analysis.attribution`). This
             scores every subset of up to eight edits of every output.
         annotator: spaCy pipeline that finds and types edits, as for `errant`.
         resamples: number of bootstrap resamples of the sentences. The default depends on the number of pairs
@@ -179,21 +180,23 @@ def build_benchmark_report(
         runtime = runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)
         report = _build(benchmark, metrics, settings, runtime)
         evaluations = []
-        short = {each["label"]: each["short"] for each in report["metrics"]}
+        short = {metric["label"]: metric["short"] for metric in report["metrics"]}
         for name in names:
             evaluation = evaluate(benchmark, metrics, protocol, human=name, runtime=runtime)
             described = describe_evaluation(evaluation)
             for entry in described["metrics"]:
                 entry["metric"] = short.get(entry["metric"], entry["metric"])
             described["misjudged"] = [
-                _misjudged(np.array(each["scores"], dtype=float), benchmark, name)
-                for each in report["sentences"]["metrics"]
+                _misjudged(np.array(metric["scores"], dtype=float), benchmark, name)
+                for metric in report["sentences"]["metrics"]
             ]
             evaluations.append(described)
     report["evaluations"] = evaluations
     report["provenance"]["notices"] += [
         notice
-        for notice in dict.fromkeys(text for each in evaluations for text in each["notices"])
+        for notice in dict.fromkeys(
+            text for evaluation in evaluations for text in evaluation["notices"]
+        )
         if notice not in report["provenance"]["notices"]
     ]
     return report
@@ -240,10 +243,11 @@ def _build(
             {"metric": metric.label, **attribute(metric, annotated, texts, runtime, settings.seed)}
             for metric in settings.attribution
         ]
-    for each in caught:
-        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     scores = {
-        metric: [metric.score_of(each) for each in found] for metric, found in statistics.items()
+        metric: [metric.score_of(rows) for rows in by_system]
+        for metric, by_system in statistics.items()
     }
     described = {metric: describe_scores(metric, scores[metric]) for metric in metrics}
     errant = typed_errant(annotator, benchmark)
@@ -256,8 +260,8 @@ def _build(
         if isinstance(metric, ShowsEdits)
     ]
     if not lenses and compared is not None:
-        found = findings(errant, [errant.score_of(each) for each in compared], annotated, types)
-        lenses = [{"name": errant.label, **found}]
+        of_errant = findings(errant, [errant.score_of(rows) for rows in compared], annotated, types)
+        lenses = [{"name": errant.label, **of_errant}]
     rankings = _rankings(statistics, benchmark, resamples, settings, runtime)
     systems = list(benchmark.systems)
     names = short_labels([metric.label for metric in metrics])
@@ -299,10 +303,10 @@ def _build(
                 *gate_notices(described),
                 *unknown_edits(annotated),
                 *annotator_notices(annotator, metrics),
-                *(text for each in metrics for text in unknown_tokens(each, benchmark.systems)),
+                *(text for metric in metrics for text in unknown_tokens(metric, benchmark.systems)),
                 *too_few_resamples(pairs, resamples, settings.level),
                 *benchmark.notices,
-                *dict.fromkeys(str(each.message) for each in caught),
+                *dict.fromkeys(str(warning.message) for warning in caught),
             ],
         },
     }
@@ -319,13 +323,13 @@ def _rankings(
     return {
         metric: rank_systems(
             metric,
-            dict(zip(benchmark.systems, found, strict=True)),
+            dict(zip(benchmark.systems, by_system, strict=True)),
             resamples=resamples,
             level=settings.level,
             seed=settings.seed,
             signature=metric.signature(benchmark.references, runtime=runtime),
         )
-        for metric, found in statistics.items()
+        for metric, by_system in statistics.items()
     }
 
 
@@ -336,7 +340,7 @@ def _overview(
     level: float,
 ) -> dict[str, Any]:
     """Return the rankings, the conclusions from them and the pairs on which they disagree."""
-    found = list(rankings.values())
+    by_metric = list(rankings.values())
     return {
         "conclusions": [
             {
@@ -348,9 +352,9 @@ def _overview(
             for metric, ranking in rankings.items()
         ],
         "about_clusters": ABOUT_CLUSTERS,
-        "rankings": [describe_ranking(ranking) for ranking in found],
-        "agreement": rank_agreement(found),
-        "conflicts": conflicts(found, level),
+        "rankings": [describe_ranking(ranking) for ranking in by_metric],
+        "agreement": rank_agreement(by_metric),
+        "conflicts": conflicts(by_metric, level),
     }
 
 

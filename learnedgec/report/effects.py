@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Floats, Indices
 from learnedgec.stats.correlation import spearman
+from learnedgec.types import Floats, Indices
 
 __all__ = ["describe_effects"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Array, Floats
-from learnedgec.benchmarks.base import Benchmark
-from learnedgec.meta.evaluation import Evaluation
+from learnedgec.analysis.meta.evaluation import Evaluation
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.types import Array, Floats
 
 __all__ = ["describe_evaluation", "misjudged_outputs", "misjudged_pairs"]
 
-_TOLD = 50
+_MOST = 50
 
 
 def describe_evaluation(evaluation: Evaluation) -> dict[str, Any]:
@@ -61,25 +61,25 @@ def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]
         scores: float64 (S, N), in the order of the benchmark's systems.
         benchmark: a benchmark with rankings.
     """
-    told = benchmark.comparisons()
+    comparisons = benchmark.comparisons()
     votes: dict[tuple[int, int, int], list[int]] = {}
     for sentence, first, second, outcome in zip(
-        told.sentence.tolist(),
-        told.first.tolist(),
-        told.second.tolist(),
-        told.outcome.tolist(),
+        comparisons.sentence.tolist(),
+        comparisons.first.tolist(),
+        comparisons.second.tolist(),
+        comparisons.outcome.tolist(),
         strict=True,
     ):
-        a, b, said = (first, second, outcome) if first < second else (second, first, -outcome)
+        a, b, winner = (first, second, outcome) if first < second else (second, first, -outcome)
         count = votes.setdefault((sentence, a, b), [0, 0, 0])
-        count[1 - said] += 1  # for a, tied, for b
+        count[1 - winner] += 1  # for a, tied, for b
     rank = _percentiles(scores)
-    found = []
+    pairs = []
     for (sentence, a, b), (for_a, tied, for_b) in votes.items():
         net, gap = for_a - for_b, rank[a, sentence] - rank[b, sentence]
         if net * gap < 0:
             better, worse = (a, b) if net > 0 else (b, a)
-            found.append(
+            pairs.append(
                 {
                     "sentence": sentence,
                     "systems": [better, worse],
@@ -88,12 +88,12 @@ def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]
                     "weight": abs(net * gap),
                 }
             )
-    # Of several on one sentence the plainest stands for all, and says how many there are.
-    found.sort(key=lambda each: -each["weight"])
-    plainest: dict[int, dict[str, Any]] = {}
-    for each in found:
-        plainest.setdefault(each["sentence"], {**each, "pairs": 0})["pairs"] += 1
-    return _plainest(list(plainest.values()))
+    # Of several pairs on one sentence, the clearest one is listed, with the number of pairs.
+    pairs.sort(key=lambda pair: -pair["weight"])
+    clearest: dict[int, dict[str, Any]] = {}
+    for pair in pairs:
+        clearest.setdefault(pair["sentence"], {**pair, "pairs": 0})["pairs"] += 1
+    return _clearest(list(clearest.values()))
 
 
 def misjudged_outputs(scores: Floats, ratings: Floats) -> list[dict[str, Any]]:
@@ -106,7 +106,7 @@ def misjudged_outputs(scores: Floats, ratings: Floats) -> list[dict[str, Any]]:
     rated = ~np.isnan(ratings)
     rank = np.full(scores.shape, np.nan)
     rank[rated] = _percentiles(scores[rated]) - _percentiles(ratings[rated])
-    found = [
+    outputs = [
         {
             "sentence": sentence,
             "system": system,
@@ -116,13 +116,13 @@ def misjudged_outputs(scores: Floats, ratings: Floats) -> list[dict[str, Any]]:
         }
         for system, sentence in np.argwhere(rated).tolist()
     ]
-    return _plainest(found)
+    return _clearest(outputs)
 
 
-def _plainest(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _clearest(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the entries with the largest weights, without the weights."""
-    found.sort(key=lambda each: -each["weight"])
-    return [{k: v for k, v in each.items() if k != "weight"} for each in found[:_TOLD]]
+    entries.sort(key=lambda entry: -entry["weight"])
+    return [{k: v for k, v in entry.items() if k != "weight"} for entry in entries[:_MOST]]
 
 
 def _percentiles(values: Floats) -> Floats:

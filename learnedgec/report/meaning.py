@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Floats
-from learnedgec.benchmarks.base import Benchmark
-from learnedgec.calibration.explanation import explain_score
-from learnedgec.calibration.reference import ScoreReference
-from learnedgec.formats.sentences import changed_sentences
+from learnedgec.analysis.explanation.explain import explain_score
+from learnedgec.analysis.explanation.reference import ScoreReference
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.sentences import changed_sentences
 from learnedgec.metrics.scores import Score
+from learnedgec.types import Floats
 
 __all__ = ["describe_meaning"]
 
@@ -31,9 +31,9 @@ def describe_meaning(
 
     Returns:
         `sentences` (S), `percentiles` and `preferred` (S, N), the latter None if the source is unchanged; and
-        the reference's `benchmark`, `outputs`, `pairs`, `accuracy`, `systems` and `reliability`.
+        the reference's `benchmark`, `outputs`, `pairs`, `accuracy`, `systems` and `bins` (as `reliability`).
     """
-    found = [
+    explanations = [
         explain_score(
             reference,
             score.value,
@@ -49,11 +49,13 @@ def describe_meaning(
         "pairs": reference.pairs,
         "accuracy": reference.accuracy,
         "systems": dict(reference.systems),
-        "reliability": [asdict(each) for each in reference.reliability],
-        "sentences": [each.sentence for each in found],
-        "percentiles": [np.rint(each.percentiles).astype(int).tolist() for each in found],
+        "reliability": [asdict(bin_) for bin_ in reference.bins],
+        "sentences": [explanation.sentence for explanation in explanations],
+        "percentiles": [
+            np.rint(explanation.percentiles).astype(int).tolist() for explanation in explanations
+        ],
         "preferred": [
-            [None if np.isnan(value) else round(float(value), 3) for value in each.preferred]
-            for each in found
+            [None if np.isnan(value) else round(float(value), 3) for value in explanation.preferred]
+            for explanation in explanations
         ],
     }

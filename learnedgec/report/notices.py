@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from learnedgec.data.input_warnings import alignment_notices, token_notices
+from learnedgec.data.references import References
+from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.parsing import RELEASED, USUAL
-from learnedgec.formats.references import References
-from learnedgec.formats.sentences import changed_sentences
-from learnedgec.formats.unusual import alignment_notices, token_notices
+from learnedgec.evaluators.packages import find_evaluator
 from learnedgec.metrics.base import Metric
-from learnedgec.models.packages import find_evaluator
 from learnedgec.report.sentences import Annotated
 
 __all__ = ["annotator_notices", "gate_notices", "text_notices", "unknown_edits", "unknown_tokens"]
@@ -34,18 +34,18 @@ def text_notices(
         systems: system -> N hypotheses.
         references: references of the sentences, if there are any.
     """
-    found = []
+    notices = []
     blank = sum(not source.strip() for source in sources)
     if blank:
-        found.append(f"{_of(blank, len(sources), 'sources')} blank.")
+        notices.append(f"{_of(blank, len(sources), 'sources')} blank.")
     for name, hypotheses in systems.items():
         blank = sum(not text.strip() for text in hypotheses)
         if blank:
-            found.append(f"{name}: {_of(blank, len(sources), 'outputs')} blank.")
+            notices.append(f"{name}: {_of(blank, len(sources), 'outputs')} blank.")
         if not any(changed_sentences(sources, hypotheses)):
-            found.append(f"{name} equals the source: it changes nothing.")
+            notices.append(f"{name} equals the source: it changes nothing.")
     return [
-        *found,
+        *notices,
         *alignment_notices(sources, systems),
         *token_notices(sources, systems, references),
     ]
@@ -58,8 +58,8 @@ def annotator_notices(annotator: str, metrics: Sequence[Metric]) -> list[str]:
         annotator: annotator of the edits that the report shows.
         metrics: the metrics, which may have other annotators.
     """
-    members = [each for metric in metrics for each in (metric, *getattr(metric, "metrics", ()))]
-    if RELEASED not in (annotator, *(getattr(each, "annotator", None) for each in members)):
+    members = [part for metric in metrics for part in (metric, *getattr(metric, "metrics", ()))]
+    if RELEASED not in (annotator, *(getattr(member, "annotator", None) for member in members)):
         return []
     return [
         f"The annotator {RELEASED} finds the edits, so scores that depend on them differ slightly from "
@@ -69,7 +69,9 @@ def annotator_notices(annotator: str, metrics: Sequence[Metric]) -> list[str]:
 
 def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
     """Return a notice for each metric whose gate rejected some outputs."""
-    counts = {metric: sum(map(sum, each.get("rejected", ()))) for metric, each in described.items()}
+    counts = {
+        metric: sum(map(sum, scores.get("rejected", ()))) for metric, scores in described.items()
+    }
     return [
         f"{metric.label}: {number:,} outputs are too different from their source and get a low score "
         "(gate)."
@@ -92,24 +94,24 @@ def unknown_edits(annotated: Annotated) -> list[str]:
 
 def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a notice for each evaluator whose tokenizer has no token for parts of the outputs."""
-    found = []
+    notices = []
     for name in metric.evaluators():
-        from learnedgec.models.loading import load_tokenizer
+        from learnedgec.evaluators.loading import load_tokenizer
 
         tokenizer: Any = load_tokenizer(str(find_evaluator(name)))
         unknown = tokenizer.unk_token_id
         if unknown is None:
             continue
-        texts = list(dict.fromkeys(text for each in systems.values() for text in each))
+        texts = list(dict.fromkeys(text for hypotheses in systems.values() for text in hypotheses))
         rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
         tokens = sum(row.count(unknown) for row in rows)
         if tokens:
             lines = sum(unknown in row for row in rows)
-            found.append(
+            notices.append(
                 f"{metric.label}: the tokenizer of {name} has no entry for {tokens:,} tokens in {lines:,} of "
                 f"{len(texts):,} distinct outputs; all of them look the same to the model."
             )
-    return found
+    return notices
 
 
 def _of(number: int, whole: int, what: str) -> str:

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Floats
-from learnedgec.comparison import format_p_value
-from learnedgec.ranking import SystemRanking
+from learnedgec.analysis.comparison import format_p_value
+from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.stats.correlation import kendall
 from learnedgec.stats.significance import is_significant
+from learnedgec.types import Floats
 
 __all__ = ["conclusions", "conflicts", "describe_ranking", "rank_agreement"]
 
-# Systems whose order is told one by one; of more, the best are told.
-_TOLD = 4
+# The conclusions name every pair of neighbours among at most so many systems; of more, only the best.
+_ALL_NEIGHBOURS = 4
 
 
 def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:
@@ -73,10 +73,10 @@ def conclusions(
     def differs(one: int, other: int) -> bool:
         return is_significant(ranking.adjusted[one, other], level)
 
-    if len(order) <= _TOLD:
+    if len(order) <= _ALL_NEIGHBOURS:
         steps = [differs(one, other) for one, other in pairwise(order)]
-        # A reader concludes from the steps that two systems differ if a step between them does; where that
-        # is wrong, it is said.
+        # Readers conclude from the steps that two systems differ if a step between them does. Pairs for
+        # which that is wrong get a sentence of their own.
         surprising = [
             (order[i], order[j])
             for i, j in combinations(range(len(order)), 2)
@@ -96,18 +96,18 @@ def conclusions(
         return [
             f"{names[best]} {better} each of the {len(others)} others ({p_value(best, worst)})."
         ]
-    told = [f"{names[best]} has the highest score."]
+    sentences = [f"{names[best]} has the highest score."]
     if beaten:
-        told.append(f"It {better} {len(beaten)} of the {len(others)} others.")
-    told.append(f"It cannot be told apart from {_listed([names[other] for other in alike])}.")
-    return told
+        sentences.append(f"It {better} {len(beaten)} of the {len(others)} others.")
+    sentences.append(f"It cannot be told apart from {_listed([names[other] for other in alike])}.")
+    return sentences
 
 
 def rank_agreement(rankings: Sequence[SystemRanking]) -> list[list[float | None]]:
     """Return Kendall's τ-b between the metrics' scores of the systems, (M, M); None where undefined."""
     scores: Floats = np.array([ranking.scores for ranking in rankings])
-    found = kendall(scores[:, None], scores[None])
-    return [[None if np.isnan(value) else float(value) for value in row] for row in found]
+    agreement = kendall(scores[:, None], scores[None])
+    return [[None if np.isnan(value) else float(value) for value in row] for row in agreement]
 
 
 def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str,
         metric prefers, and that of the other; `p_values` by each metric, after Holm's correction; and
         `significant`, whether both are below 1 − `level`.
     """
-    found = []
+    pairs = []
     for (first, one), (second, other) in combinations(enumerate(rankings), 2):
         for a, b in combinations(range(len(one.systems)), 2):
             gap, its = one.scores[a] - one.scores[b], other.scores[a] - other.scores[b]
@@ -126,7 +126,7 @@ def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str,
                 continue
             better, worse = (a, b) if gap > 0 else (b, a)
             p_values = [float(one.adjusted[a, b]), float(other.adjusted[a, b])]
-            found.append(
+            pairs.append(
                 {
                     "metrics": [first, second],
                     "systems": [better, worse],
@@ -134,7 +134,7 @@ def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str,
                     "significant": is_significant(max(p_values), level),
                 }
             )
-    return sorted(found, key=lambda each: max(each["p_values"]))
+    return sorted(pairs, key=lambda pair: max(pair["p_values"]))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from learnedgec.data.text import write_text
 from learnedgec.errors import MissingDependencyError
-from learnedgec.execution.writing import PathLike
-from learnedgec.formats.text import write_text
+from learnedgec.runtime.writing import PathLike
 
 __all__ = ["check_report", "render_report", "write_report"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 
 from learnedgec._version import __version__
-from learnedgec.catalog.registry import DATASETS
+from learnedgec.data.catalog.registry import DATASETS
+from learnedgec.evaluators.packages import learned_from
 from learnedgec.metrics.base import Metric
-from learnedgec.models.packages import learned_from
 
 __all__ = ["licences", "software"]
 
@@ -28,13 +28,13 @@ _BENCHMARKS = {
 
 def software() -> dict[str, str]:
     """Return the versions of learnedgec, Python and the installed packages that scores may depend on."""
-    found = {"learnedgec": __version__, "python": platform.python_version()}
+    versions = {"learnedgec": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, str]]:
@@ -52,11 +52,11 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
     roles = [("shown", name) for name in shown]
     for name in dict.fromkeys(each for metric in metrics for each in metric.evaluators()):
         roles += [(f"{name} has learned from it", each) for each in learned_from(name)]
-    found = []
+    rows = []
     for role, name in roles:
         head = name.partition(":")[0]
         entry = DATASETS.find(head) if head in DATASETS else None
-        found.append(
+        rows.append(
             {
                 "data": name,
                 "role": role,
@@ -64,4 +64,4 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
                 "about": entry.about if entry else "",
             }
         )
-    return found
+    return rows

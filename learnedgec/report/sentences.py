@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Array
-from learnedgec.attribution import Attribution, attribute_edits
-from learnedgec.benchmarks.base import Benchmark
+from learnedgec.analysis.attribution import Attribution, attribute_edits
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit, apply_edits
-from learnedgec.formats.references import Reference, References
-from learnedgec.metrics.abilities import Gated, ShowsEdits
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.protocols import Gated, ShowsEdits
 from learnedgec.metrics.scores import Score
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array
 
 __all__ = [
     "Annotated",
@@ -88,7 +88,7 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotate
         for reference in row
         if reference.edits is None
     ]
-    found = dict(
+    edits = dict(
         zip(
             [*pairs, *plain],
             extract_edits([*pairs, *plain], annotator, runtime=runtime),
@@ -99,7 +99,7 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotate
     def edited(source: str, reference: Reference) -> Reference:
         if reference.edits is not None:
             return reference
-        return replace(reference, edits=found[source, reference.text])
+        return replace(reference, edits=edits[source, reference.text])
 
     references = benchmark.references and References(
         tuple(
@@ -110,7 +110,7 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotate
     return Annotated(
         replace(benchmark, references=references),
         {
-            system: [found[pair] for pair in zip(benchmark.sources, hypotheses, strict=True)]
+            system: [edits[pair] for pair in zip(benchmark.sources, hypotheses, strict=True)]
             for system, hypotheses in benchmark.systems.items()
         },
     )
@@ -194,22 +194,22 @@ def findings(
     for system, score in zip(benchmark.systems, scores, strict=True):
         of.append([])
         rows: list[list[Mapping[str, Any]]] = [[] for _ in benchmark.sources]
-        for each in metric.edit_rows(score.statistics):
-            rows[each["sentence"] - 1].append(each)
-        for number, own in enumerate(rows):
-            made = annotated.edits[system][number]
-            found = _finding(own, benchmark.sources[number], made, types)
-            if found not in lists[number]:
-                lists[number].append(found)
-            of[-1].append(lists[number].index(found))
+        for edit in metric.edit_rows(score.statistics):
+            rows[edit["sentence"] - 1].append(edit)
+        for number, row in enumerate(rows):
+            edits = annotated.edits[system][number]
+            finding = _finding(row, benchmark.sources[number], edits, types)
+            if finding not in lists[number]:
+                lists[number].append(finding)
+            of[-1].append(lists[number].index(finding))
     return {"lists": lists, "of": of}
 
 
 def _finding(
-    rows: Sequence[Mapping[str, Any]], source: str, made: Sequence[Edit], types: TypeTable
+    rows: Sequence[Mapping[str, Any]], source: str, edits: Sequence[Edit], types: TypeTable
 ) -> dict[str, Any]:
     """Return the comparison of a hypothesis with one reference, edit by edit."""
-    kinds = {(edit.start, edit.end, edit.correction): edit.type for edit in made}
+    kinds = {(edit.start, edit.end, edit.correction): edit.type for edit in edits}
 
     def described(row: Mapping[str, Any], correction: Any, *more: int) -> list[Any]:
         kind = row["type"] or kinds.get((row["start"], row["end"], row["correction"]), "")
@@ -222,7 +222,7 @@ def _finding(
         "edits": [
             described(row, row["correction"], int(row["edit"] == "matched")) for row in counted
         ],
-        "rest": [_edit(edit, types) for edit in _uncounted(counted, source, made)],
+        "rest": [_edit(edit, types) for edit in _uncounted(counted, source, edits)],
         "missed": [
             described(row, row["correction"].split("||")) for row in rows if row["edit"] == "missed"
         ],
@@ -230,22 +230,22 @@ def _finding(
 
 
 def _uncounted(
-    counted: Sequence[Mapping[str, Any]], source: str, made: Sequence[Edit]
+    counted: Sequence[Mapping[str, Any]], source: str, edits: Sequence[Edit]
 ) -> list[Edit]:
     """Return the edits of a hypothesis that a metric does not count.
 
     A metric may divide the same changes into other edits.
     """
     try:
-        edits = [Edit(edit["start"], edit["end"], edit["correction"]) for edit in counted]
-        if apply_edits(source, edits) == apply_edits(source, made):
+        same = [Edit(row["start"], row["end"], row["correction"]) for row in counted]
+        if apply_edits(source, same) == apply_edits(source, edits):
             return []
     except InputError:
         pass
     return [
         edit
-        for edit in made
-        if not any(edit.start <= own["end"] and own["start"] <= edit.end for own in counted)
+        for edit in edits
+        if not any(edit.start <= row["end"] and row["start"] <= edit.end for row in counted)
     ]
 
 
@@ -277,7 +277,7 @@ def attribute(
             rows.append(number)
             hypotheses.append(output["text"])
             edits.append(annotated.edits[systems[owner]][number])
-    found = attribute_edits(
+    attributions = attribute_edits(
         metric,
         [benchmark.sources[number] for number in rows],
         hypotheses,
@@ -288,19 +288,19 @@ def attribute(
     )
     values: list[list[list[list[float]]]] = [[] for _ in benchmark.sources]
     sources = [0.0] * len(values)
-    for number, each in zip(rows, found, strict=True):
-        values[number].append(_worth(each))
-        sources[number] = each.source_score
+    for number, attribution in zip(rows, attributions, strict=True):
+        values[number].append(_worth(attribution))
+        sources[number] = attribution.source_score
     return {
         "values": values,
         "source": sources,
-        "sampled": sum(not each.exact for each in found),
+        "sampled": sum(not attribution.exact for attribution in attributions),
     }
 
 
-def _worth(found: Attribution) -> list[list[float]]:
+def _worth(edits: Attribution) -> list[list[float]]:
     """Return the four values of each edit, rounded to six digits."""
-    columns = (found.add_one, found.leave_one_out, found.shapley, found.standard_error)
+    columns = (edits.add_one, edits.leave_one_out, edits.shapley, edits.standard_error)
     return [[float(f"{value:.6g}") for value in row] for row in zip(*columns, strict=True)]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from learnedgec.benchmarks.base import Benchmark
+from learnedgec.analysis.meta.evaluation import benchmark_statistics
+from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.edits.error_types import TIERS, foreign_types
-from learnedgec.execution.runtime import Runtime
-from learnedgec.meta.evaluation import benchmark_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.report.sentences import Annotated
+from learnedgec.runtime.runtime import Runtime
 
 __all__ = ["OPERATIONS", "compare_edits", "describe_types", "operations", "typed_errant"]
 
@@ -59,12 +59,12 @@ def operations(metric: Errant, statistics: Statistics) -> list[list[int]]:
                 place = _place(edit["type"])
                 table[place][place] += 1
                 continue
-            met = next((own for own in ours if _meet(edit, own)), None)
+            met = next((other for other in ours if _meet(edit, other)), None)
             table[_place(edit["type"])][3 if met is None else _place(met["type"])] += 1
             if met is not None:
                 ours.remove(met)
-        for own in ours:
-            table[3][_place(own["type"])] += 1
+        for edit in ours:
+            table[3][_place(edit["type"])] += 1
     return table
 
 
@@ -103,11 +103,11 @@ def compare_edits(errant: Errant, annotated: Annotated, runtime: Runtime) -> lis
     """
     if errant.reannotate:
         return benchmark_statistics(errant, annotated.benchmark, runtime)
-    found: dict[str, Statistics] = {}
+    compared: dict[str, Statistics] = {}
     for systems, references in annotated.benchmark.by_references():
         assert references is not None
         for system in systems:
-            found[system] = errant.compare(
+            compared[system] = errant.compare(
                 annotated.benchmark.sources, annotated.edits[system], references
             )
-    return [found[system] for system in annotated.benchmark.systems]
+    return [compared[system] for system in annotated.benchmark.systems]

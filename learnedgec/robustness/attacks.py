@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.catalog.outputs import load_outputs
+from learnedgec.data.catalog.outputs import load_outputs
+from learnedgec.data.references import References
 from learnedgec.errors import InputError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, score_metrics
+from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import Score
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import score_metrics
 from learnedgec.stats.bootstrap import Bootstrap, Estimate
 from learnedgec.stats.outcomes import outcomes
 
@@ -104,9 +105,9 @@ def evaluate_attacks(
 
     Example:
         >>> from learnedgec import load_metric
-        >>> found = evaluate_attacks(["He go ."], {"long": ["He go there now ."]}, {"ours": ["He goes ."]},
-        ...                          [load_metric("length")], resamples=10)
-        >>> found[0].preferred.value, found[0].rank
+        >>> results = evaluate_attacks(["He go ."], {"long": ["He go there now ."]}, {"ours": ["He goes ."]},
+        ...                            [load_metric("length")], resamples=10)
+        >>> results[0].preferred.value, results[0].rank
         (1.0, 1)
     """
     if not attacks or not honest:
@@ -136,9 +137,11 @@ def _compare(
     bootstrap: Bootstrap,
 ) -> list[AttackResult]:
     """Compare one attack with all systems and with each."""
-    own = scores[attack]
+    attack_score = scores[attack]
     values = {name: scores[name].value for name in honest}
-    results = np.stack([outcomes(own.sentences, scores[name].sentences) for name in honest])
+    results = np.stack(
+        [outcomes(attack_score.sentences, scores[name].sentences) for name in honest]
+    )
 
     def result(name: str, rows: npt.NDArray[np.float64], score: float) -> AttackResult:
         return AttackResult(
@@ -148,10 +151,10 @@ def _compare(
             count=rows.size,
             preferred=bootstrap.mean((rows > 0).mean(axis=0)),
             ties=bootstrap.mean((rows == 0).mean(axis=0)),
-            attack_score=own.value,
+            attack_score=attack_score.value,
             honest_score=score,
-            rank=1 + sum(value > own.value for value in values.values()),
-            signature=own.signature,
+            rank=1 + sum(value > attack_score.value for value in values.values()),
+            signature=attack_score.signature,
         )
 
     return [

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.catalog.cases import Case
+from learnedgec.data.catalog.cases import Case
 from learnedgec.errors import InputError
 from learnedgec.robustness.changes import (
     ContextChange,
@@ -77,8 +77,8 @@ def arrange_cases(
         changes[TOTAL] = list(chain.from_iterable(changes.values()))
         starts[-1] = 0
     return [
-        _arrange(name, found, int(start), frequencies)
-        for (name, found), start in zip(changes.items(), starts, strict=False)
+        _arrange(name, of_cases, int(start), frequencies)
+        for (name, of_cases), start in zip(changes.items(), starts, strict=False)
     ]
 
 

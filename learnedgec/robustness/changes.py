@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from learnedgec.catalog.cases import Case
+from learnedgec.data.catalog.cases import Case
+from learnedgec.data.m2 import Edit
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.formats.m2 import Edit
 
 __all__ = ["ContextChange", "Dimension", "describe_changes", "group_variants", "word_frequencies"]
 
@@ -50,7 +50,7 @@ def describe_changes(case: Case) -> tuple[ContextChange, ...]:
     between the two sources, errors between source and target of the original.
 
     Example:
-        >>> from learnedgec.catalog import Pair
+        >>> from learnedgec.data.catalog import Pair
         >>> original = Pair("He go to the old school .", "He goes to the old school .")
         >>> variant = Pair("He go to the new school .", "He goes to the new school .")
         >>> describe_changes(Case(original, (variant,)))

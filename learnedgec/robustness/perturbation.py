@@ -18,13 +18,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from learnedgec.catalog.cases import Case, Pair
+from learnedgec.data.catalog.cases import Case, Pair
+from learnedgec.data.text import check_lengths
 from learnedgec.edits.parsing import RELEASED, tag_sentences
 from learnedgec.errors import InputError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.text import check_lengths
 from learnedgec.robustness.sites import ACTIONS, Action, Site, plan_sites
 from learnedgec.robustness.words import Lexicon, Words, predict_words
+from learnedgec.runtime.runtime import Runtime
 
 __all__ = ["perturb"]
 
@@ -110,14 +110,14 @@ def _case(
 ) -> Case:
     """Carry out a plan: visit its places, and again with other words, until there are enough variants."""
     original = Pair(source, target)
-    found = {Pair(" ".join(source.split()), " ".join(target.split())): None}
+    pairs = {Pair(" ".join(source.split()), " ".join(target.split())): None}
     for site in [*plan] * _ROUNDS:
-        if len(found) > variants:
+        if len(pairs) > variants:
             break
         word = "" if site.action == "delete" else fill(site).draw(site, random)
         if word is not None:
-            found[_changed(source.split(), target.split(), site, word)] = None
-    return Case(original, tuple(found)[1:])
+            pairs[_changed(source.split(), target.split(), site, word)] = None
+    return Case(original, tuple(pairs)[1:])
 
 
 def _changed(source: list[str], target: list[str], site: Site, word: str) -> Pair:

@@ -17,16 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Floats
-from learnedgec.catalog.cases import Case
+from learnedgec.data.catalog.cases import Case
+from learnedgec.data.references import References
 from learnedgec.errors import InputError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
-from learnedgec.metrics.base import Metric, score_metrics
+from learnedgec.metrics.base import Metric
 from learnedgec.robustness.cases import CaseSet, arrange_cases
 from learnedgec.robustness.changes import Dimension
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import score_metrics
 from learnedgec.stats.bootstrap import Bootstrap, Estimate
 from learnedgec.stats.outcomes import outcomes
+from learnedgec.types import Floats
 
 __all__ = ["PreferenceGroup", "PreferenceRobustness", "evaluate_preferences"]
 
@@ -118,22 +119,22 @@ def evaluate_preferences(
 
     Example:
         >>> from learnedgec import load_metric
-        >>> from learnedgec.catalog import Pair
+        >>> from learnedgec.data.catalog import Pair
         >>> case = Case(Pair("He go .", "He goes ."), (Pair("She go .", "She goes so ."),))
-        >>> found, = evaluate_preferences({"mine": [case]}, [load_metric("length")], resamples=10)
-        >>> found.accuracy.value, found.ties.value, found.p_crs.value
+        >>> result, = evaluate_preferences({"mine": [case]}, [load_metric("length")], resamples=10)
+        >>> result.accuracy.value, result.ties.value, result.p_crs.value
         (0.5, 0.5, 0.0)
     """
-    kept: dict[str, list[Case]] = {}
+    usable: dict[str, list[Case]] = {}
     for name, cases in parts.items():
-        kept[name] = [case for case in cases if all(p.source != p.target for p in case.pairs)]
-        if cases and not kept[name]:
+        usable[name] = [case for case in cases if all(p.source != p.target for p in case.pairs)]
+        if cases and not usable[name]:
             raise InputError(
                 f"in every case of {name}, a target equals its source; there is nothing to prefer."
             )
-    left_out = [len(cases) - len(kept[name]) for name, cases in parts.items()]
-    sets = arrange_cases(kept, frequencies)
-    pairs = [pair for cases in kept.values() for case in cases for pair in case.pairs]
+    left_out = [len(cases) - len(usable[name]) for name, cases in parts.items()]
+    sets = arrange_cases(usable, frequencies)
+    pairs = [pair for cases in usable.values() for case in cases for pair in case.pairs]
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     scores = score_metrics(
         metrics,
@@ -142,15 +143,15 @@ def evaluate_preferences(
         References.from_texts(targets),
         runtime=runtime,
     )
-    found = []
-    for each, out in zip(sets, [*left_out, sum(left_out)], strict=False):
-        bootstrap = Bootstrap(len(each.sizes), resamples, level, seed)
+    results = []
+    for case_set, out in zip(sets, [*left_out, sum(left_out)], strict=False):
+        bootstrap = Bootstrap(len(case_set.sizes), resamples, level, seed)
         for metric, by_side in scores.items():
             target, source = by_side["target"].sentences, by_side["source"].sentences
             compared = target - source, outcomes(target, source)
             signature = by_side["target"].signature
-            found.append(_evaluate(metric.label, signature, each, out, compared, bootstrap))
-    return found
+            results.append(_evaluate(metric.label, signature, case_set, out, compared, bootstrap))
+    return results
 
 
 def _evaluate(
@@ -162,7 +163,7 @@ def _evaluate(
     bootstrap: Bootstrap,
 ) -> PreferenceRobustness:
     """Evaluate one metric on one set of cases, from each pair's margin and its sign."""
-    margins, preferences = (each[cases.rows] for each in compared)
+    margins, preferences = (values[cases.rows] for values in compared)
     real, sizes = cases.real, cases.sizes.astype(np.float64)
     same = (preferences == preferences[:, :1]) & real
     right = (preferences > 0) & real
@@ -207,8 +208,8 @@ def _within(sizes: Floats, means: Floats, variances: Floats, bootstrap: Bootstra
 
     def share(count: Floats, first: Floats, second: Floats, inner: Floats) -> Floats:
         whole = inner + second - first**2 / count
-        known = whole > 1e-12 * count
-        shares: Floats = np.divide(inner, whole, out=np.full(whole.shape, np.nan), where=known)
+        positive = whole > 1e-12 * count
+        shares: Floats = np.divide(inner, whole, out=np.full(whole.shape, np.nan), where=positive)
         return shares
 
     value = share(*(column.sum(keepdims=True) for column in columns))

@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from learnedgec.data.m2 import Edit
 from learnedgec.edits.max_match import reference_edits
-from learnedgec.formats.m2 import Edit
 
 __all__ = ["ACTIONS", "SUBSTITUTED", "Action", "Site", "is_free", "modifies", "plan_sites"]
 
@@ -27,44 +27,10 @@ SUBSTITUTED = _NOUNS | {"NNP", "JJ", "RB"}
 _ADVERBS = frozenset({"RB", "RBR", "RBS"})
 _VERBS = frozenset({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ"})
 # Adverbs that a sentence can do without; others carry its negation or join its parts.
-_LOOSE = frozenset(
-    ("also", "always", "even", "just", "often", "quite", "rather", "really", "so", "still", "very")
-)
+_LOOSE = frozenset("also always even just often quite rather really so still very".split())  # noqa: SIM905
 # Adjectives that determine the article or number of the words around them.
-_QUANTIFIERS = frozenset(
-    (
-        "few",
-        "first",
-        "last",
-        "many",
-        "more",
-        "most",
-        "much",
-        "other",
-        "own",
-        "same",
-        "several",
-        "such",
-    )
-)
-_AUXILIARIES = frozenset(
-    (
-        "am",
-        "are",
-        "be",
-        "been",
-        "being",
-        "did",
-        "do",
-        "does",
-        "had",
-        "has",
-        "have",
-        "is",
-        "was",
-        "were",
-    )
-)
+_QUANTIFIERS = frozenset("few first last many more most much other own same several such".split())  # noqa: SIM905
+_AUXILIARIES = frozenset("am are be been being did do does had has have is was were".split())  # noqa: SIM905
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,19 +30,19 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Floats
-from learnedgec.catalog.cases import Case
+from learnedgec.data.catalog.cases import Case
+from learnedgec.data.references import References
+from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
-from learnedgec.formats.text import check_lengths
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.robustness.cases import CaseSet, arrange_cases
 from learnedgec.robustness.changes import Dimension
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.bootstrap import Bootstrap, Estimate
+from learnedgec.types import Floats
 
 __all__ = [
     "CONSISTENCIES",
@@ -162,11 +162,11 @@ def evaluate_systems(
 
     Example:
         >>> from learnedgec import load_metric
-        >>> from learnedgec.catalog import Case, Pair
+        >>> from learnedgec.data.catalog import Case, Pair
         >>> case = Case(Pair("He go .", "He goes ."), (Pair("She go .", "She goes ."),))
-        >>> found, = evaluate_systems({"mine": [case]}, {"ours": {"mine": ["He goes .", "She go ."]}},
+        >>> result, = evaluate_systems({"mine": [case]}, {"ours": {"mine": ["He goes .", "She go ."]}},
         ...                           load_metric("errant(annotator='en-ewt-sm')"), resamples=10)
-        >>> found.original.f.value, found.lower.f.value, found.p_crs["edits"].value
+        >>> result.original.f.value, result.lower.f.value, result.p_crs["edits"].value
         (1.0, 0.0, 0.0)
     """
     if not isinstance(metric, EditOverlap):
@@ -192,15 +192,15 @@ def evaluate_systems(
         runtime=runtime,
     )
     signature = metric.signature(references, runtime=runtime)
-    tables = {system: _Table(metric, each) for system, each in statistics.items()}
-    found = []
+    tables = {system: _Table(metric, rows) for system, rows in statistics.items()}
+    results = []
     for cases in sets:
         bootstrap = Bootstrap(len(cases.sizes), resamples, level, seed)
-        found += [
+        results += [
             _evaluate(system, metric, signature, cases, table, bootstrap)
             for system, table in tables.items()
         ]
-    return found
+    return results
 
 
 def _evaluate(
@@ -218,7 +218,7 @@ def _evaluate(
     best = metric.choose(everything, cases.real)
     worst = metric.choose(everything, cases.real, worst=True)
     consistent = {rule: table.consistent(rule, cases) for rule in CONSISTENCIES}
-    shares = {rule: each.sum(axis=1) / (cases.sizes - 1) for rule, each in consistent.items()}
+    shares = {rule: same.sum(axis=1) / (cases.sizes - 1) for rule, same in consistent.items()}
     return SystemRobustness(
         cases=cases.name,
         system=system,
@@ -281,15 +281,15 @@ def _group(
     numbers, places = np.array(members).T
     alone, once = np.ones((len(members), 1), dtype=bool), np.arange(len(members))[None]
     f, original_f = (
-        float(metric.figures(table.counts[cases.rows[numbers, each][:, None]], alone, once)[2][0])
-        for each in (places, np.zeros_like(places))
+        float(metric.figures(table.counts[cases.rows[numbers, column][:, None]], alone, once)[2][0])
+        for column in (places, np.zeros_like(places))
     )
     return VariantGroup(
         *kind,
         count=len(members),
         consistent={
-            rule: bootstrap.share(each[numbers, places - 1], numbers)
-            for rule, each in consistent.items()
+            rule: bootstrap.share(same[numbers, places - 1], numbers)
+            for rule, same in consistent.items()
         },
         f=f,
         original_f=original_f,
@@ -320,8 +320,8 @@ class _Table:
                     for first, *rest in cases.rows.tolist()
                 ]
             )
-        found: npt.NDArray[np.bool_] = same & cases.real[:, 1:]
-        return found
+        consistent: npt.NDArray[np.bool_] = same & cases.real[:, 1:]
+        return consistent
 
 
 def _corrections(edits: Iterable[Mapping[str, str]]) -> Counter[tuple[str, str]]:

@@ -11,8 +11,8 @@ from itertools import accumulate
 import numpy as np
 
 from learnedgec.errors import ModelError
-from learnedgec.execution.runtime import Runtime
 from learnedgec.robustness.sites import SUBSTITUTED, Site, is_free, modifies
+from learnedgec.runtime.runtime import Runtime
 
 __all__ = ["Lexicon", "Words", "predict_words"]
 
@@ -90,9 +90,9 @@ def predict_words(
     """
     import torch
 
-    from learnedgec.models.batching import Batch, model_inputs
-    from learnedgec.models.inference import run
-    from learnedgec.models.loading import load_model, load_tokenizer
+    from learnedgec.evaluators.batching import Batch, model_inputs
+    from learnedgec.evaluators.inference import run
+    from learnedgec.evaluators.loading import load_model, load_tokenizer
 
     tokenizer = load_tokenizer(name)
     if tokenizer.mask_token is None:
@@ -114,7 +114,7 @@ def predict_words(
     small = replace(runtime, batch_tokens=min(runtime.batch_tokens, _BATCH_TOKENS))
     rows = run(forward, tokenizer, masked, small, description="filling masks")
     whole: dict[int, str | None] = {}
-    found = []
+    words = []
     for site, row in zip(sites, rows, strict=True):
         half = len(row) // 2
         weights: dict[str, float] = {}
@@ -129,5 +129,5 @@ def predict_words(
             word = whole[number]
             if word and weight > 0 and site.fits(word) and lexicon.allows(word, site):
                 weights[word] = weight
-        found.append(Words(weights))
-    return found
+        words.append(Words(weights))
+    return words

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Floats
 from learnedgec.errors import InputError
 from learnedgec.stats.resampling import interval, multiplicities, resample
+from learnedgec.types import Floats
 
 __all__ = ["Bootstrap", "Estimate"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from learnedgec.arrays import Floats
+from learnedgec.types import Floats
 
 __all__ = ["outcomes", "win_counts", "win_shares"]
 

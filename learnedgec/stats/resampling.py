@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from learnedgec.arrays import Floats, Indices
 from learnedgec.errors import ConfigError
+from learnedgec.types import Floats, Indices
 
-__all__ = [
-    "interval",
-    "multiplicities",
-    "resample",
-]
+__all__ = ["interval", "interval_of_correlation", "multiplicities", "resample"]
 
 
 def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
@@ -25,6 +21,34 @@ def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
     tail = 50 * (1 - level)
     low, high = np.percentile(known, [tail, 100 - tail])
     return float(low), float(high)
+
+
+def interval_of_correlation(
+    value: float, of_resamples: Floats, level: float = 0.95
+) -> tuple[float, float]:
+    """Return the interval of a correlation or an accuracy of systems, by bootstrap over sentences.
+
+    The systems' scores have the noise of the sample of sentences, and resampling adds as much again. So the
+    values on the resamples lie below the observed one, and for a high correlation all percentiles may do so.
+    The percentile interval is therefore extended, on the side of the observed value, by the distance from the
+    median of the resamples to that value. It holds for the correlation in other samples of as many sentences
+    (docs/reliability.md).
+
+    Args:
+        value: the observed correlation, at most 1.
+        of_resamples: (B,), on each resample; NaN where it does not exist.
+        level: of the interval.
+
+    Example:
+        >>> low, high = interval_of_correlation(0.99, np.linspace(0.9, 0.98, 101))
+        >>> round(low, 3), round(high, 3)
+        (0.902, 1.0)
+    """
+    low, high = interval(of_resamples, level)
+    if np.isnan(low) or np.isnan(value):
+        return low, high
+    shift = value - float(np.nanmedian(of_resamples))
+    return max(low + min(shift, 0.0), -1.0), min(high + max(shift, 0.0), 1.0)
 
 
 def resample(size: int, count: int, seed: int = 0) -> Indices:

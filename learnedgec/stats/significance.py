@@ -1,38 +1,43 @@
 """Significance tests: whether A is better than B, or only on these sentences or systems.
 
-`williams` and `perm_both` compare two metrics on the same systems; the others compare two systems.
+`williams` and `swap_test` compare two metrics on the same systems; the others compare two systems.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from learnedgec.arrays import Floats
 from learnedgec.errors import InputError
+from learnedgec.types import Floats
 
 __all__ = [
     "enough_resamples",
     "holm",
     "is_significant",
     "paired_bootstrap",
-    "perm_both",
     "resamples_needed",
+    "significant",
     "standardise",
+    "swap_test",
     "too_few_resamples",
     "williams",
 ]
 
-# Cells (resamples × systems × sentences) that PERM-BOTH holds at a time.
+Swapped = Literal["outputs", "systems"]
+
+# Cells (permutations × systems × sentences) that `swap_test` holds at a time.
 _CELLS = 4_000_000
 
 _ROUNDING = 1e-12
 
 
 def williams(human_first: float, human_second: float, between: float, systems: int) -> float:
-    """Return the one-sided p-value that the first metric correlates better with human scores than the second.
+    """Return the two-sided p-value of the difference of two metrics' correlations with human scores.
 
     Williams' test for two Pearson correlations that share a variable, t with n − 3 degrees of freedom:
 
@@ -40,7 +45,7 @@ def williams(human_first: float, human_second: float, between: float, systems: i
         K = 1 − r1² − r2² − r12² + 2 r1 r2 r12
 
     Source: Williams, "Regression Analysis" (1959); Graham and Baldwin, "Testing for Significance of
-    Increased Correlation with Human Judgment" (EMNLP 2014).
+    Increased Correlation with Human Judgment" (EMNLP 2014), who report one-sided values.
 
     Args:
         human_first: r1, of the human scores with the first metric's.
@@ -49,11 +54,11 @@ def williams(human_first: float, human_second: float, between: float, systems: i
         systems: n.
 
     Returns:
-        The p-value; NaN where n < 4 or a correlation does not exist, 0.5 for the same metric twice.
+        The p-value; NaN where n < 4 or a correlation does not exist, 1 for the same metric twice.
 
     Example:
         >>> round(williams(0.95, 0.85, 0.8, 12), 4)
-        0.0664
+        0.1328
     """
     from scipy.stats import t as student
 
@@ -66,9 +71,9 @@ def williams(human_first: float, human_second: float, between: float, systems: i
     mean = (human_first + human_second) / 2
     spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + mean**2 * (1 - between) ** 3
     if spread <= 0:
-        return 0.5 if human_first == human_second else float(human_first < human_second)
+        return float(human_first == human_second)
     t = (human_first - human_second) * np.sqrt((n - 1) * (1 + between) / spread)
-    return float(student.sf(t, n - 3))
+    return float(2 * student.sf(abs(t), n - 3))
 
 
 def standardise(scores: Floats) -> Floats:
@@ -78,20 +83,26 @@ def standardise(scores: Floats) -> Floats:
     return centred
 
 
-def perm_both(
+def swap_test(
     quality: Callable[[Floats], Floats],
     first: Floats,
     second: Floats,
     *,
+    swapped: Swapped = "outputs",
     count: int = 1000,
     seed: int = 0,
 ) -> float:
-    """Return the one-sided p-value that the first metric has better quality than the second.
+    """Return the two-sided p-value of the difference in quality between two metrics, by permutation.
 
-    PERM-BOTH: each permutation swaps the two metrics' standardised scores in every cell, of system and
-    sentence, with probability 1/2; p is the share of permutations in which the first is ahead by at
-    least as much as observed, with one added to both counts. It holds for qualities of sentence scores
-    and of their means; for a corpus score that is not a mean, it tests the mean of its sentence scores.
+    Each permutation swaps the two metrics' standardised scores with probability 1/2, either of each output
+    (PERM-BOTH) or of all outputs of a system together (PERM-SYS); p is the share of permutations whose
+    difference is at least as large as the observed one, with one added to both counts. Both tests are for
+    qualities of sentence scores and of their means; for a corpus score that is not a mean, they test the mean
+    of its sentence scores.
+
+    PERM-BOTH asks whether the two metrics are interchangeable on every output. It rejects too often where the
+    question is which metric is better on other systems and each metric favours some systems
+    (docs/reliability.md). PERM-SYS is for that question; with S systems its p is at least 2/2^S.
 
     Source: Deutsch et al., "A Statistical Analysis of Summarization Evaluation Metrics Using Resampling
     Methods" (TACL 2021).
@@ -101,6 +112,7 @@ def perm_both(
             over sentences with human scores.
         first: (S, N), a metric's score of each sentence of each system.
         second: (S, N), of the other metric.
+        swapped: `outputs` or `systems`.
         count: number of permutations.
         seed: of the random generator.
 
@@ -114,17 +126,18 @@ def perm_both(
         )
     first, second = standardise(first), standardise(second)
     pair = quality(np.stack([first, second]))
-    observed = pair[0] - pair[1]
+    observed = abs(pair[0] - pair[1])
     if np.isnan(observed):
         return float("nan")
     random = np.random.default_rng(seed)
-    ahead = 0
+    shape = first.shape if swapped == "outputs" else (len(first), 1)
+    extreme = 0
     step = max(1, _CELLS // first.size)
     for start in range(0, count, step):
-        swap = random.random((min(step, count - start), *first.shape), dtype=np.float32) < 0.5
+        swap = random.random((min(step, count - start), *shape), dtype=np.float32) < 0.5
         difference = quality(np.where(swap, second, first)) - quality(np.where(swap, first, second))
-        ahead += int((difference >= observed - 1e-12).sum())
-    return (ahead + 1) / (count + 1)
+        extreme += int((np.abs(difference) >= observed - 1e-12).sum())
+    return (extreme + 1) / (count + 1)
 
 
 # -- significance between two systems --------------------------------------------------------------
@@ -150,13 +163,16 @@ def paired_bootstrap(observed: float, differences: Floats) -> float:
 def holm(p_values: Floats) -> Floats:
     """Return the p-values adjusted for their number by Holm's step-down method, in the same order.
 
+    NaN, a test that does not exist, stays and does not count.
+
     Example:
-        >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
-        [0.03, 0.06, 0.06]
+        >>> holm(np.array([0.01, np.nan, 0.04, 0.03])).round(2).tolist()
+        [0.03, nan, 0.06, 0.06]
     """
+    adjusted = np.full(len(p_values), np.nan)
     order = np.argsort(p_values, kind="stable")
-    steps = p_values[order] * np.arange(len(p_values), 0, -1)
-    adjusted = np.empty_like(p_values, dtype=np.float64)
+    order = order[: np.count_nonzero(~np.isnan(p_values))]
+    steps = p_values[order] * np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
 
@@ -168,8 +184,14 @@ def is_significant(p_value: float, level: float) -> bool:
         >>> is_significant(0.049, 0.95), is_significant(0.05, 0.95)
         (True, False)
     """
+    return bool(significant(np.asarray(p_value), level))
+
+
+def significant(p_values: Floats, level: float) -> npt.NDArray[np.bool_]:
+    """Return which of some corrected p-values are below 1 − `level`."""
     # 1 − 0.95 is a little more than 0.05.
-    return bool(p_value < 1 - level - _ROUNDING)
+    below: npt.NDArray[np.bool_] = p_values < 1 - level - _ROUNDING
+    return below
 
 
 def resamples_needed(comparisons: int, level: float) -> int:
@@ -220,5 +242,5 @@ def too_few_resamples(comparisons: int, resamples: int, level: float) -> list[st
     each = f"{comparisons:,} comparisons" if comparisons > 1 else "the comparison"
     return [
         f"With {resamples:,} resamples, no p-value of {each} can be below {min(lowest, 1):.2g} after Holm's "
-        f"correction, so no difference can be significant: give {needed:,} or more, or no number for enough."
+        f"correction, so no difference can be significant: give {needed:,} or more."
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
-from learnedgec.arrays import Floats
+from learnedgec.types import Floats
 
 __all__ = ["unbalanced_plans"]
 

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.arrays import Floats, Indices
 from learnedgec.errors import InputError
-from learnedgec.execution.progress import track
+from learnedgec.runtime.progress import track
 from learnedgec.stats.outcomes import outcomes
+from learnedgec.types import Floats, Indices
 
 __all__ = ["TrueSkillModel", "rate_games", "rate_judgements", "rate_resamples", "rate_scores"]
 

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 import yaml
 
+from learnedgec.data.text import read_text
 from learnedgec.errors import ConfigError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.text import read_text
-from learnedgec.models.evaluator import Evaluator, EvaluatorModel
-from learnedgec.models.loading import torch_device
-from learnedgec.models.packages import check_package, find_evaluator
-from learnedgec.models.quantization import Bits, round_weights
+from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
+from learnedgec.evaluators.loading import torch_device
+from learnedgec.evaluators.packages import check_package, find_evaluator
+from learnedgec.evaluators.quantization import Bits, round_weights
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import Result
@@ -93,9 +93,9 @@ def average(
                     f"{each} and {names[0]} cannot be averaged: they differ in their {what}; "
                     "average runs of one configuration that differ only in their seed."
                 )
-    if first.config.corrections:
+    if first.config.lora:
         raise ConfigError(
-            f"{', '.join(names)} cannot be averaged: they have low-rank corrections, whose mean would "
+            f"{', '.join(names)} cannot be averaged: they have low-rank matrices, whose mean would "
             "have a higher rank; choose one of them."
         )
     model = EvaluatorModel(copy.deepcopy(first.config))

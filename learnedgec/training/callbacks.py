@@ -53,8 +53,8 @@ class Announcement(lightning.Callback):
                 for part, sizes in data.sizes().items()
             )
             module: Any = pl_module
-            if module.beginnings is not None:
-                self.notify(module.beginnings)
+            if module.start.notice:
+                self.notify(module.start.notice)
             self.notify(
                 f"Split {data.split} (seed {data.split_seed}): {parts}. Training on "
                 f"{trainer.strategy.root_device}."

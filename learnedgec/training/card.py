@@ -9,16 +9,16 @@ from typing import Any
 
 import yaml
 
-from learnedgec.catalog.registry import DATASETS
+from learnedgec.data.catalog.registry import DATASETS
+from learnedgec.evaluators.evaluator import HeadConfig
+from learnedgec.evaluators.hub import is_hub_name
+from learnedgec.evaluators.packages import manifest_datasets, output_names
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.gate import GATE
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.similarity_gate import GATE
 from learnedgec.metrics.some import DIMENSIONS, Some
-from learnedgec.models.evaluator import HeadConfig
-from learnedgec.models.hub import is_hub_name
-from learnedgec.models.packages import manifest_datasets, output_names
 from learnedgec.training.licences import licence_lines, weights_licence
 
 __all__ = ["metadata", "model_card", "with_metadata"]

@@ -1,7 +1,4 @@
-"""The LightningDataModule: turns the names of ratings, ranked pairs and cases into padded batches.
-
-One file, though long: it is one class, whose methods Lightning calls one after the other.
-"""
+"""The LightningDataModule: turns the names of ratings, ranked pairs and cases into padded batches."""
 
 from __future__ import annotations
 
@@ -13,25 +10,20 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
-import numpy as np
 import pytorch_lightning as lightning
 import torch
 from datasets import Dataset
-from jsonargparse.typing import register_type
+from jsonargparse.typing import PositiveInt, register_type
 
-from learnedgec.catalog.cases import load_cases
-from learnedgec.catalog.leakage import check_leakage, check_reserved
-from learnedgec.catalog.ratings import Rating, load_ratings
+from learnedgec.data.catalog.cases import load_cases
+from learnedgec.data.catalog.leakage import check_leakage, check_reserved
+from learnedgec.data.catalog.ratings import Rating, load_ratings
 from learnedgec.errors import ConfigError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.models.batching import TOKEN_COLUMNS, Batch, pad
-from learnedgec.models.capitals import mark_capitals
-from learnedgec.training.detection import wrong_tokens
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.training.encoding import Encoding
 from learnedgec.training.examples import (
-    PARTS,
     Example,
     Split,
     case_examples,
@@ -41,6 +33,7 @@ from learnedgec.training.examples import (
 )
 from learnedgec.training.heads import HeadOptions
 from learnedgec.training.loading import LengthBatchSampler, ResumableLoader
+from learnedgec.training.objectives import Objective, unrated
 from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 
 __all__ = ["TrainingData"]
@@ -77,9 +70,11 @@ class TrainingData(lightning.LightningDataModule):
             should not change with unrelated context (`model.consistency`). A head that learns the order of
             pairs also learns in each context that the correction is better.
         variants: number of variants of each case to train on, drawn by `split_seed`; all by default.
+        ranges: rated dimension -> both ends of its scale, such as `[0, 100]`, for `some`; by default the
+            whole numbers around the training ratings.
         split: how to divide the data into train, dev and test; see `split_examples`. Rated datasets are
-            divided one after the other, then pairs and cases together; a group or source that
-            was divided before stays on its side.
+            divided one after the other, then pairs and cases together; groups that share a source stay
+            together.
         split_seed: seed of the division, independent of the training seed.
         batch_size: maximum number of examples per step and device; a ranked pair is one example.
         batch_tokens: maximum number of tokens in a training batch, padding included, which bounds memory, as
@@ -98,12 +93,13 @@ class TrainingData(lightning.LightningDataModule):
         auxiliary: list[str] | None = None,
         pairs: dict[str, list[PairSource | PairFileName]] | None = None,
         cases: dict[str, list[str]] | None = None,
-        variants: int | None = None,
+        variants: PositiveInt | None = None,
+        ranges: dict[str, tuple[float, float]] | None = None,
         split: Split = "by-source",
         split_seed: int = 0,
-        batch_size: int = 16,
-        batch_tokens: int | None = None,
-        evaluation_batch_size: int = 64,
+        batch_size: PositiveInt = 16,
+        batch_tokens: PositiveInt | None = None,
+        evaluation_batch_size: PositiveInt = 64,
         check_leakage: bool = True,
         folder: str | None = None,
         jobs: int = 1,
@@ -113,15 +109,6 @@ class TrainingData(lightning.LightningDataModule):
             raise ConfigError(
                 "data: neither ratings nor pairs are given; give ratings, pairs or both."
             )
-        sizes = {
-            "data.batch_size": batch_size,
-            "data.batch_tokens": batch_tokens,
-            "data.evaluation_batch_size": evaluation_batch_size,
-            "data.variants": variants,
-        }
-        for name, size in sizes.items():
-            if size is not None and size < 1:
-                raise ConfigError(f"{name} is {size}; at least 1 was expected.")
         self.names = list(ratings or [])
         self.auxiliary = list(auxiliary or [])
         self.pairs: dict[str, list[PairSource]] = {
@@ -132,6 +119,7 @@ class TrainingData(lightning.LightningDataModule):
         }
         self.cases = dict(cases or {})
         self.variants = variants
+        self.ranges = dict(ranges or {})
         self.split: Split = split
         self.split_seed = split_seed
         self.batch_size = batch_size
@@ -143,9 +131,7 @@ class TrainingData(lightning.LightningDataModule):
         self.progress = False
         self.parts: dict[str, list[Example]] = {}
         self._read: dict[str, list[Rating]] = {}
-        self.inputs: dict[str, str] = {}
-        self.detecting: set[str] = set()
-        self.capitals = False
+        self.encoding: Encoding
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoded: dict[str, Dataset] = {}
         self._train_loader: ResumableLoader | None = None
@@ -163,27 +149,16 @@ class TrainingData(lightning.LightningDataModule):
                 self._ratings(name)
             for source in {id(each): each for row in self.pairs.values() for each in row}.values():
                 source.check()
-            parts: dict[str, list[Example]] = {part: [] for part in PARTS}
-            rated = [self._rated(name) for name in self.names]
-            placed: dict[str, str] = {}
-            for examples in (*rated, self._ranked_and_consistent()):
-                if examples:
-                    found = split_examples(examples, self.split, self.split_seed, placed)
-                    for part, rows in found.items():
-                        parts[part] += rows
-                        placed |= {side: part for example in rows for side in example.sides}
-            held_out = {
-                hypothesis
-                for part in ("dev", "test")
-                for example in parts[part]
-                for _, hypothesis in example.texts
-            }
+            datasets = [*map(self._rated, self.names), self._ranked_and_consistent()]
+            parts = split_examples(datasets, self.split, self.split_seed)
+            held_out = [example for part in ("dev", "test") for example in parts[part]]
+            hypotheses = {hypothesis for example in held_out for _, hypothesis in example.texts}
+            sides = {side for example in held_out for side in example.sides}
             for name in self.auxiliary:
                 parts["train"] += [
                     example
                     for example in self._rated(name)
-                    if example.texts[0][1] not in held_out
-                    and not any(placed.get(side, "train") != "train" for side in example.sides)
+                    if example.texts[0][1] not in hypotheses and sides.isdisjoint(example.sides)
                 ]
             self.parts = parts
             self._read.clear()
@@ -206,19 +181,22 @@ class TrainingData(lightning.LightningDataModule):
             self._read[name] = load_ratings(name)
         return self._read[name]
 
-    def _check_columns(self, heads: Mapping[str, HeadOptions]) -> None:
+    def _check_columns(
+        self, heads: Mapping[str, HeadOptions], objectives: Mapping[str, Objective]
+    ) -> None:
         """Raise if the ratings lack what a head needs, before their texts are checked.
 
         Raises:
             ConfigError: no rating has the head's dimension, or the head reads sources and no rating has one.
         """
-        ratings = [each for name in [*self.names, *self.auxiliary] for each in self._ratings(name)]
-        known = sorted({dimension for each in ratings for dimension in each.values})
+        names = [*self.names, *self.auxiliary]
+        ratings = [rating for name in names for rating in self._ratings(name)]
+        dimensions = {dimension for rating in ratings for dimension in rating.values}
         for head, options in heads.items():
-            rated = [each for each in ratings if head in each.values]
-            if not options.ranks and not rated:
-                raise _unrated(head, known)
-            if options.input == "pair" and rated and not any(each.source for each in rated):
+            rated = [rating for rating in ratings if head in rating.values]
+            if objectives[head].rated and not rated:
+                raise unrated(head, dimensions)
+            if options.input == "pair" and rated and not any(rating.source for rating in rated):
                 raise ConfigError(
                     f"model.heads.{head} reads pairs of source and hypothesis, and its ratings have no "
                     "source; add the column 'source', or let the head read the hypothesis alone (input: "
@@ -271,29 +249,13 @@ class TrainingData(lightning.LightningDataModule):
             check_leakage(rows, name)
         return examples
 
-    def target_statistics(self, heads: Sequence[str]) -> dict[str, tuple[float, float]]:
-        """Return the mean and standard deviation of each head's training ratings.
-
-        Raises:
-            ConfigError: a head has no rating to learn from.
-        """
-        found = {}
-        for head in heads:
-            values = [e.values[head] for e in self.load()["train"] if head in e.values]
-            if len(values) < 2:
-                known = sorted({d for e in self.parts["train"] for d in e.values})
-                raise _unrated(head, known)
-            found[head] = (float(np.mean(values)), float(np.std(values)) or 1.0)
-        return found
-
-    def margin_scale(self, head: str) -> float:
-        """Return the root mean square of the margins of a head's training pairs, 1 where all are 0."""
-        margins = [example.margin for example in self.load()["train"] if head in example.ranked]
-        return math.sqrt(fmean(margin**2 for margin in margins)) or 1.0 if margins else 1.0
-
-    def tells_wrong_words(self, head: str) -> bool:
-        """Return whether a training pair of the head has a known correct text."""
-        return any(example.correct and head in example.ranked for example in self.load()["train"])
+    def ratings_range(self, head: str) -> tuple[float, float] | None:
+        """Return the range of a head's ratings: as declared, or whole numbers around the training ratings."""
+        if head in self.ranges:
+            low, high = self.ranges[head]
+            return float(low), float(high)
+        values = [row.values[head] for row in self.load()["train"] if head in row.values]
+        return (math.floor(min(values)), math.ceil(max(values))) if values else None
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """Return the number of ratings, pairs and cases in each part."""
@@ -330,7 +292,7 @@ class TrainingData(lightning.LightningDataModule):
         """Make the pairs; with several processes the Trainer calls this only on the first."""
         if self.trainer is not None:
             module: Any = self.trainer.lightning_module
-            self._check_columns(module.head_options)
+            self._check_columns(module.head_options, module.objectives)
         self.load()
 
     def setup(self, stage: str | None = None) -> None:
@@ -341,167 +303,37 @@ class TrainingData(lightning.LightningDataModule):
         """
         assert self.trainer is not None
         module: Any = self.trainer.lightning_module
-        self.tokenizer = module.tokenizer
-        self.inputs = {name: head.input for name, head in module.head_options.items()}
-        self.detecting = {name for name, head in module.head_options.items() if head.detects}
-        self.capitals = any(head.reads == "capitals" for head in module.head_options.values())
-        for name, head in module.head_options.items():
-            if head.reads != "pooled" and not self.tokenizer.is_fast:
+        self.encoding = module.encoding
+        heads: Mapping[str, HeadOptions] = module.head_options
+        for name, goal in module.objectives.items():
+            if goal.reads != "pooled" and not module.tokenizer.is_fast:
                 raise ConfigError(
                     f"model.heads.{name}: the tokenizer of {module.encoder_name} does not give the positions "
-                    f"of its tokens, which {head.objective} needs; name an encoder with a fast tokenizer."
+                    f"of its tokens, which {heads[name].objective} needs; name an encoder with a fast "
+                    "tokenizer."
                 )
-        unknown = sorted({*self.pairs, *self.cases} - set(self.inputs))
-        if unknown:
+        if unknown := sorted({*self.pairs, *self.cases} - heads.keys()):
             raise ConfigError(
                 f"data.pairs or data.cases: {unknown[0]!r} is not the name of a head; "
-                f"choose one of model.heads: {', '.join(self.inputs)}."
+                f"choose one of model.heads: {', '.join(heads)}."
             )
-        if not self.encoded:
-            limit = module.model.config.max_tokens
-            for part in ("train", "dev"):
-                # Cases tell nothing about dev, nor in training to heads that only weigh them by 0.
-                taught = {
-                    name
-                    for name, head in module.head_options.items()
-                    if part == "train" and (module.consistency > 0 or head.ranks)
-                }
-                examples = [
-                    example
-                    for example in self.load()[part]
-                    if example.ranked
-                    or self.inputs.keys() & example.values.keys()
-                    or taught & set(example.consistent)
-                ]
-                self.encoded[part] = self._encode(examples, limit)
-
-    def _encode(self, examples: Sequence[Example], max_tokens: int) -> Dataset:
-        """Tokenise examples into a dataset with the columns `INPUT/KEY`, `values/HEAD`, … and `length`.
-
-        `INPUT/KEY` holds one list per text of an example; it is empty if no head reads the example as INPUT.
-        If a head detects wrong words, `wrong` holds one label per token for each text; it is empty if the
-        labels are unknown. If a head reads capitals, `hypothesis/capitals` marks them.
-        """
-        columns: dict[str, list[Any]] = {}
-        lengths = np.zeros(len(examples), dtype=np.int64)
-        for kind in dict.fromkeys(self.inputs.values()):
-            rows = [
-                number
-                for number, example in enumerate(examples)
-                if any(self.inputs.get(head) == kind for head in example.heads)
+        if self.encoded:
+            return
+        for part in ("train", "dev"):
+            # Cases tell nothing about dev, nor in training to heads that only weigh them by 0.
+            taught = {
+                name
+                for name, goal in module.objectives.items()
+                if part == "train" and (module.consistency > 0 or not goal.rated)
+            }
+            examples = [
+                example
+                for example in self.load()[part]
+                if example.ranked
+                or heads.keys() & example.values.keys()
+                or taught & set(example.consistent)
             ]
-            texts = [text for number in rows for text in examples[number].texts]
-            hypotheses = [hypothesis for _, hypothesis in texts]
-            inputs = (
-                [hypotheses]
-                if kind == "hypothesis"
-                else [[source for source, _ in texts], hypotheses]
-            )
-            detected = kind == "hypothesis" and bool(self.detecting)
-            marked = kind == "hypothesis" and self.capitals
-            encoded = (
-                self.tokenizer(
-                    *inputs,
-                    truncation=True,
-                    max_length=max_tokens,
-                    return_offsets_mapping=detected or marked,
-                )
-                if texts
-                else {}
-            )
-            if marked and texts:
-                places = encoded["offset_mapping"]
-                encoded["capitals"] = list(map(mark_capitals, hypotheses, places))
-            if detected:
-                columns["wrong"] = self._wrong(examples, rows, encoded.get("offset_mapping", []))
-            for key in TOKEN_COLUMNS:
-                if key not in encoded and texts:
-                    continue
-                column: list[list[list[int]]] = [[] for _ in examples]
-                taken = iter(encoded.get(key, []))
-                for number in rows:
-                    column[number] = [next(taken) for _ in examples[number].texts]
-                columns[f"{kind}/{key}"] = column
-                if key == "input_ids":
-                    longest = (max(map(len, ids), default=0) for ids in column)
-                    lengths += np.fromiter(longest, dtype=np.int64, count=len(column))
-        for head in self.inputs:
-            columns[f"values/{head}"] = [
-                example.values.get(head, float("nan")) for example in examples
-            ]
-        columns["ranked"] = [list(example.ranked) for example in examples]
-        columns["margin"] = [example.margin for example in examples]
-        columns["consistent"] = [list(example.consistent) for example in examples]
-        return Dataset.from_dict({**columns, "length": lengths.tolist()})
-
-    def _wrong(
-        self,
-        examples: Sequence[Example],
-        rows: Sequence[int],
-        offsets: Sequence[Sequence[tuple[int, int]]],
-    ) -> list[list[list[int]]]:
-        """Return the labels of each example's tokens: whether a token belongs to a wrong word."""
-        labels: list[list[list[int]]] = [[] for _ in examples]
-        places = iter(offsets)
-        for number in rows:
-            example = examples[number]
-            own = [next(places) for _ in example.texts]
-            if example.correct and self.detecting & set(example.ranked):
-                labels[number] = [
-                    wrong_tokens(hypothesis, example.correct, place)
-                    for (_, hypothesis), place in zip(example.texts, own, strict=True)
-                ]
-        return labels
-
-    def collate(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return a batch of M texts for each input.
-
-        `inputs` holds the padded texts of each input. The others hold an entry per head: `targets` (M,), the
-        ratings, NaN where unrated; `ranked` (P, 2), the rows of the better and the worse text of each pair;
-        `margins` (P,), the margins of the pairs; `consistent` (C, 4), the rows of the texts of each case; and
-        for heads that detect wrong words `wrong` (M, T), 1 for a token of a wrong word, NaN where unknown.
-        """
-        inputs: dict[str, Batch] = {}
-        starts: dict[str, list[int]] = {}
-        sizes: dict[str, int] = {}
-        for kind in dict.fromkeys(self.inputs.values()):
-            counts = [len(row[f"{kind}/input_ids"]) for row in rows]
-            sizes[kind] = sum(counts)
-            starts[kind] = [0, *np.cumsum(counts).tolist()]
-            if sizes[kind]:
-                encoded = {
-                    key: [ids for row in rows for ids in row[f"{kind}/{key}"]]
-                    for key in TOKEN_COLUMNS
-                    if f"{kind}/{key}" in rows[0]
-                }
-                inputs[kind] = pad(self.tokenizer, encoded, range(sizes[kind]))
-        batch: dict[str, Any] = {"inputs": inputs, "targets": {}, "ranked": {}, "consistent": {}}
-        batch |= {"margins": {}, "wrong": {}}
-        for head, kind in self.inputs.items():
-            targets = torch.full((sizes[kind],), float("nan"))
-            places: dict[str, list[list[int]]] = {"ranked": [], "consistent": []}
-            for start, row in zip(starts[kind], rows, strict=False):
-                if row[f"{kind}/input_ids"]:
-                    targets[start] = row[f"values/{head}"]
-                if head in row["ranked"]:
-                    places["ranked"].append([start, start + 1])
-                if head in row["consistent"]:
-                    places["consistent"].append([start + offset for offset in range(4)])
-            batch["targets"][head] = targets
-            if head in self.detecting and kind in inputs:
-                wrong = torch.full(inputs[kind]["input_ids"].shape, float("nan"))
-                for start, row in zip(starts[kind], rows, strict=False):
-                    if head in row["ranked"]:
-                        for place, labels in enumerate(row["wrong"], start):
-                            wrong[place, : len(labels)] = torch.tensor(labels, dtype=torch.float32)
-                batch["wrong"][head] = wrong
-            batch["ranked"][head] = torch.tensor(places["ranked"], dtype=torch.long).view(-1, 2)
-            margins = [row["margin"] for row in rows if head in row["ranked"]]
-            batch["margins"][head] = torch.tensor(margins, dtype=torch.float32)
-            batch["consistent"][head] = torch.tensor(places["consistent"], dtype=torch.long).view(
-                -1, 4
-            )
-        return batch
+            self.encoded[part] = self.encoding.encode(examples)
 
     def _loader(
         self, part: str, batch_size: int, *, seed: int, batch_tokens: int | None = None
@@ -509,12 +341,12 @@ class TrainingData(lightning.LightningDataModule):
         data = self.encoded[part]
         texts: list[int] | None = None
         if batch_tokens is not None:
-            columns = [data[f"{kind}/input_ids"] for kind in dict.fromkeys(self.inputs.values())]
+            columns = [data[f"{kind}/input_ids"] for kind in self.encoding.kinds]
             texts = [max(map(len, row)) for row in zip(*columns, strict=True)]
         sampler = LengthBatchSampler(
             data["length"], batch_size, seed, texts=texts, batch_tokens=batch_tokens
         )
-        return ResumableLoader(data, batch_sampler=sampler, collate_fn=self.collate)
+        return ResumableLoader(data, batch_sampler=sampler, collate_fn=self.encoding.collate)
 
     def train_dataloader(self) -> ResumableLoader:
         """Return the loader of the training part."""
@@ -540,14 +372,6 @@ class TrainingData(lightning.LightningDataModule):
     def val_dataloader(self) -> ResumableLoader:
         """Return the loader of the dev part."""
         return self._loader("dev", self.evaluation_batch_size, seed=0)
-
-
-def _unrated(head: str, known: Sequence[str]) -> ConfigError:
-    """Return the error about a head whose dimension is not among the rated ones."""
-    return ConfigError(
-        f"model.heads.{head}: the training data rates {', '.join(known) or 'nothing'}, not {head!r}; name a "
-        "rated dimension or add data for it."
-    )
 
 
 def _digest(examples: Sequence[Example]) -> str:

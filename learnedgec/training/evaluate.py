@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from learnedgec.arrays import Floats
-from learnedgec.execution.runtime import Runtime
-from learnedgec.models.evaluator import Evaluator
+from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.examples import Example
+from learnedgec.types import Floats
 
 __all__ = ["evaluate", "warnings_about"]
 

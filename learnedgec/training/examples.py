@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from learnedgec.catalog.cases import Case
-from learnedgec.catalog.ratings import Rating
+from learnedgec.data.catalog.cases import Case
+from learnedgec.data.catalog.ratings import Rating
 from learnedgec.errors import InputError
 from learnedgec.training.pairs import RankedPair
 
@@ -51,9 +51,10 @@ class Example:
     group: str = ""
 
     @property
-    def sides(self) -> set[str]:
-        """Its group and its sources, none of which may be in two parts of a split."""
-        return {name for name in (self.group, *(source for source, _ in self.texts)) if name}
+    def sides(self) -> list[str]:
+        """Its group and its sources, or else its hypothesis: none may be in two parts of a split."""
+        names = (self.group, *(source for source, _ in self.texts))
+        return list(dict.fromkeys(filter(None, names))) or [self.texts[0][1]]
 
     @property
     def heads(self) -> set[str]:
@@ -130,52 +131,67 @@ def case_examples(
 
 
 def split_examples(
-    examples: Sequence[Example],
-    split: Split,
-    seed: int = 0,
-    placed: Mapping[str, str] | None = None,
+    datasets: Sequence[Sequence[Example]], split: Split, seed: int = 0
 ) -> dict[str, list[Example]]:
-    """Divide examples into train, dev and test, 8:1:1.
+    """Divide the examples of each dataset into train, dev and test, 8:1:1, one dataset after the other.
 
     Args:
-        examples: examples of at least three groups. If `placed` already places some groups, one or two others
-            are enough and go to train.
-        split: `by-source` keeps a group on one side, the honest default; `paper-random` draws single examples
-            at random as Yoshimura et al. (2020) did (3,376, 422 and 423 of TMU-GFM's 4,221), so outputs for
-            one source can be in several parts. Use it only for comparison with that paper.
+        datasets: examples of each dataset.
+        split: `by-source` keeps groups that share a source on one side, the honest default. A group that an
+            earlier dataset has stays in its part; if a later dataset has only one or two other groups, they
+            go to train. `paper-random` draws single examples at random as Yoshimura et al. (2020) did (3,376,
+            422 and 423 of TMU-GFM's 4,221), so outputs for one source can be in several parts. Use it only
+            for comparison with that paper.
         seed: seed of the shuffle; the same seed gives the same split.
-        placed: group or source -> part, from an earlier split. A group with such a source goes to that part,
-            and so does such a group. `paper-random` ignores it.
 
     Raises:
-        InputError: there are fewer than three groups.
+        InputError: the first dataset has fewer than three groups.
     """
-    units: list[list[Example]]
-    before: dict[str, list[Example]] = {part: [] for part in PARTS}
-    if split == "paper-random":
-        units = [[example] for example in examples]
-    else:
+    parts: dict[str, list[Example]] = {part: [] for part in PARTS}
+    joined = _joined_groups([example for examples in datasets for example in examples])
+    part_of: dict[str, str] = {}
+    for examples in filter(None, datasets):
         groups: dict[str, list[Example]] = {}
-        for example in examples:
-            groups.setdefault(example.group, []).append(example)
-        places = placed or {}
-        for group in list(groups):
-            known = [places[side] for row in groups[group] for side in row.sides if side in places]
-            if known:
-                before[known[0]] += groups.pop(group)
-        units = list(groups.values())
-        if placed and len(units) < len(PARTS):
-            before["train"] += [example for unit in units for example in unit]
-            return before
-    random.Random(seed).shuffle(units)
-    if len(units) < len(PARTS):
+        for number, example in enumerate(examples):
+            group = str(number) if split == "paper-random" else joined[example.sides[0]]
+            groups.setdefault(group, []).append(example)
+        for group in [group for group in groups if group in part_of]:
+            parts[part_of[group]] += groups.pop(group)
+        names = list(groups)
+        few = part_of and len(names) < len(PARTS)
+        divided = {"train": names} if few else _divided(names, seed)
+        for part, members in divided.items():
+            for group in members:
+                parts[part] += groups[group]
+        if split == "by-source":
+            part_of |= {group: part for part, members in divided.items() for group in members}
+    return parts
+
+
+def _divided(groups: list[str], seed: int) -> dict[str, list[str]]:
+    """Return shuffled groups by part, 8:1:1 and at least one in each."""
+    if len(groups) < len(PARTS):
         raise InputError(
-            f"{len(units)} groups of examples cannot be split into train, dev and test; give at least 3."
+            f"{len(groups)} groups of examples cannot be split into train, dev and test; give at least 3."
         )
-    train = max(min(int(0.8 * len(units)), len(units) - 2), 1)
-    dev = train + max((len(units) - train) // 2, 1)
-    pieces = (units[:train], units[train:dev], units[dev:])
-    return {
-        part: before[part] + [example for unit in piece for example in unit]
-        for part, piece in zip(PARTS, pieces, strict=True)
-    }
+    random.Random(seed).shuffle(groups)
+    train = max(min(int(0.8 * len(groups)), len(groups) - 2), 1)
+    dev = train + max((len(groups) - train) // 2, 1)
+    return dict(zip(PARTS, (groups[:train], groups[train:dev], groups[dev:]), strict=True))
+
+
+def _joined_groups(examples: Iterable[Example]) -> dict[str, str]:
+    """Return one name for all groups and sources that occur together, directly or through others."""
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parent.setdefault(name, name) != name:
+            parent[name] = name = parent[parent[name]]
+        return name
+
+    for example in examples:
+        first, *others = example.sides
+        root(first)
+        for other in others:
+            parent[root(other)] = root(first)
+    return {name: root(name) for name in parent}

@@ -13,10 +13,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 
-from learnedgec.catalog.ratings import RATINGS
+from learnedgec.data.catalog.ratings import RATINGS
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.execution.lookup import local_path
-from learnedgec.formats.configuration import check_yaml
+from learnedgec.runtime.search_paths import local_path
 from learnedgec.training.heads import HeadOptions
 
 __all__ = ["look"]
@@ -118,9 +117,8 @@ def _load(path: Path) -> Any:
 def _parse(text: str) -> Any:
     """Return the value of a YAML text; `None` if it is not YAML."""
     try:
-        check_yaml(text)
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ConfigError, ValueError):
+    except (yaml.YAMLError, ValueError):
         return None
 
 

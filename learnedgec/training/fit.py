@@ -22,14 +22,14 @@ from lightning_fabric.utilities.warnings import PossibleUserWarning
 from pytorch_lightning.cli import LightningCLI
 from pytorch_lightning.loggers import CSVLogger
 
+from learnedgec.data.text import read_json, write_json
 from learnedgec.errors import ConfigError, LeakageError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.execution.writing import check_writable
-from learnedgec.formats.text import read_json, write_json
-from learnedgec.models.evaluator import Evaluator
-from learnedgec.models.packages import was_checked
-from learnedgec.models.precision import has_bfloat16
-from learnedgec.models.quantization import check_bits, round_weights
+from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.evaluators.packages import was_checked
+from learnedgec.evaluators.precision import has_bfloat16
+from learnedgec.evaluators.quantization import check_bits, round_weights
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.writing import check_writable
 from learnedgec.training.callbacks import Announcement, LastEvaluation, replace_bar
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate, warnings_about
@@ -103,61 +103,15 @@ def training_data(arguments: Sequence[str]) -> TrainingData:
 
 def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result | None:
     """Fit, choose the best checkpoint, evaluate on dev and test, and write the package."""
-    config: Any = parsed.config
-    module: EvaluatorModule = parsed.model
-    data: TrainingData = parsed.datamodule
     trainer: lightning.Trainer = parsed.trainer
-    package = package_path(Path(config.output), config.name)
-    folder = Path(run_folder(config.runs, config.name))
-    check_writable(folder / "last.ckpt")
-    # Before hours of training rather than after them, and before the files of an earlier run are removed.
-    check_bits(module.model, config.bits)
-    if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
-        raise ConfigError(NOT_EVALUATED)
-    if data.check_leakage and module.continued and not was_checked(module.continued):
-        raise LeakageError(
-            f"model.encoder: {config.model.encoder} learned from text that was not checked against "
-            "SEEDA, GJG15 and CoNLL-2014, so an evaluator that continues it cannot be "
-            "tested on them; to accept that, set "
-            "data.check_leakage: false."
-        )
-    for group in ("best", "last", "early_stopping"):
-        monitor = getattr(config, group).monitor
-        if monitor is not None and monitor not in (known := module.logged):
-            raise ConfigError(
-                f"{group}.monitor: {monitor!r} is not measured; choose one of {', '.join(known)}."
-            )
-    # Who trains with the package's configuration is asked again.
-    recorded = config.clone()
-    recorded.overwrite = False
-    configuration = parsed.parser.dump(recorded, skip_none=False)
-    last = folder / "last.ckpt"
-    # Sums are made of heads when these have learned.
-    model_settings = {key: value for key, value in vars(config.model).items() if key != "sums"}
-    settings = {"seed": config.seed_everything, "model": model_settings, "data": config.data}
-    digest = hashlib.sha256(json.dumps(settings, default=_plain).encode()).hexdigest()
-    resumed = config.resume and last.exists()
-    if resumed and _read_settings(folder).get("sha256") != digest:
-        raise ConfigError(
-            f"resume: the run in {folder} was started with other values of seed_everything, model or data; "
-            "use the same values, or start again with overwrite=True."
-        )
-    if resumed:
-        _check_length(trainer, folder, _read_checkpoint(last))  # before anything else
-    else:
-        if not config.overwrite:
-            _check_free(package, folder, resume=config.resume)
-        # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
-        for old in folder.glob("*.ckpt"):
-            old.unlink(missing_ok=True)  # another process of this run may have been faster
-    if trainer.is_global_zero:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / _SETTINGS, {"sha256": digest, "finished": False})
+    run = _Run.of(parsed)
+    run.check()
+    resumed = run.begin()
     _check_precision(trainer)
-    loggers: list[Any] = [CSVLogger(folder, name="log")]
-    if config.tensorboard:
-        loggers.append(_tensorboard(folder))
-    trainer.loggers = loggers
+    loggers: list[Any] = [CSVLogger(run.folder, name="log")]
+    if run.config.tensorboard:
+        loggers.append(_tensorboard(run.folder))
+    trainer.loggers = [*loggers, *trainer.loggers]
     replace_bar(trainer)
     callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
     callbacks.append(LastEvaluation())
@@ -165,7 +119,8 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
         callbacks.append(Announcement(notify))
     try:
         with _kept_interrupts():
-            trainer.fit(module, data, ckpt_path=str(last) if resumed else None, weights_only=True)
+            start = str(run.last) if resumed else None
+            trainer.fit(run.module, run.data, ckpt_path=start, weights_only=True)
     except SystemExit as error:
         # How Lightning ends after Ctrl-C; who called decides what is said and returned.
         if isinstance(error.__context__, KeyboardInterrupt):
@@ -175,54 +130,152 @@ def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result |
         raise ConfigError(f"trainer: {error}") from None
     if trainer.interrupted:
         raise KeyboardInterrupt
-    if not trainer.is_global_zero:
-        return None
-    if not (folder / "best.ckpt").exists():
-        raise ConfigError(NOT_EVALUATED)
-    module.load_state_dict(_read_checkpoint(folder / "best.ckpt")["state_dict"])
-    model = module.model.cpu().float().eval()
-    weights = round_weights(model, config.bits)
-    device = trainer.strategy.root_device
-    evaluator = Evaluator(model.to(device), module.tokenizer, name=config.name)
-    # In float32, so that the results on a card are the same on every machine.
-    runtime = Runtime(device=str(device), dtype="float32")
-    results = {
-        part: evaluate(evaluator, data.load()[part], runtime=runtime) for part in ("dev", "test")
-    }
-    write_package(
-        package,
-        model.config,
-        weights,
-        module.tokenizer,
-        configuration=configuration,
-        data=data.fingerprint(),
-        results=results,
-        seed=config.seed_everything,
-        encoder=module.encoder_name,
-        continued=module.continued and continuation(module.continued),
-    )
-    write_json(folder / _SETTINGS, {"sha256": digest, "finished": True})
-    stopped = [
-        each.notice for each in trainer.early_stopping_callbacks if isinstance(each, Stopping)
-    ]
-    return Result(package, results, tuple(filter(None, stopped)), warnings_about(results["dev"]))
+    return run.finish() if trainer.is_global_zero else None
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A training run: its settings, its folder and its package."""
+
+    config: Any
+    module: EvaluatorModule
+    data: TrainingData
+    trainer: lightning.Trainer
+    configuration: str
+    folder: Path
+    package: Path
+
+    @classmethod
+    def of(cls, parsed: LightningCLI) -> _Run:
+        """Return the run of parsed arguments."""
+        config: Any = parsed.config
+        recorded = config.clone()
+        # Whoever trains with the package's configuration has to ask again to replace an evaluator.
+        recorded.overwrite = False
+        return cls(
+            config,
+            parsed.model,
+            parsed.datamodule,
+            parsed.trainer,
+            parsed.parser.dump(recorded, skip_none=False),
+            Path(run_folder(config.runs, config.name)),
+            package_path(Path(config.output), config.name),
+        )
+
+    @property
+    def last(self) -> Path:
+        """The checkpoint that a run continues from."""
+        return self.folder / "last.ckpt"
+
+    @property
+    def digest(self) -> str:
+        """The digest of the settings that a run may not change when it continues."""
+        # Sums are made of heads when these have learned.
+        model = {key: value for key, value in vars(self.config.model).items() if key != "sums"}
+        settings = {
+            "seed": self.config.seed_everything,
+            "model": model,
+            "data": self.config.data,
+        }
+        return hashlib.sha256(json.dumps(settings, default=_plain).encode()).hexdigest()
+
+    def check(self) -> None:
+        """Raise an error before hours of training, and before the files of an earlier run are removed."""
+        trainer, module = self.trainer, self.module
+        check_writable(self.last)
+        check_bits(module.model, self.config.bits)
+        if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
+            raise ConfigError(NOT_EVALUATED)
+        if self.data.check_leakage and module.continued and not was_checked(module.continued):
+            raise LeakageError(
+                f"model.encoder: {self.config.model.encoder} learned from text that was not checked against "
+                "SEEDA, GJG15 and CoNLL-2014, so an evaluator that continues it cannot be tested on them; "
+                "to accept that, set data.check_leakage: false."
+            )
+        for group in ("best", "last", "early_stopping"):
+            monitor = getattr(self.config, group).monitor
+            if monitor is not None and monitor not in module.logged:
+                raise ConfigError(
+                    f"{group}.monitor: {monitor!r} is not measured; choose one of "
+                    f"{', '.join(module.logged)}."
+                )
+
+    def begin(self) -> bool:
+        """Make the run's folder ready; return whether to continue from its last checkpoint."""
+        resumed = bool(self.config.resume and self.last.exists())
+        if resumed:
+            if _read_settings(self.folder).get("sha256") != self.digest:
+                raise ConfigError(
+                    f"resume: the run in {self.folder} was started with other values of seed_everything, "
+                    "model or data; use the same values, or start again with overwrite=True."
+                )
+            _check_length(self.trainer, self.folder, _read_checkpoint(self.last))
+        else:
+            if not self.config.overwrite:
+                _check_free(self.package, self.folder, resume=self.config.resume)
+            # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
+            for old in self.folder.glob("*.ckpt"):
+                old.unlink(missing_ok=True)  # another process of this run may have been faster
+        if self.trainer.is_global_zero:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._write_settings(finished=False)
+        return resumed
+
+    def finish(self) -> Result:
+        """Evaluate the best checkpoint and write it as a package."""
+        module, config = self.module, self.config
+        best = self.folder / "best.ckpt"
+        if not best.exists():
+            raise ConfigError(NOT_EVALUATED)
+        module.load_state_dict(_read_checkpoint(best)["state_dict"])
+        model = module.model.cpu().float().eval()
+        weights = round_weights(model, config.bits)
+        device = self.trainer.strategy.root_device
+        evaluator = Evaluator(model.to(device), module.tokenizer, name=config.name)
+        # In float32, so that the results on a card are the same on every machine.
+        runtime = Runtime(device=str(device), dtype="float32")
+        parts = self.data.load()
+        results = {
+            part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")
+        }
+        write_package(
+            self.package,
+            model.config,
+            weights,
+            module.tokenizer,
+            configuration=self.configuration,
+            data=self.data.fingerprint(),
+            results=results,
+            seed=config.seed_everything,
+            encoder=module.encoder_name,
+            continued=module.continued and continuation(module.continued),
+        )
+        self._write_settings(finished=True)
+        callbacks = self.trainer.early_stopping_callbacks
+        notices = [callback.notice for callback in callbacks if isinstance(callback, Stopping)]
+        return Result(
+            self.package, results, tuple(filter(None, notices)), warnings_about(results["dev"])
+        )
+
+    def _write_settings(self, *, finished: bool) -> None:
+        write_json(self.folder / _SETTINGS, {"sha256": self.digest, "finished": finished})
 
 
 def _check_free(package: Path, folder: Path, *, resume: bool) -> None:
     """Raise `ConfigError` if a new run would replace an evaluator or discard an unfinished run."""
     left = (folder / "last.ckpt").exists()
     if package.is_dir():
-        ways = ", or continue its run with resume=True" if left else ""
+        ways = ", or continue its run with --resume" if left else ""
         if resume:
             ways = f"; there is no checkpoint in {folder} to continue from"
         raise ConfigError(
             f"name: the evaluator {package} exists; choose another name, or replace it with "
-            f"overwrite=True{ways}."
+            f"--overwrite{ways}."
         )
     if left and not _read_settings(folder).get("finished"):
         raise ConfigError(
-            f"name: the run in {folder} is not finished; continue it with resume=True, or discard it with "
-            "overwrite=True."
+            f"name: the run in {folder} is not finished; continue it with --resume, or discard it with "
+            "--overwrite."
         )
 
 
@@ -236,7 +289,7 @@ def _check_length(trainer: lightning.Trainer, folder: Path, state: Mapping[str, 
         if asked is not None and 0 <= asked < done:
             raise ConfigError(
                 f"trainer.{key} is {asked}, but the run in {folder} is already in {unit} {done}; give at "
-                f"least {done}, or start again with overwrite=True."
+                f"least {done}, or start again with --overwrite."
             )
 
 
@@ -255,7 +308,7 @@ def _read_checkpoint(path: Path) -> dict[str, Any]:
         problem = type(error).__name__
     raise ConfigError(
         f"the checkpoint {path} is damaged, or holds more than tensors and plain values ({problem}); start "
-        "again with overwrite=True."
+        "again with --overwrite."
     )
 
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["HeadOptions", "TrainingObjective"]
-
-TrainingObjective = Literal[
-    "regression", "sigmoid", "logistic", "difference", "detection", "capitals"
-]
+__all__ = ["HeadOptions"]
 
 
 @dataclass
@@ -20,7 +16,8 @@ class HeadOptions:
         input: the `hypothesis` alone or the `pair` (source, hypothesis).
         objective: `regression` on ratings; on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which
             learn only the order, or `difference`, which also learns their margins; `detection` of the wrong
-            words in ranked pairs; or the `capitals` of the better texts, for encoders that do not see case.
+            words in ranked pairs; the `capitals` of the better texts, for encoders that do not see case; or
+            the import path of an `Objective`, such as `mymodule.MyObjective`.
         margin: required difference between the better and the worse text of a ranked pair, in the head's
             units; not for `difference`, where each pair has its own.
         weight: weight of its loss in the sum.
@@ -29,24 +26,7 @@ class HeadOptions:
     """
 
     input: Literal["hypothesis", "pair"] = "hypothesis"
-    objective: TrainingObjective = "regression"
+    objective: str = "regression"
     margin: float = 0.0
     weight: float = 1.0
     layer: int | None = None
-
-    @property
-    def ranks(self) -> bool:
-        """Whether it learns from ranked pairs."""
-        return self.objective != "regression"
-
-    @property
-    def reads(self) -> Literal["pooled", "tokens", "capitals"]:
-        """Which of the encoder's states it reads, as in `HeadConfig`."""
-        if self.objective == "capitals":
-            return "capitals"
-        return "tokens" if self.detects else "pooled"
-
-    @property
-    def detects(self) -> bool:
-        """Whether it learns which words of ranked pairs are wrong."""
-        return self.objective == "detection"

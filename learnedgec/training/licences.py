@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from learnedgec.catalog.registry import DATASETS
+from learnedgec.data.catalog.registry import DATASETS
 
 __all__ = ["licence_lines", "weights_licence"]
 

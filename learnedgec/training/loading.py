@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ class LengthBatchSampler(Sampler[list[int]]):
 
     Examples are shuffled, sorted by length within chunks of 50 batches and cut into batches, which are
         shuffled again. So batches are random but need little padding. With several processes, each takes
-        every `world`-th batch; the last batches are repeated so that all processes have the same number.
+        every `world`-th batch; batches are repeated so that all processes have the same number, at least one.
 
     Args:
         lengths: number of tokens in the longest text of each example.
@@ -50,6 +51,7 @@ class LengthBatchSampler(Sampler[list[int]]):
         self.batch_tokens = batch_tokens
         self.seed = seed
         self.epoch = 0
+        self.distinct = 0
 
     @property
     def sampler(self) -> LengthBatchSampler:
@@ -71,8 +73,10 @@ class LengthBatchSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         batches = self._batches(self.epoch)
         rank, world = _rank()
-        missing = -len(batches) % world
-        yield from (batches + batches[:missing])[rank::world]
+        rounds = math.ceil(len(batches) / world)
+        # Number of this process's batches that no other process has.
+        self.distinct = len(batches[rank::world])
+        yield from itertools.islice(itertools.cycle(batches), rank, rounds * world, world)
 
     def _batches(self, epoch: int) -> list[list[int]]:
         """Return the batches of an epoch, for all processes."""
@@ -112,7 +116,10 @@ def _rank() -> tuple[int, int]:
 
 
 class ResumableLoader(DataLoader[Any]):
-    """A loader that continues an epoch at the batch after a checkpoint."""
+    """A loader that continues an epoch at the batch after a checkpoint.
+
+    Its batches have the key `repeated`: whether another process has the same batch.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -122,14 +129,14 @@ class ResumableLoader(DataLoader[Any]):
     def __iter__(self) -> Any:
         skip, self._skip = self._skip, 0
         self.served = skip
-        sampler = self.batch_sampler
-        assert sampler is not None
+        sampler: Any = self.batch_sampler
         # Batches already trained on are skipped in the sampler, so they are not even collated.
         for number, indices in enumerate(sampler):
             if number >= skip:
                 # Counted before it is handed over: a checkpoint is written while it is in use.
                 self.served = number + 1
-                yield self.collate_fn(self.dataset.__getitems__(indices))  # type: ignore[attr-defined]
+                batch = self.collate_fn(self.dataset.__getitems__(indices))  # type: ignore[attr-defined]
+                yield batch | {"repeated": number >= sampler.distinct}
         self.served = 0
 
     def state_dict(self) -> dict[str, int]:

@@ -14,12 +14,12 @@ from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 
+from learnedgec.data.configuration import with_configurations, wrong_value
+from learnedgec.data.text import write_text
 from learnedgec.errors import ConfigError, LearnedgecError
-from learnedgec.execution.plugins import see_current_folder
-from learnedgec.execution.progress import QUIET
-from learnedgec.formats.configuration import parser_mode, with_configurations, wrong_value
-from learnedgec.formats.text import write_text
-from learnedgec.models.quantization import Bits
+from learnedgec.evaluators.quantization import Bits
+from learnedgec.runtime.plugins import see_current_folder
+from learnedgec.runtime.progress import QUIET
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs.registry import REGISTRY, import_plugins
@@ -38,6 +38,8 @@ _TRAINER_DEFAULTS = {
     "gradient_clip_val": 1.0,
     "log_every_n_steps": 10,
     "enable_model_summary": False,
+    # A run has its own log; loggers that a user names come beside it.
+    "logger": False,
     # The batch sampler divides the data among processes itself.
     "use_distributed_sampler": False,
 }
@@ -152,7 +154,13 @@ class _ParsedRun(LightningCLI):
         parser.add_lightning_class_args(Stopping, "early_stopping")
         choice = {"monitor": "dev/score", "mode": "max"}
         defaults: dict[str, dict[str, Any]] = {
-            "best": {**choice, "filename": "best", "enable_version_counter": False},
+            # No run continues from it, so it has the weights alone.
+            "best": {
+                **choice,
+                "filename": "best",
+                "save_weights_only": True,
+                "enable_version_counter": False,
+            },
             "last": {
                 "filename": "last",
                 "every_n_train_steps": 100,
@@ -197,11 +205,7 @@ def parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
             save_config_callback=None,
             trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
             seed_everything_default=1,
-            parser_kwargs={
-                "exit_on_error": False,
-                "prog": "learnedgec train",
-                "parser_mode": parser_mode(),
-            },
+            parser_kwargs={"exit_on_error": False, "prog": "learnedgec train"},
             auto_configure_optimizers=False,
             args=with_configurations(arguments),
             run=False,
@@ -224,6 +228,15 @@ def _explain(message: str) -> None:
         UnknownNameError: no pair source has the name that was given.
         ConfigError: a key is missing, or has a value of another type.
     """
+    if re.search(r"\bcorrected_layers\b|\bmodel\.rank\b|option 'rank'", message):
+        raise ConfigError(
+            "model.rank and model.corrected_layers are now model.lora, such as lora: {rank: 4, layers: 5}."
+        )
+    if outside := re.search(
+        r'Parser key "([\w.]+)":.*does not conform to restriction (.+)', message, re.S
+    ):
+        key, bounds = outside.group(1), re.sub(r"\bv", "", outside.group(2).partition("\n")[0])
+        raise ConfigError(f"{key}: a number {bounds} was expected.")
     if "data.pairs" in message:
         for name in re.findall(r"'class_path': '(\w+)'", message):
             REGISTRY.find(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import importlib.metadata
 import json
@@ -17,13 +16,12 @@ from safetensors.torch import save_file
 
 from learnedgec._version import __version__
 from learnedgec.errors import ConfigError
-from learnedgec.execution.writing import atomic_folder, check_writable
-from learnedgec.models.evaluator import EvaluatorConfig
-from learnedgec.models.loading import quiet_transformers
-from learnedgec.models.packages import CARD, MANIFEST, is_package, manifest_datasets
+from learnedgec.evaluators.evaluator import EvaluatorConfig
+from learnedgec.evaluators.loading import quiet_transformers
+from learnedgec.evaluators.packages import CARD, MANIFEST, is_package, manifest_datasets
+from learnedgec.runtime.writing import atomic_folder, check_writable
 from learnedgec.training.card import model_card
 from learnedgec.training.licences import weights_licence
-from learnedgec.training.vocabulary import leave_out_unused_tokens
 
 __all__ = ["continuation", "package_path", "write_package"]
 
@@ -83,8 +81,6 @@ def write_package(
     with atomic_folder(path) as folder:
         with quiet_transformers():
             tokenizer.save_pretrained(folder)
-        config = copy.deepcopy(config)
-        weights = leave_out_unused_tokens(folder, config, weights)
         config.save_pretrained(folder)
         save_file(dict(weights), folder / "model.safetensors", metadata={"format": "pt"})
         (folder / "training.yaml").write_text(configuration, encoding="utf-8")

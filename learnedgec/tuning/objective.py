@@ -8,16 +8,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from learnedgec.arrays import Floats, Indices
-from learnedgec.benchmarks.base import Benchmark
-from learnedgec.catalog.leakage import overlapping
+from learnedgec.analysis.meta.agreement import agreement
+from learnedgec.analysis.meta.human_scores import default_human, human_scores, judged
+from learnedgec.analysis.meta.segments import Grouping, Segments, segment_correlations_of_resamples
+from learnedgec.analysis.ranking import Aggregation, sentence_scores, system_scores_of_resamples
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.catalog.leakage import overlapping
 from learnedgec.errors import InputError, LeakageError
-from learnedgec.meta.agreement import agreement
-from learnedgec.meta.human_scores import default_human, human_scores, judged
-from learnedgec.meta.segments import Grouping, Segments, segment_correlations_of_resamples
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.ranking import Aggregation, sentence_scores, system_scores_of_resamples
 from learnedgec.stats.correlation import (
     Correlation,
     correlate,
@@ -26,6 +25,7 @@ from learnedgec.stats.correlation import (
 )
 from learnedgec.stats.resampling import multiplicities
 from learnedgec.stats.trueskill import TrueSkillModel
+from learnedgec.types import Floats, Indices
 
 __all__ = ["OBJECTIVES", "Goal", "Objective", "Target", "check_tuning_data"]
 
@@ -59,7 +59,7 @@ class Goal:
         objective: between systems' scores, `pearson`, `spearman`, `kendall`, `pairwise-accuracy` or
             `soft-pairwise-accuracy`; on human comparisons of two outputs of a sentence,
             `sentence-accuracy` or `sentence-kendall`; with ratings of outputs, `segment-…` over all
-            of them or `grouped-…` within each source. `learnedgec.meta` defines them.
+            of them or `grouped-…` within each source. `learnedgec.analysis.meta` defines them.
         aggregation: how a metric's sentences become a system's score.
         human: the human score: `EW`, `TS`, a rated dimension or a published score; by default, the
             benchmark's default. Not used by the sentence objectives.
@@ -251,7 +251,11 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> None:
             "evaluator joint-mpnet-3 has learned from tmu-gfm, gmeg:wiki and JFLEG: tune its metrics on "
             "gmeg:fce or gjg15:dev10)"
         )
-    raise LeakageError(f"{reason}, or mark the result as tuned on test data (tuned_on_test=True).")
+    raise LeakageError(
+        f"{reason}, or mark the result as tuned on test data (",
+        hint="tuned_on_test=True).",
+        flag="--tuned-on-test).",
+    )
 
 
 def _constant(values: Floats) -> bool:

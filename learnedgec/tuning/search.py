@@ -16,21 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Indices
-from learnedgec.benchmarks.base import Benchmark
-from learnedgec.benchmarks.contamination import contamination
+from learnedgec.analysis.contamination import contamination
+from learnedgec.analysis.meta.evaluation import benchmark_statistics
+from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import ConfigError, LeakageError
-from learnedgec.execution.digests import key_of
-from learnedgec.execution.runtime import Runtime
-from learnedgec.meta.evaluation import benchmark_statistics
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
 from learnedgec.metrics.tuned import TEST_MARK
-from learnedgec.stats.resampling import interval, resample
+from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.stats.resampling import interval, interval_of_correlation, resample
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
 from learnedgec.tuning.results import Comparison, Fold, Tuning
 from learnedgec.tuning.space import Simplex, Space, read_space
 from learnedgec.tuning.trials import EarlyCheck, MetricTrials, SearchPlan, best_trial, run_trials
+from learnedgec.types import Indices
 
 __all__ = [
     "check_name",
@@ -76,7 +76,7 @@ def tune(
 
     Example:
         >>> from learnedgec import load_metric
-        >>> from learnedgec.benchmarks.registry import load_benchmark
+        >>> from learnedgec.data.benchmarks.registry import load_benchmark
         >>> both = load_metric("ensemble(length=0.5, random=0.5)")
         >>> found = tune(both, load_benchmark("sample"), Goal("sentence-accuracy"), SearchPlan(trials=20))
         >>> found.best.value >= max(each.value for each in found.references.values())
@@ -174,6 +174,7 @@ def compare(
     metrics = {"tuned": tuning.best.metric}
     metrics |= {label: candidate.metric for label, candidate in tuning.references.items()}
     trials_of = MetricTrials(tuning.best.metric, benchmark, runtime)
+    of_outputs = tuning.goal.of_sentences or tuning.goal.of_segments
     values, many = {}, {}
     for label, metric in metrics.items():
         statistics = trials_of.statistics(metric)
@@ -183,7 +184,9 @@ def compare(
         Comparison(
             label,
             values[label],
-            interval(many[label], level),
+            interval(many[label], level)
+            if of_outputs
+            else interval_of_correlation(values[label], many[label], level),
             values["tuned"] - values[label],
             interval(many["tuned"] - many[label], level),
         )

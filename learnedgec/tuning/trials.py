@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import optuna
+from optuna.trial import FrozenTrial, TrialState
 
-from learnedgec.benchmarks.base import Benchmark
+from learnedgec.analysis.meta.evaluation import benchmark_statistics
+from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.execution.progress import track
-from learnedgec.execution.runtime import Runtime
-from learnedgec.meta.evaluation import benchmark_statistics
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.progress import track
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space
-from learnedgec.tuning.study import Sampler, SharedStudy
+from learnedgec.tuning.study import (
+    Sampler,
+    ask,
+    finished_trials,
+    open_study,
+    quiet,
+)
 
 __all__ = ["SearchPlan", "TriedMetric"]
 
@@ -51,7 +57,8 @@ class SearchPlan:
             `k-fold`; `bootstrap`: on resamples, evaluated on the sentences they left out; or `none`.
         folds: number of folds, or of bootstrap resamples.
         storage: keep the study in this file, to continue it or to share it with other processes: `.db`,
-            `.sqlite` or `.sqlite3` for SQLite, any other name for a journal; by default, in memory.
+            `.sqlite` or `.sqlite3` for SQLite, any other name for a journal, or the address of a database; by
+            default, in memory.
     """
 
     trials: int = 200
@@ -145,46 +152,43 @@ def run_trials(
     if plan.sampler == "grid":
         points = space.lattice(limit)
         limit = len(points)
-    with SharedStudy(
-        study,
-        task or {},
-        space.distributions(),
-        points,
-        storage=plan.storage,
-        sampler=plan.sampler,
-        seed=plan.seed,
-        pruner=optuna.pruners.PercentilePruner(_HOPELESS, n_startup_trials=len(points)),
-    ) as shared:
+    pruner = optuna.pruners.PercentilePruner(_HOPELESS, n_startup_trials=len(points))
 
-        def run() -> Iterator[None]:
-            while True:
-                values = [trial.value for trial in shared.finished()]
-                if len(values) >= len(points):
-                    _check_values(values, trials_of, target)
-                trial = shared.claim(0 if _has_settled(values, plan.patience) else limit)
-                if trial is not None:
-                    parameters = space.decode(trial.params)
-                    hopeless = early is not None and early.is_hopeless(trial, parameters)
-                    shared.tell(
-                        trial, math.nan if hopeless else trials_of.value(parameters, target)
-                    )
-                    yield
-                elif shared.running:
-                    # Another worker is running the last trial, and may still be killed.
-                    time.sleep(0.1)
-                else:
-                    return
+    def run() -> Iterator[None]:
+        while True:
+            values = [_value(trial) for trial in finished_trials(shared)]
+            if len(values) >= len(points):
+                _check_values(values, trials_of, target)
+            if len(values) >= limit or _has_settled(values, plan.patience):
+                return
+            trial = ask(shared, space.distributions(), plan.sampler, plan.seed, plan.storage)
+            parameters = space.decode(trial.params)
+            hopeless = early is not None and early.is_hopeless(trial, parameters)
+            value = math.nan if hopeless else trials_of.value(parameters, target)
+            if math.isnan(value):
+                shared.tell(trial, state=TrialState.PRUNED)
+            else:
+                shared.tell(trial, value)
+            yield
 
+    with quiet():
+        shared = open_study(study, task or {}, points, storage=plan.storage, pruner=pruner)
         for _ in track(run(), "trials", total=limit, show=progress):
             pass
-        finished = shared.finished()
-    _check_values([trial.value for trial in finished], trials_of, target)
-    found = []
+        finished = finished_trials(shared)
+    _check_values([_value(trial) for trial in finished], trials_of, target)
+    tried = []
     for trial in finished:
-        parameters = space.decode(trial.point)
+        parameters = space.decode(trial.params)
         metric = trials_of.with_parameters(parameters)
-        found.append(TriedMetric(metric, parameters, trial.value, trial.number, trial.worker))
-    return found
+        tried.append(TriedMetric(metric, parameters, _value(trial), trial.number))
+    return tried
+
+
+def _value(trial: FrozenTrial) -> float:
+    """Return a trial's value; NaN where it does not exist or the trial was pruned."""
+    complete = trial.state == TrialState.COMPLETE and trial.value is not None
+    return float(trial.value) if complete else math.nan  # type: ignore[arg-type]
 
 
 def best_trial(trials: Sequence[TriedMetric]) -> TriedMetric:
@@ -217,11 +221,9 @@ class TriedMetric:
         parameters: the tuned ones.
         value: the objective on the tuning data; NaN where it does not exist or the trial was pruned.
         number: of the trial; -1 for a metric that was evaluated outside the study.
-        worker: the worker that ran the trial.
     """
 
     metric: Metric
     parameters: Mapping[str, Any]
     value: float
     number: int = -1
-    worker: str = ""

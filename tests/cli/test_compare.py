@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from learnedgec.cli.main import main
-from learnedgec.formats.text import write_lines
+from learnedgec.data.text import write_lines
 
 OUTPUTS = {"base": ["a b", "c", "d"], "better": ["a b c", "c d", "d"], "same": ["b a", "d", "c"]}
 
@@ -59,30 +59,3 @@ def test_json_holds_everything(
     assert first["difference_low"] <= first["difference"] <= first["difference_high"]
     assert first["significant"] is False
     assert first["signature"].startswith("length")
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--metric", "length"], "no baseline was given"),
-        (
-            ["--metric", "gleu", "--baseline", "{base}"],
-            "gleu needs references: give reference files (--ref)",
-        ),
-        (["--baseline", "{base}"], "no metric was given"),
-        (["--baseline", "{base}.gone.txt", "--metric", "length"], "base.txt.gone.txt"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    extra: list[str],
-    message: str,
-    words: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    base = str(tmp_path / "base.txt")
-    code = main([*words, *(word.replace("{base}", base) for word in extra)])
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from learnedgec.catalog import DATASETS, files
 from learnedgec.cli.main import main
+from learnedgec.data.catalog import DATASETS, files
 
 PutDataset = Callable[[str, dict[str, str]], None]
 
@@ -18,12 +18,6 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     gug = next(entry for entry in found if entry["dataset"] == "gug")
     assert gug["licence"] == "CC BY-NC-SA 4.0"
     assert gug["files"][0]["url"].startswith("https://raw.githubusercontent.com/EducationalTesting")
-
-
-def test_list_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["data", "list"]) == 0
-    out = capsys.readouterr().out
-    assert all(name in out for name in DATASETS)
 
 
 def test_fetch_and_verify(put_dataset: PutDataset, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,23 +46,3 @@ def test_absent_files_matter_where_the_dataset_is_named(
     assert main(["data", "verify", "gug"]) == 2
     assert "gug: incomplete" in capsys.readouterr().err
     assert main(["data", "verify"]) == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["fetch"], "no dataset was named"),
-        (["fetch", "gugg"], "did you mean 'gug'?"),
-        (["verify", "jflg"], "did you mean 'jfleg'?"),
-        (["fetch", "gug", "--mirror", "nowhere"], "the mirror nowhere is not a folder"),
-        ([], "action"),
-        (["list", "--colour"], "--colour"),
-    ],
-)
-def test_bad_calls_are_one_sentence_and_exit_2(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["data", *words]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert "Traceback" not in error

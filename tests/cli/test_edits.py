@@ -38,25 +38,6 @@ def test_text_to_m2_and_back(folder: Path, capsys: pytest.CaptureFixture[str]) -
         assert capsys.readouterr().out == Path(path).read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--src", "{s}"], "give both"),
-        (["--gold", "x.m2"], "either --src and --hyp"),
-        (["--src", "{s}", "--hyp", "{a}", "--apply"], "either --src and --hyp"),
-        (["--src", "{s}", "--hyp", "{a}", "--annotator", "en"], "no annotator is named 'en'"),
-        (["--gold", "{g}", "--apply", "--number", "3"], "has no annotator 3, only 0;"),
-    ],
-)
-def test_unusable_arguments(
-    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "g.m2").write_text("S a\nA 0 1|||X|||b|||REQUIRED|||-NONE-|||0\n\n")
-    names = {path.name[0]: str(path) for path in folder.iterdir()}
-    assert main(["edits", *(argument.format(**names) for argument in arguments)]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_scores_by_type(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inputs = ["--src", str(folder / "s.txt"), "--hyp", str(folder / "a.txt")]
     inputs += ["--ref", str(folder / "b.txt"), "--by", "operation", "--format", "json"]

@@ -12,8 +12,8 @@ from jsonargparse import ArgumentParser
 from learnedgec.cli import tune
 from learnedgec.cli.main import main
 from learnedgec.cli.options import add_field_arguments, read_fields, read_runtime
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.text import write_lines
+from learnedgec.data.text import write_lines
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.trials import SearchPlan
 
@@ -100,42 +100,6 @@ def test_a_folder_stands_for_its_files(outputs: Path, capsys: pytest.CaptureFixt
     assert f"the folder {empty} holds no file; one file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "line", "message"),
-    [
-        ("x.jsonl", '{"hypothesis": "a"}', ":1: the key 'source' is missing; every hypothesis is"),
-        ("x.jsonl", '{"source": "a"}', ":1: the key 'hypothesis' is missing."),
-        ("x.csv", "hypothesis,fluency", "x.csv is a table; a JSON object with the keys source"),
-        ("x.tsv", "hypothesis", "x.tsv is a table; "),
-    ],
-)
-def test_input_without_a_source_is_one_sentence(
-    name: str, line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_lines(tmp_path / name, [line])
-    assert main(["score", "--jsonl", str(tmp_path / name), "--metric", "length"]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert message in err
-
-
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (["score", "--metrics", "gleu"], "; did you mean --metric?"),
-        (["rank", "--hypp=a"], "; did you mean --hyp?"),
-        (["rerank", "--metric", "gleu"], "; did you mean --by?"),
-        (["edits", "--zzzz", "gleu"], ""),
-    ],
-)
-def test_an_unknown_flag_names_the_nearest(
-    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 2
-    err = capsys.readouterr().err
-    assert err == f"learnedgec {words[0]}: unrecognized arguments: {' '.join(words[1:])}{hint}\n"
-
-
 def test_what_is_no_output_in_a_folder_is_named(
     outputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,25 +111,3 @@ def test_what_is_no_output_in_a_folder_is_named(
         f"{outputs}: .hidden, README.md, README.txt left out, because these are not system outputs."
         in err
     )
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["rerank", "--by", "impara(quality='absent')"],
-        ["rerank", "--by", "length", "--gate", "impara(quality='absent')", "--fallback", "source"],
-        ["rerank", "--by", "mbr(ensemble(gleu=0.5, impara(quality='absent')=0.5))"],
-        ["tune", "--metric", "impara(quality='absent')", "--benchmark", "gmeg:dev"],
-        ["serve", "--metric", "impara(quality='absent')", "--port", "0"],
-        ["robust", "metrics", "--case", "robustgec", "--metric", "impara(quality='absent')"],
-        ["robust", "attack", "--attack", "conll14", "--metric", "impara(quality='absent')"],
-    ],
-)
-def test_what_a_metric_lacks_is_said_before_anything_is_read(
-    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Without the data, which would be missed first.
-    monkeypatch.setenv("LEARNEDGEC_MIRROR", "absent")
-    files = ["--src", "absent.txt", "--hyp", "absent.txt"] if words[0] == "rerank" else []
-    assert main([*words, *files]) == 2
-    assert "no evaluator is named 'absent'" in capsys.readouterr().err

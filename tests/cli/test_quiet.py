@@ -9,7 +9,7 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import COMMANDS, main
-from learnedgec.execution.progress import QUIET
+from learnedgec.runtime.progress import QUIET
 
 SOURCE, GOLD = str(SAMPLE_FOLDER / "source.txt"), str(SAMPLE_FOLDER / "gold.m2")
 SYSTEMS = str(SAMPLE_FOLDER / "systems")

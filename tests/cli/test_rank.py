@@ -39,17 +39,6 @@ def test_table_is_sorted_and_clustered(run: Run) -> None:
     assert lines[2].split()[1:3] == ["1", "1"]
 
 
-def test_the_legend_says_what_intervals_are_of(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["rank", "--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp"]
-    given += sorted(map(str, (SAMPLE_FOLDER / "systems").glob("*.txt")))
-    assert main([*given, "--metric", "length", "--by", "trueskill", "--resamples", "150"]) == 0
-    err = capsys.readouterr().err
-    assert (
-        "for each system alone: the intervals of two systems may overlap although their difference is"
-        in err
-    )
-
-
 def test_json_holds_everything(run: Run) -> None:
     out = json.loads(
         run("--metric", "length", "edit-count", "--by", "trueskill", "--format", "json")
@@ -76,18 +65,6 @@ def test_matrices_as_csv(run: Run, show: str) -> None:
     for row in rows:
         assert row[row["system"]] == ""
         assert all(0 <= float(row[other["system"]]) <= 1 for other in rows if other is not row)
-
-
-def test_permutation_with_another_aggregation_is_one_sentence(run: Run) -> None:
-    error = run(
-        "--metric", "length", "--by", "trueskill", "--significance", "paired-permutation", code=2
-    )
-    assert error.splitlines()[-1].startswith("learnedgec rank: paired-permutation")
-    assert "use paired-bootstrap" in error
-
-
-def test_no_metric_is_one_sentence(run: Run) -> None:
-    assert "no metric was given" in run(code=2)
 
 
 def test_plots_are_written(run: Run, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
 
@@ -68,39 +67,3 @@ def test_report_on_a_benchmark(tmp_path: Path) -> None:
     assert found["benchmark"] == "sample"
     assert [each["human"] for each in found["evaluations"]] == ["EW"]
     assert found["provenance"]["files"] == {}
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--metric", "gleu"], "no system output was given"),
-        (["--hyp", "a"], "no metric was given"),
-        (
-            ["--metric", "gleu", "--benchmark", "sample", "--hyp", "a"],
-            "a benchmark contains its own sentences",
-        ),
-        (["--metric", "gleu", "--hyp", "a", "--human", "EW"], "--human needs a benchmark"),
-        (["--metric", "gleu", "--attribution", "glue", "--hyp", "a"], "did you mean 'gleu'?"),
-        (["--metric", "gleu", "--benchmark", "sampel"], "did you mean 'sample'?"),
-    ],
-)
-def test_bad_input(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["report", *words, "--out", str(tmp_path / "r.html")]) == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "r.html").exists()
-
-
-def test_the_sample_is_where_the_readme_says(tmp_path: Path) -> None:
-    systems = [str(path) for path in sorted((SAMPLE_FOLDER / "systems").glob("*.txt"))]
-    words = ["report", "--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp", *systems, "--quiet"]
-    words += [
-        "--gold",
-        str(SAMPLE_FOLDER / "gold.m2"),
-        "--metric",
-        "gleu(iterations=1)",
-        "edit-count",
-    ]
-    assert main([*words, "--out", str(tmp_path / "r.html"), *QUICK]) == 0
-    assert len(data(tmp_path / "r.html")["sentences"]["source"]) == 72

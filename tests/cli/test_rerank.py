@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from learnedgec.cli.main import main
-from learnedgec.formats.text import write_jsonl, write_lines
+from learnedgec.data.text import write_jsonl, write_lines
 
 SOURCES = ["He go to school .", "Fine ."]
 SYSTEMS = {
@@ -64,47 +64,3 @@ def test_an_nbest_file_with_weights(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert found[1]["margin"] is None
     code, out, _ = run(capsys, *arguments, "--out", str(tmp_path / "best.txt"))
     assert (tmp_path / "best.txt").read_text() == "a d\nb\n"
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        ([], "no method was given"),
-        (["--by", "mbr(length)"], "needs no references"),
-        (["--by", "gleu"], "gleu needs references: give reference files (--ref)"),
-        (["--by", "gleuu"], "did you mean 'gleu'?"),
-        (["--by", "length", "--minimum-gain", "1"], "no fallback"),
-        (["--by", "vote", "--annotator", "en-ewt-sm", "--threshold", "1"], "share of votes"),
-        (["--by", "length", "--nbest", "x.jsonl"], "--nbest contains the whole input"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    extra: list[str], message: str, words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = run(capsys, *words, *extra)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ({"source": "a"}, ":2: the key 'candidates' is missing"),
-        ({"source": "a", "candidates": "b"}, ":2: 'candidates' must be a list of texts"),
-        ({"source": 1, "candidates": ["b"]}, ":2: 'source' must be a text"),
-        ({"source": "a", "candidates": ["b"], "weights": [1]}, ":2: some records have weights"),
-        ({"source": "a", "candidates": []}, "sentence 2 has no candidate"),
-    ],
-)
-def test_a_bad_nbest_line_is_one_sentence(
-    record: dict[str, object],
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "nbest.jsonl"
-    path.write_text("\n".join(map(json.dumps, [{"source": "a", "candidates": ["b"]}, record])))
-    code, out, err = run(capsys, "rerank", "--nbest", str(path), "--by", "length", "--quiet")
-    assert (code, out) == (2, "")
-    assert message in err

@@ -14,11 +14,11 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec import References
-from learnedgec.catalog import Parallel, read_cases
 from learnedgec.cli.main import main
 from learnedgec.cli.robust import COMMANDS, attack
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.text import read_lines, write_lines
+from learnedgec.data.catalog import Parallel, read_cases
+from learnedgec.data.text import read_lines, write_lines
+from learnedgec.runtime.runtime import Runtime
 
 Run = Callable[..., str]
 
@@ -173,108 +173,7 @@ def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
     assert scored[0]["cases"] == place.stem
 
 
-# -- what cannot be ---------------------------------------------------------------------------
-
-PLAIN = "errant(annotator='plain')"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["sistems"], "no command of robust is named 'sistems'; did you mean 'systems'?"),
-        (["systems"], "no system output was given; name at least one file with --hyp"),
-        (["systems", "--hyp", SYSTEM, "--metric", PLAIN], "no case was given"),
-        (
-            ["systems", "--case", "sample", "--hyp", SYSTEM, "--metric", "gleu"],
-            "gleu does not compare edits",
-        ),
-        (
-            ["systems", "--case", "sample", "--hyp", PARA, "--metric", PLAIN],
-            "sample has 36 sentences but",
-        ),
-        (
-            ["systems", "--case", PARA, "--show", "sources", "--metric", "length"],
-            "--show sources only writes what to correct",
-        ),
-        (["systems", "--case", PARA, "--hyp", SYSTEM, "--gold", "nofile.m2"], "--gold"),
-        (
-            ["metrics", "--case", "robustgec:tem", "--metric", "length"],
-            "no set of cases is named 'robustgec:tem'; did you mean 'robustgec:tem8'?",
-        ),
-        (
-            ["metrics", "--case", "sample", "sample", "--metric", "length"],
-            "two sets of cases are named 'sample'",
-        ),
-        (["metrics", "--case", "sample"], "no metric was given"),
-        (["metrics", "--case", "sample", "--show", "systems"], "invalid choice: 'systems'"),
-        (
-            ["metrics", "--case", PARA, "--metric", "impara(quality='never-trained')"],
-            "'never-trained'",
-        ),
-        (["attack", "--metric", "gleu"], "no attack was given"),
-        (
-            ["attack", "--attack", "conll14", "--metric", "gleu", "--src", PARA],
-            "contains its own sentences",
-        ),
-        (["attack", "--attack", "bea19-dev", "--metric", "length"], "no system output was given"),
-        (["attack", "--attack", PARA, "--show", "variants"], "invalid choice: 'variants'"),
-        (["perturb", "--src", PARA], "give --src and one --ref"),
-        (["perturb", "--src", PARA, "--ref", PARA, "--metric", "gleu"], "--metric"),
-    ],
-)
-def test_mistakes_are_one_sentence(
-    words: list[object], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["robust", *map(str, words)]) == 2
-    out, err = capsys.readouterr()
-    assert message in err
-    assert (out, err.count("\n")) == ("", 1)
-
-
-def test_names_of_sums_are_taken(run: Run, tmp_path: Path) -> None:
-    total = tmp_path / "total.txt"
-    total.write_text(PARA.read_text())
-    err = run("metrics", "--case", total, "sample", "--metric", "length", code=2)
-    assert "is the name of the sum over all sets; rename the set." in err
-    for name in ("attack.txt", "all.txt"):
-        write_lines(tmp_path / name, ["He goes ."])
-    source, everyone = tmp_path / "attack.txt", tmp_path / "all.txt"
-    words = ["--src", source, "--hyp", everyone, "--metric", "length"]
-    assert "is named 'all'" in run("attack", "--attack", tmp_path / "attack.txt", *words, code=2)
-
-
-def test_nothing_to_perturb(run: Run, tmp_path: Path) -> None:
-    write_lines(tmp_path / "short.txt", ["Yes ."])
-    words = ["--src", tmp_path / "short.txt", "--ref", tmp_path / "short.txt"]
-    err = run("perturb", *words, "--out", tmp_path / "cases.jsonl", code=2)
-    assert "no sentence of" in err
-    assert not (tmp_path / "cases.jsonl").exists()
-
-
 # -- help ---------------------------------------------------------------------------------------
-
-
-def test_robust_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["robust", "--help"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "usage: learnedgec robust COMMAND [options]",
-        "",
-        "Evaluate robustness to changes of the context, and to attacks.",
-        "",
-        "commands:",
-        "  systems  evaluate whether a system's corrections stay the same when only the context changes",
-        "  metrics  evaluate whether a metric prefers the correction in every context",
-        "  attack   evaluate whether a metric prefers adversarial texts",
-        "  perturb  write variants of a parallel corpus in which only the context differs",
-        "",
-        "options:",
-        "  -h, --help  show this help; `learnedgec robust COMMAND --help` explains a command",
-    ]
-    assert main(["robust"]) == 2
-    assert capsys.readouterr().err == (
-        "learnedgec robust: no command was given; name one of systems, metrics, attack, perturb; "
-        "see `learnedgec robust --help`.\n"
-    )
 
 
 EVALUATED = {"metric", "resamples", "confidence", "seed", "plot", "format"}

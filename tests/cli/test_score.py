@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from embedded import SAMPLE_FOLDER
 
-from learnedgec.calibration.reference import ScoreReference
-from learnedgec.catalog.registry import dataset
+from learnedgec.analysis.explanation.reference import ScoreReference
 from learnedgec.cli.main import main
-from learnedgec.formats.text import read_lines, write_jsonl, write_lines
+from learnedgec.data.catalog.registry import dataset
+from learnedgec.data.text import read_lines, write_jsonl, write_lines
 from learnedgec.metrics.registry import METRICS
 
 
@@ -77,12 +76,6 @@ def test_separated_formats(score: Callable[..., tuple[int, str, str]], files: Pa
     assert score(*arguments, "tsv")[1].splitlines()[1] == "good\tgleu\t1\t1.0"
 
 
-def test_latex_escapes(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
-    (files / "my_system.txt").write_text("He goes home .\nFine .\n")
-    _, out, _ = score("--hyp", str(files / "my_system.txt"), "--format", "latex")
-    assert r"my\_system & 1.0000" in out
-
-
 def test_out_writes_a_file(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
     for extra in (["--format", "csv", "--out", f"{files}/o"], ["--out", f"{files}/o.csv"]):
         code, out, err = score("--hyp", str(files / "good.txt"), *extra)
@@ -125,106 +118,6 @@ def test_configuration_file(files: Path, capsys: pytest.CaptureFixture[str]) -> 
     config.write_text(config.read_text() + "formatt: csv\n")
     assert main(["score", "--config", str(config)]) == 2
     assert "formatt" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--hyp", "{}/none.txt"], "none.txt does not exist"),
-        (["--hyp", "{}/empty.txt"], "empty.txt is empty; at least one sentence was expected."),
-        (
-            ["--hyp", "{}/good.txt", "--src", "{}"],
-            "is a directory; a file with one sentence per line was expected.",
-        ),
-        (
-            ["--hyp", "{}/short.txt"],
-            "short.txt has 1; they must be parallel. The first line that only",
-        ),
-        (
-            ["--hyp", "{}/latin.txt"],
-            "latin.txt:1: not UTF-8 (byte 0xe9); convert the file to UTF-8.",
-        ),
-        (["--hyp", "{}/good.txt", "--metric", "glue"], "did you mean 'gleu'?"),
-        (["--hyp", "{}/good.txt", "--metric", "gleu(k=3)"], "no parameter of gleu is named 'k'"),
-        (["--hyp", "{}/good.txt", "--gold", "{}/gold.m2"], "references come from one of them"),
-        (["--hyp", "{}/good.txt", "--level", "word"], "invalid choice: 'word'"),
-        (["--hyp", "{}/good.txt", "--jobs", "x"], "jobs is 'x'; a whole number was expected."),
-        (["--hyp", "{}/good.txt", "--jobs", "-1"], "give 0 (one per core) or a positive number"),
-        (["--hyp", "{}/good.txt", "{}/good.txt"], "good.txt was given twice as a system's output"),
-        (["--hyp", "{}/gold.m2"], "gold.m2 is an M2 file, and one sentence per line was expected"),
-        (
-            ["--hyp", "{}/good.txt", "--ref", "{}/gold.m2"],
-            "M2 file, and texts were expected; name it with",
-        ),
-        (["--hyp", "{}/good.txt", "--out", "{}/src.txt/o"], "cannot be written"),
-        # Inputs are read after outputs are checked.
-        (["--hyp", "{}/none.txt", "--out", "{}"], "cannot be written (Is a directory)"),
-        (
-            ["--hyp", "{}/none.txt", "--cache-dir", "{}/src.txt"],
-            "src.txt cannot be written; choose another for --cache-dir.",
-        ),
-        (
-            ["--hyp", "{}/good.txt", "--metric", "some(model='{}')"],
-            "The directory of this name holds no manifest.json",
-        ),
-        (
-            ["--hyp", "{}/good.txt", "--out", "{}/scores.xlsx"],
-            "scores.xlsx stands for no format; use .json, .csv, .tsv, .tex (LaTeX) or",
-        ),
-        (
-            ["--hyp", "{}/good.txt", "--metric", "some(model='nowhere')"],
-            "no evaluator is named 'nowhere'",
-        ),
-        ([], "no system output was given; name at least one file with --hyp."),
-        (["--hyp", "{}/good.txt", "--no-such-flag"], "no-such-flag"),
-    ],
-)
-def test_bad_input_is_one_sentence_and_exit_2(
-    score: Callable[..., tuple[int, str, str]], files: Path, arguments: list[str], message: str
-) -> None:
-    (files / "empty.txt").touch()
-    (files / "short.txt").write_text("He goes home .\n")
-    (files / "latin.txt").write_bytes(b"caf\xe9\n")
-    (files / "gold.m2").write_text(GOLD.format(kind="R:VERB:SVA"))
-    code, out, err = score(*(word.format(files) for word in arguments))
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.startswith("learnedgec score: ")
-    assert err.count("\n") == 1
-
-
-def test_gold_of_other_sentences(
-    score: Callable[..., tuple[int, str, str]], files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (files / "gold.m2").write_text("S He go home .\n\nS Fine !\n")
-    arguments = ("--hyp", str(files / "good.txt"), "--gold", str(files / "gold.m2"))
-    code, _, err = score(*arguments, ref=None)
-    assert code == 2
-    assert "sentence 2 of" in err
-    assert "differs from the source: 'Fine !' against 'Fine .'" in err
-    assert "swapped" not in err
-    swapped = ["score", "--src", str(files / "good.txt"), "--hyp", str(files / "src.txt")]
-    (files / "gold.m2").write_text(GOLD.format(kind="R:VERB:SVA"))
-    assert main([*swapped, "--gold", str(files / "gold.m2"), "--metric", "m2"]) == 2
-    err = capsys.readouterr().err
-    assert "'He go home .' against 'He goes home .'" in err
-    assert err.endswith(f"those of {files / 'src.txt'}: --src and --hyp may be swapped.\n")
-
-
-def test_debug_shows_the_traceback(files: Path) -> None:
-    from learnedgec.errors import UnknownNameError
-
-    with pytest.raises(UnknownNameError):
-        main(["score", "--debug", "--metric", "glue", "--hyp", str(files / "good.txt")])
-
-
-def test_unknown_command_and_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scor"]) == 2
-    assert "did you mean 'score'?" in capsys.readouterr().err
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("learnedgec 0.")
-    assert main([]) == 2
-    assert "usage: learnedgec COMMAND" in capsys.readouterr().out
 
 
 def test_metrics_lists_and_explains(capsys: pytest.CaptureFixture[str]) -> None:
@@ -278,17 +171,6 @@ def test_what_has_no_citation_does_not_hide_what_has_one(
     assert err.startswith("learnedgec metrics: uncited has no card, and its class no citation")
 
 
-def test_messages_name_flags_for_arguments(
-    tmp_path: Path, files: Path, score: Callable[..., tuple[int, str, str]]
-) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    (tmp_path / "pytorch_model.bin").write_bytes(b"no weights")
-    metric = f"bertscore(encoder={str(tmp_path)!r}, layer=2)"
-    code, _, err = score("--hyp", str(files / "good.txt"), metric=metric)
-    assert code == 2
-    assert "need --allow-pickle" in err
-
-
 def test_evaluators_lists_and_explains(
     tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -300,25 +182,6 @@ def test_evaluators_lists_and_explains(
     # What a hub reads at its top is for machines.
     assert (tiny_evaluator / "README.md").read_text().startswith("---\n")
     assert card.startswith("# tiny\n")
-
-
-def test_the_sample_is_ranked_as_it_should_be(
-    tiny_evaluator: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = [
-        "score",
-        "--src",
-        str(SAMPLE_FOLDER / "source.txt"),
-        "--gold",
-        str(SAMPLE_FOLDER / "gold.m2"),
-    ]
-    words += ["--hyp", *map(str, sorted((SAMPLE_FOLDER / "systems").glob("*.txt")))]
-    words += ["--metric", "gleu", f"some(model='{tiny_evaluator}')", "--format", "json"]
-    assert main(words) == 0
-    scores = json.loads(capsys.readouterr().out)["scores"]
-    gleu = {record["system"]: record["score"] for record in scores if record["metric"] == "gleu"}
-    assert sorted(gleu, key=gleu.__getitem__) == ["weak", "eager", "careful", "strong"]
-    assert len(scores) == 8
 
 
 def test_edits_are_shown_plain_in_a_pipe(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -363,10 +226,10 @@ def test_difficulty_weights_are_saved_and_used(
 
 
 def test_metrics_with_equal_statistics_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    from learnedgec.formats.references import References
-    from learnedgec.metrics.base import score_metrics
+    from learnedgec.data.references import References
     from learnedgec.metrics.m2 import M2
     from learnedgec.metrics.registry import load_metric
+    from learnedgec.scoring import score_metrics
 
     calls = []
     compute = M2.compute
@@ -399,7 +262,7 @@ def test_explain_says_what_a_score_means(
         np.array([0.0, 2.0]), np.array([0.5, 1.0]), 900, 0.7, (),
     )  # fmt: skip
     monkeypatch.setattr(
-        "learnedgec.cli.show_explanation.find_reference",
+        "learnedgec.cli.explanation.find_reference",
         lambda metric: reference if metric.name == "length" else None,
     )
     # Spaces at the end and a carriage return change nothing.
@@ -429,7 +292,8 @@ def test_text_as_it_comes_is_noticed_and_tokenised(
     assert float(out.splitlines()[1].split(",")[2]) < 1
     assert err == (
         'llm: 100 % of sentences end like "school.", in the sources 0 %; metrics compare tokens, and count '
-        "every such full stop as an edit: tokenise all texts alike with --tokenise spacy.\n"
+        "every such full stop as an edit: tokenise all texts alike with --tokenise spacy (in Python "
+        "tokenise='spacy').\n"
     )
     assert main([*words, "--tokenise", "spacy"]) == 0
     out, err = capsys.readouterr()
@@ -484,7 +348,7 @@ def test_gold_edits_that_are_not_errants_are_noticed_and_found_anew(
     assert out.splitlines()[1].startswith(f"good,{metric},0.0,")
     assert err == (
         "learnedgec: errant: every gold edit has the type UNK, which counts in detection only, so no "
-        "correction can be right; extract the references' edits again with --reannotate.\n"
+        "correction can be right; extract the references' edits again with errant(reannotate=True).\n"
     )
     assert main([*words, "--reannotate"]) == 0
     out, err = capsys.readouterr()
@@ -512,22 +376,6 @@ def test_a_stream_prints_what_a_whole_corpus_prints(
     assert score(*hypotheses, *blocks, "--format", "csv")[1] == expected
 
 
-def test_a_stream_says_what_metrics_warn_of(
-    score: Callable[..., tuple[int, str, str]], files: Path
-) -> None:
-    (files / "long.txt").write_text("He goes home .\n" + "home " * 1001 + ".\n")
-    words = ("--hyp", str(files / "long.txt"), "--stream", "--block-size", "1")
-    words += ("--out-dir", str(files / "run"))
-    # The second command scores nothing.
-    for _ in range(2):
-        code, _, err = score(*words, metric="errant(annotator='plain')")
-        assert code == 0
-        assert err.splitlines()[1:] == [
-            "line 2: texts of more than 1,000 tokens (here 1, up to 1,002 tokens) are aligned in pieces, so "
-            "their edits may differ from those of the official tool; is each line one sentence?"
-        ]
-
-
 def test_a_stream_names_what_it_could_not_score(
     score: Callable[..., tuple[int, str, str]], files: Path
 ) -> None:
@@ -547,32 +395,3 @@ def test_a_stream_names_what_it_could_not_score(
     code, _, err = score(*words, "--out-dir", str(files / "run"))
     assert code == 2
     assert "run holds a run with other input; choose another folder, or delete this one." in err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--stream"], "no folder was given for the blocks; name one with --out-dir."),
-        (["--out-dir", "run"], "--out-dir is for large corpora; give --stream, too."),
-        (["--block-size", "9"], "--block-size is for large corpora; give --stream, too."),
-        (
-            ["--stream", "--out-dir", "run", "--workers", "4"],
-            "--workers is for a Ray cluster; give --engine ray, too.",
-        ),
-        (["--stream", "--by", "type"], "--by is for input that is read whole; leave out --stream."),
-        (
-            ["--stream", "--out-dir", "run", "--parquet", "a"],
-            "--jsonl and --parquet each hold everything; give one of them, and leave out --src, --hyp and "
-            "--ref.",
-        ),
-        (
-            ["--stream", "--out-dir", "run", "--block-size", "0"],
-            "block_size is 0; give 1 or more.",
-        ),
-    ],
-)
-def test_what_a_stream_cannot_do(
-    score: Callable[..., tuple[int, str, str]], files: Path, words: list[str], message: str
-) -> None:
-    code, out, err = score("--hyp", str(files / "good.txt"), *words)
-    assert (code, out, err) == (2, "", f"learnedgec score: {message}\n")

@@ -1,4 +1,4 @@
-"""`learnedgec serve` as a process on a real socket: start, requests, SIGTERM with work in flight, SIGKILL."""
+"""`learnedgec serve` as a process on a real socket: start, requests, SIGTERM with work in flight."""
 
 from __future__ import annotations
 
@@ -123,48 +123,14 @@ def test_sigterm_finishes_what_is_in_flight(
     assert started.wait(30) == 0
 
 
-def test_a_killed_service_leaves_a_clear_error_and_its_port(
-    blocking: tuple[subprocess.Popen[str], str, Path], tmp_path: Path
-) -> None:
-    started, address, pipe = blocking
-    with ThreadPoolExecutor(1) as clients:
-        answer = clients.submit(httpx.post, f"{address}/score", json=BODY, timeout=60)
-        with contextlib.suppress(BrokenPipeError), pipe.open("w"):
-            started.kill()
-        with pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
-            answer.result()
-    port = address.rsplit(":", 1)[1]
-    with service(tmp_path, "--metric", "length", "--port", port) as (_, again):
-        assert again == address
-        assert httpx.post(f"{address}/score", json=BODY).json()["scores"]["length"]["score"] == 3
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            [],
-            "no metric was given; name one or more, such as --metric gleu some.",
-        ),
-        (["--metric", "length", "--grace", "-1"], "--grace is -1; give 0 seconds or more."),
-        (["--metric", "length", "--step-tokens", "0"], "step_tokens is 0; give 1 or more."),
-    ],
-)
-def test_what_cannot_be_served(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["serve", *words]) == 2
-    assert capsys.readouterr().err == f"learnedgec serve: {message}\n"
-
-
 def test_without_its_extra(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastapi", None)
-    monkeypatch.delitem(sys.modules, "learnedgec.use.serve", raising=False)
-    import learnedgec.use
+    monkeypatch.delitem(sys.modules, "learnedgec.applications.serve", raising=False)
+    import learnedgec.applications
 
-    monkeypatch.delattr(learnedgec.use, "serve", raising=False)
+    monkeypatch.delattr(learnedgec.applications, "serve", raising=False)
     assert main(["serve", "--metric", "length"]) == 2
     assert capsys.readouterr().err == (
         "learnedgec serve: the service needs the package 'fastapi', which is not installed; "

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from learnedgec.cli.main import main
-from learnedgec.formats.text import write_lines
+from learnedgec.data.text import write_lines
 
 Run = Callable[..., str]
 

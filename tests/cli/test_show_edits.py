@@ -7,12 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from learnedgec.arrays import Array, Floats
-from learnedgec.cli.show import show_edits
-from learnedgec.errors import InputError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import AnnotatedSentence, Edit
-from learnedgec.formats.references import References
+from learnedgec.cli.edit_text import edit_text
+from learnedgec.data.m2 import AnnotatedSentence, Edit
+from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cleme import Cleme
 from learnedgec.metrics.gotoscorer import GotoScorer
@@ -20,6 +17,8 @@ from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 SOURCES = ["He go home now", "Fine .", "b"]
 HYPOTHESES = ["He goes home", "Fine .", "c"]
@@ -51,7 +50,7 @@ def test_rows_name_every_edit(scores: dict[str, Score]) -> None:
 
 
 def test_plain_text(scores: dict[str, Score]) -> None:
-    text = show_edits(load_metric("m2"), scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
+    text = edit_text(load_metric("m2"), scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
     assert text.splitlines()[1:] == [
         "",
         "ours 1  annotator 4  tp 1  proposed 2  gold 2",
@@ -73,24 +72,17 @@ def test_colour_says_the_same(scores: dict[str, Score]) -> None:
     from rich.text import Text
 
     shown = [
-        show_edits(load_metric("m2"), scores, SOURCES, {"ours": HYPOTHESES}, colour=colour)
+        edit_text(load_metric("m2"), scores, SOURCES, {"ours": HYPOTHESES}, colour=colour)
         for colour in (False, True)
     ]
     assert "\x1b[" in shown[1]
     assert Text.from_ansi(shown[1]).plain.rstrip() == shown[0].rstrip()
 
 
-def test_other_metrics_are_refused() -> None:
-    metric = load_metric("gleu")
-    scores = metric.score_systems(SOURCES, {"ours": HYPOTHESES}, REFERENCES)
-    with pytest.raises(InputError, match="gleu does not compare edits; --show edits works for m2"):
-        show_edits(metric, scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
-
-
 def test_weights_stand_behind_their_edits() -> None:
     systems = {"ours": HYPOTHESES, "theirs": ["He goes home now", "Fine .", "b"]}
     scores = GotoScorer().score_systems(SOURCES, systems, REFERENCES)
-    lines = show_edits(GotoScorer(), scores, SOURCES, systems, colour=False).splitlines()
+    lines = edit_text(GotoScorer(), scores, SOURCES, systems, colour=False).splitlines()
     assert "  - 2:2     ∅ → to||towards  [PREP]  weight 1.0000" in lines
 
 
@@ -127,7 +119,7 @@ class Chunks(Metric):
 
 def test_a_metric_shows_what_it_has_by_one_method() -> None:
     scores = Chunks().score_systems(["a b"], {"ours": ["a b"]}, References.from_texts(["a b"]))
-    text = show_edits(Chunks(), scores, ["a b"], {"ours": ["a b"]}, colour=False)
+    text = edit_text(Chunks(), scores, ["a b"], {"ours": ["a b"]}, colour=False)
     assert text.splitlines()[2:] == [
         "ours 1  annotator 0  chunks 2",
         "  source      a b",
@@ -165,7 +157,7 @@ def test_rows_name_every_chunk() -> None:
 def test_chunks_as_text() -> None:
     metric = load_metric("cleme2(edits='aligned', weights='none')")
     scores = metric.score_systems(SOURCES, {"ours": HYPOTHESES}, CHUNKS)
-    text = show_edits(metric, scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
+    text = edit_text(metric, scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
     assert text.splitlines()[1:] == [
         "",
         "ours 1  annotator 0  tp 1  fp_ne 0  fp_un 1  fn 0  tn 2",

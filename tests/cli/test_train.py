@@ -13,11 +13,11 @@ import tiny
 import torch
 from embedded import SAMPLE_FOLDER
 
-from learnedgec.catalog import leakage
-from learnedgec.catalog.ratings import read_ratings
 from learnedgec.cli.main import main
-from learnedgec.formats.text import read_lines
-from learnedgec.models.evaluator import Evaluator, HeadConfig
+from learnedgec.data.catalog import leakage
+from learnedgec.data.catalog.ratings import read_ratings
+from learnedgec.data.text import read_lines
+from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.training.evaluate import warnings_about
 
 CONFIG = """
@@ -96,8 +96,8 @@ ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
         ),
         (
             ["--config=typo.yaml"],
-            "model.heads.fluency.objective is 'regresion'; regression, sigmoid, logistic, "
-            "difference, detection or capitals was expected.",
+            "no training objective is named 'regresion'; did you mean 'regression'? The import path of a "
+            "class is also accepted.",
         ),
         (
             ["--data.ratings", "[mine.csv]", "--model.heads", "{fluency: {input: hypothesis}}"],

@@ -112,34 +112,6 @@ def test_figures(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((), "no metric was given"),
-        (("--metric", "gleu", "length"), "but one is tuned at a time"),
-        (("--metric", "gleu"), "space: gleu has no weights"),
-        (("--metric", MIX, "--objective", "kendal"), "no objective 'kendal'"),
-        (("--metric", MIX, "--name", "plain"), "'plain' is not a name for a tuned metric"),
-        (("--metric", MIX, "--benchmark", "smaple"), "did you mean 'sample'?"),
-        (("--metric", MIX, "--output", "c.txt/out"), "cannot be written"),
-        (
-            ("--metric", "ensemble(constant=0.5, length=0.5)"),
-            "constant gives every sentence the same score",
-        ),
-        (("--metric", MIX, "--sampler", "annealing"), "annealing"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    words: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "c.txt").write_text("a file\n")
-    assert run(*words) == 2
-    err = capsys.readouterr().err
-    assert message in err
-    assert err.startswith("learnedgec tune: ")
-    assert len(err.splitlines()) == 1
-
-
 # -- files of tuned metrics ------------------------------------------------------------------------
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from embedded import Sample
 
+from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError, ParameterError
-from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.registry import METRICS, load_metric

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from embedded import Sample
 
+from learnedgec.data.m2 import apply_edits
+from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import (
     default_annotator,
@@ -17,9 +19,7 @@ from learnedgec.edits.parsing import (
     load_pipeline,
 )
 from learnedgec.errors import ModelError, UnknownNameError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import apply_edits
-from learnedgec.formats.text import read_lines
+from learnedgec.runtime.runtime import Runtime
 
 NAME = "en-ewt-sm"
 Found = list[tuple[int, int, str, str]]

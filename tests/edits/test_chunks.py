@@ -6,8 +6,8 @@ import pytest
 from chunk_oracle import pieces, sentences
 from hypothesis import given, settings
 
+from learnedgec.data.m2 import Edit
 from learnedgec.edits.chunks import cut, shared_spans
-from learnedgec.formats.m2 import Edit
 
 
 @given(sentences())

@@ -8,10 +8,11 @@ from typing import Literal
 
 import pytest
 
-from learnedgec.formats.m2 import read_m2
-from learnedgec.formats.references import References
-from learnedgec.formats.text import read_json
-from learnedgec.metrics.cleme import ChunkOverlap, Cleme, Cleme2
+from learnedgec.data.m2 import read_m2
+from learnedgec.data.references import References
+from learnedgec.data.text import read_json
+from learnedgec.metrics.chunk_overlap import ChunkOverlap
+from learnedgec.metrics.cleme import Cleme, Cleme2
 from learnedgec.metrics.statistics import Statistics
 
 HERE = Path(__file__).parent

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from learnedgec.formats.m2 import read_m2
-from learnedgec.formats.references import References
-from learnedgec.formats.text import read_json
+from learnedgec.data.m2 import read_m2
+from learnedgec.data.references import References
+from learnedgec.data.text import read_json
 from learnedgec.metrics.errant import Errant
 
 HERE = Path(__file__).parent

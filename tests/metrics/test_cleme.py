@@ -15,15 +15,17 @@ from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec.arrays import Array
+from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits
+from learnedgec.data.references import Reference, References
+from learnedgec.edits.chunks import CLASSES
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits
-from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.bertscore import BertScore
-from learnedgec.metrics.cleme import CLASSES, ChunkOverlap, Cleme, Cleme2
+from learnedgec.metrics.chunk_overlap import ChunkOverlap
+from learnedgec.metrics.cleme import Cleme, Cleme2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array
 
 Targets = tuple[list[str], list[tuple[Edit, ...]]]
 Counts = dict[str, float]

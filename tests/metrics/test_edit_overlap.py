@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from max_match_oracle import oracle_choice
 
+from learnedgec.data.m2 import AnnotatedSentence, Edit
+from learnedgec.data.references import Reference, References
+from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import AnnotatedSentence, Edit
-from learnedgec.formats.references import Reference, References
-from learnedgec.formats.text import read_lines
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
 
 Rows = Sequence[Sequence[tuple[float, float, float]]]
 

@@ -13,18 +13,18 @@ from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from learnedgec.data.m2 import AnnotatedSentence, Edit, format_m2
+from learnedgec.data.references import Reference, References
+from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import TIERS
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import AnnotatedSentence, Edit, format_m2
-from learnedgec.formats.references import Reference, References
-from learnedgec.formats.text import read_lines
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
+from learnedgec.runtime.runtime import Runtime
 
 NAME = "en-ewt-sm"
 SOURCE = "a b c d e f"

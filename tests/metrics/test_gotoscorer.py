@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from embedded import Sample
 
+from learnedgec.data.m2 import AnnotatedSentence, Edit
+from learnedgec.data.references import References
 from learnedgec.errors import FormatError, InputError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import AnnotatedSentence, Edit
-from learnedgec.formats.references import References
 from learnedgec.metrics.gotoscorer import Difficulties, GoldChunk, GotoScorer, cut
+from learnedgec.runtime.runtime import Runtime
 
 SOURCE = "he go to a school on foots"
 GOLD = (Edit(1, 2, "goes"), Edit(3, 4, ""), Edit(6, 7, "foot", alternatives=("feet",)))
@@ -215,7 +215,7 @@ def test_rows_alone_need_a_file() -> None:
 def test_order_of_the_published_scores(mirror: Path) -> None:
     from scipy.stats import spearmanr
 
-    from learnedgec.formats.text import read_lines
+    from learnedgec.data.text import read_lines
 
     (seeda,) = mirror.glob("tmu-nlp/SEEDA/*")
     (conll,) = mirror.glob("pygongnlp/PT-M2/*/data")

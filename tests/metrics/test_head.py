@@ -12,11 +12,11 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
 from learnedgec.errors import BadNameError, ConfigError, ModelError, ParameterError
+from learnedgec.evaluators import evaluator
+from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
-from learnedgec.models import evaluator
-from learnedgec.models.evaluator import Evaluator
 from learnedgec.tuning.space import read_space
 
 SOURCES = ["He go home .", "I has a dog .", "She are here ."]

@@ -28,7 +28,18 @@ def test_a_moved_word_is_two_edits() -> None:
 
 
 def test_an_empty_reference_has_length_one() -> None:
-    assert score(["", "a b"], [[""], [""]]).sentences == pytest.approx([1.0, -1.0])
+    assert score(["", "a b"], [[""], [""]]).sentences == pytest.approx([1.0, 0.0])
+
+
+def test_a_looping_output_is_worth_nothing_and_does_not_outweigh_the_others() -> None:
+    good, loop = "a b c d", "a " * 600
+    looping = score([good, loop], [[good], ["e f g h"]])
+    assert looping.sentences == pytest.approx([1.0, 0.0])
+    assert looping.value == pytest.approx(0.5)
+    metric = load_metric("hter")
+    resamples = metric.aggregate_many(looping.statistics, np.array([[0, 1], [1, 1]]))
+    assert resamples == pytest.approx([0.5, 0.0])
+    assert looping.details["edits"] == 600
 
 
 def test_characters() -> None:

@@ -12,15 +12,14 @@ from embedded import Sample
 from scipy.stats import spearmanr
 from tiny_causal import save_causal
 
-from learnedgec.catalog import load_ratings
+from learnedgec.data.catalog import load_ratings
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.execution.runtime import Runtime
+from learnedgec.evaluators import causal
+from learnedgec.evaluators.causal import token_scores
 from learnedgec.metrics.asano import Asano
 from learnedgec.metrics.likelihood import Likelihood, as_written
 from learnedgec.metrics.scribendi import Scribendi, indel_ratio, token_sort_ratio
-from learnedgec.models import batching, causal
-from learnedgec.models.batching import TruncationWarning
-from learnedgec.models.causal import token_scores
+from learnedgec.runtime.runtime import Runtime
 
 
 def load(folder: Path) -> tuple[Any, Any]:
@@ -302,18 +301,3 @@ def test_grammaticality_on_gug(tiny_causal: Path) -> None:
     human = [rating.values["grammaticality"] for rating in ratings]
     # The language model is random here: what is left is spelling, length and words.
     assert spearmanr(score.statistics["grammaticality"], human)[0] > 0.42
-
-
-def test_long_words_count_as_far_as_they_are_read(
-    tiny_causal: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batching, "_LONGEST_WORD", 12)
-    likelihood, scribendi = Likelihood(model=str(tiny_causal)), Scribendi(model=str(tiny_causal))
-    shorter, text = "He abcdefghijkl goes .", "He abcdefghijklmn goes ."
-    with pytest.warns(TruncationWarning, match="1 of 1 inputs have a word of more than 12"):
-        found = likelihood.score([text], [text])
-    assert found.value == pytest.approx(likelihood.score([text], [shorter]).value)
-    # A change beyond what is read is a change; it makes nothing better.
-    with pytest.warns(TruncationWarning):
-        changed = scribendi.score([text, text], [text, shorter])
-    assert changed.sentences.tolist() == [0, -1]

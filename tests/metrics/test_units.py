@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnedgec import AnnotatedSentence, Edit, References, load_metric
-from learnedgec.edits.pieces import LongSentenceWarning
-from learnedgec.errors import ParameterError
-from learnedgec.metrics import units as units_module
+from learnedgec.errors import InputError, ParameterError
 from learnedgec.metrics.units import characters_apart, units
 
 # Metrics that have the parameter, without what is not for characters.
@@ -49,16 +47,10 @@ def test_units_of_a_text() -> None:
     assert characters_apart("猫\u3000は").split() == ["猫", "\u2423", "は"]
 
 
-def test_long_words_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units_module, "_LONGEST_WORD", 4)
-    assert characters_apart("abcde ab\u3000abcd") == "abcde \u2423 a b \u2423 a b c d"
+def test_more_characters_than_a_sentence_may_have_tokens_are_refused() -> None:
     cleme = load_metric("cleme(edits='aligned', weights='none', unit='char')")
-    with pytest.warns(
-        LongSentenceWarning, match="longer than 4 characters, of which there are 3, up to 6"
-    ):
-        score = cleme.score(["abcde ab"], ["abcdef ac"], [["abcdef ab"]])
-    # Two edits, one of which is right.
-    assert (score.details["tp"], score.details["fp"]) == (1, 1)
+    with pytest.raises(InputError, match=r"3,001 tokens, and at most 3,000 .* split this line"):
+        cleme.score(["a"], ["a" * 3001], [["a"]])
 
 
 def test_sentinels_in_a_language_without_spaces() -> None:

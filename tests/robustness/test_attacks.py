@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from learnedgec import References, load_metric
-from learnedgec.catalog import load_outputs, load_parallel
+from learnedgec.data.catalog import load_outputs, load_parallel
 from learnedgec.errors import InputError, LengthError
 from learnedgec.robustness import attacks
 from learnedgec.robustness.attacks import evaluate_attacks, honest_outputs

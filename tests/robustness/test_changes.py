@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from learnedgec.catalog import Case, Pair
+from learnedgec.data.catalog import Case, Pair
 from learnedgec.robustness.changes import (
     ContextChange,
     describe_changes,

@@ -11,10 +11,10 @@ import torch
 from embedded import Sample
 from transformers import BertForMaskedLM
 
-from learnedgec.catalog import Case
+from learnedgec.data.catalog import Case
+from learnedgec.data.text import read_lines
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError, LengthError, ModelError
-from learnedgec.formats.text import read_lines
 from learnedgec.robustness.perturbation import perturb
 from learnedgec.robustness.sites import ACTIONS, Action
 

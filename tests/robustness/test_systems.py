@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnedgec import References, Runtime, Statistics, load_metric, read_lines
-from learnedgec.catalog import Case, Pair, load_cases, read_cases
+from learnedgec.data.catalog import Case, Pair, load_cases, read_cases
+from learnedgec.data.m2 import apply_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, LengthError
-from learnedgec.formats.m2 import apply_edits
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import overlap_statistics
 from learnedgec.metrics.errant import Errant

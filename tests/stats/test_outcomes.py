@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec.benchmarks.base import Comparisons
-from learnedgec.meta.agreement import agreement, at_equal_counts, tie_threshold
+from learnedgec.analysis.meta.agreement import agreement, at_equal_counts, tie_threshold
+from learnedgec.data.benchmarks.base import Comparisons
 from learnedgec.stats.outcomes import outcomes, win_counts, win_shares
 from learnedgec.stats.significance import is_significant, resamples_needed
 from learnedgec.stats.trueskill import rate_scores

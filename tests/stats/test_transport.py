@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec.arrays import Floats
 from learnedgec.stats.transport import unbalanced_plans
+from learnedgec.types import Floats
 
 
 def problem(seed: int, rows: int, columns: int, farthest: float) -> tuple[Floats, Floats, Floats]:

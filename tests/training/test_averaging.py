@@ -10,7 +10,7 @@ import torch
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.errors import ConfigError
-from learnedgec.models.evaluator import Evaluator
+from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.training.averaging import average
 from learnedgec.training.fit import train, training_data
 
@@ -104,13 +104,11 @@ def test_low_rank_corrections_have_no_mean_of_their_rank(
         trained(
             words(
                 *(tmp_path, tiny_encoder, f"run-{seed}", 3),
-                *("--model.rank", "2", "--seed_everything", str(seed)),
+                *("--model.lora", "{rank: 2}", "--seed_everything", str(seed)),
             )
         )
         for seed in (1, 2)
     ]
-    data = training_data(words(tmp_path, tiny_encoder, "mean", 3, "--model.rank", "2"))
-    with pytest.raises(
-        ConfigError, match="low-rank corrections, whose mean would have a higher rank"
-    ):
+    data = training_data(words(tmp_path, tiny_encoder, "mean", 3, "--model.lora", "{rank: 2}"))
+    with pytest.raises(ConfigError, match="low-rank matrices, whose mean would have a higher rank"):
         average(names, tmp_path / "checkpoints", "mean", data)

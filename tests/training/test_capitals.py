@@ -9,8 +9,8 @@ import tiny
 from safetensors.torch import load_file
 
 from learnedgec.errors import ConfigError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.models.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.fit import train
 from learnedgec.training.pairs import CapitalPairs
 
@@ -106,7 +106,7 @@ def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> Non
     heads = {"capitals": HeadConfig("hypothesis", reads="capitals", layer=1)}
     folder = tiny.save_evaluator(tmp_path / "first", heads=heads)
     same, other, ranking = (
-        EvaluatorModule({"capitals": options}, encoder=str(folder)).beginnings
+        EvaluatorModule({"capitals": options}, encoder=str(folder)).start.notice
         for options in (
             HeadOptions(objective="capitals", layer=1),
             HeadOptions(objective="capitals", layer=2),
@@ -120,7 +120,7 @@ def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> Non
 
 def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     from learnedgec.training.heads import HeadOptions
-    from learnedgec.training.module import EvaluatorModule
+    from learnedgec.training.module import EvaluatorModule, Lora
 
     heads = {
         "fluency": HeadConfig("hypothesis"),
@@ -130,9 +130,9 @@ def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     sums = {"fluency": {"fluency": 1.0, "capitals": 0.5}, "all": {"fluency": 1.0, "meaning": 2.0}}
     folder = str(tiny.save_evaluator(tmp_path / "first", heads=heads, sums=sums))
     relative = {"relative": HeadOptions("pair", "logistic")}
-    extended = EvaluatorModule(relative, encoder=folder, rank=1)
+    extended = EvaluatorModule(relative, encoder=folder, lora=Lora(1))
     assert extended.model.config.sums == {"fluency": sums["fluency"]}
-    assert extended.beginnings == (
+    assert extended.start.notice == (
         "Continuing first: relative starts untrained; its sums all are not passed on (name them in "
         "model.sums)."
     )
@@ -147,10 +147,10 @@ def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     assert renewed.model.config.sums == {"fluency": sums["fluency"]}
     whole = EvaluatorModule({"fluency": HeadOptions()}, encoder=folder)
     assert whole.model.config.sums == {}
-    assert whole.beginnings is not None
-    assert "; its sums all, fluency are not passed on" in whole.beginnings
+    assert whole.start.notice is not None
+    assert "; its sums all, fluency are not passed on" in whole.start.notice
     with pytest.raises(ConfigError, match=r"read mean; set model\.pooling to mean"):
-        EvaluatorModule(relative, encoder=folder, rank=1, pooling="cls")
+        EvaluatorModule(relative, encoder=folder, lora=Lora(1), pooling="cls")
     with pytest.raises(
         ConfigError, match=r"the head meaning and must contain it; its parts are fluency\."
     ):

@@ -13,8 +13,8 @@ from huggingface_hub import ModelCard
 
 from learnedgec.cli.main import main
 from learnedgec.errors import ConfigError
-from learnedgec.models.evaluator import Evaluator, HeadConfig
-from learnedgec.models.packages import check_package
+from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.packages import check_package
 from learnedgec.training.card import metadata, with_metadata
 from learnedgec.training.package import package_path
 

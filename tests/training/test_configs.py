@@ -8,7 +8,7 @@ import pytest
 import tiny
 from embedded import SAMPLE_FOLDER
 
-from learnedgec.models.evaluator import HeadConfig
+from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.training.fit import train, training_data
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -31,7 +31,7 @@ def test_configurations_are_accepted(path: Path, tiny_encoder: Path, tmp_path: P
         names = ("grammaticality", "fluency", "quality", "likelihood")
         heads = {name: HeadConfig("hypothesis") for name in names}
         first = tiny.save_evaluator(tmp_path / "first", heads=heads)
-        encoder = ["--model.encoder", str(first), "--model.corrected_layers", "1"]
+        encoder = ["--model.encoder", str(first), "--model.lora", "{rank: 4, layers: 1}"]
     if path.stem == "joint-mpnet-3":  # it continues that of the second
         names = ("grammaticality", "fluency", "quality", "likelihood", "relative")
         heads = {name: HeadConfig("hypothesis") for name in names}

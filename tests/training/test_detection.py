@@ -12,32 +12,16 @@ import tiny
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from training_files import WORDS, ranked_pairs
 
 from learnedgec.errors import ConfigError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.models.evaluator import Evaluator
-from learnedgec.training.data import TrainingData
+from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.detection import wrong_tokens, wrong_words
 from learnedgec.training.examples import Example, pair_examples
 from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 from learnedgec.training.pairs import RankedPair, write_ranked_pairs
-
-WORDS = ["He", "She", "They", "go", "goes", "went", "to", "the", "a", "school", "dog", "cat"]
-
-
-def ranked_pairs(count: int = 120) -> list[RankedPair]:
-    """Pairs whose worse side has a word twice too often."""
-    generator = np.random.default_rng(0)
-    pairs = []
-    for number in range(count):
-        right = generator.choice(WORDS, 6).tolist()
-        place = int(generator.integers(6))
-        wrong = [*right[: place + 1], "dog", "dog", *right[place:]]
-        text = " ".join(right)
-        pairs.append(RankedPair(f"{text} {number}", text, " ".join(wrong), correct=text))
-    return pairs
-
 
 words = st.lists(st.sampled_from(WORDS[:5]), max_size=8)
 
@@ -94,14 +78,12 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
         *pair_examples({"wrong": [pair, unknown]}),
         Example((("r", "They went ."),), {"fluency": 3.5}),
     ]
-    data = TrainingData(ratings=["unused"])
-    data.tokenizer = module.tokenizer
-    data.inputs = dict.fromkeys(heads, "hypothesis")
-    data.detecting = {"wrong"}
-    encoded = data._encode(examples, 128)
-    batch = data.collate([encoded[row] for row in range(3)])
+    encoding = module.encoding
+    encoded = encoding.encode(examples)
+    batch = encoding.collate([encoded[row] for row in range(3)])
     with torch.inference_mode():
-        loss = module._loss("wrong", module._outputs(batch, tokens=True)["wrong"], batch)
+        logits = module._outputs(batch, learned=True)["wrong"]
+        loss = module.objectives["wrong"].loss(logits, batch["targets"]["wrong"])
         terms, values = [], []
         for text, wrong in ((pair.better, ""), (pair.worse, "go dog")):
             inputs = module.tokenizer(text, return_tensors="pt", return_offsets_mapping=True)

@@ -13,12 +13,12 @@ import torch
 
 from learnedgec import load_metric
 from learnedgec.errors import ConfigError, LeakageError
-from learnedgec.execution.runtime import Runtime
+from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.evaluators.packages import learned_from
 from learnedgec.metrics.sentinels import Length
-from learnedgec.models.evaluator import Evaluator
-from learnedgec.models.packages import learned_from
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.fit import train
-from learnedgec.training.module import EvaluatorModule, HeadOptions
+from learnedgec.training.objectives import Difference, Targets
 from learnedgec.training.pairs import PairFile, RankedPair, write_ranked_pairs
 from learnedgec.training.pairs import distilled as taught_module
 from learnedgec.training.pairs.distilled import DistilledPairs
@@ -107,17 +107,14 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
         DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "gleu")
 
 
-def test_the_loss_is_the_error_of_the_difference(tiny_encoder: Path) -> None:
-    module = EvaluatorModule({"quality": HeadOptions(objective="difference")}, str(tiny_encoder))
-    module.model.config.heads["quality"]["scale"] = 2.0
-    values = torch.tensor([5.0, 1.0, 2.0, 3.0])
-    batch = {
-        "ranked": {"quality": torch.tensor([[0, 1], [2, 3]])},
-        "margins": {"quality": torch.tensor([3.0, 1.0])},
-        "consistent": {"quality": torch.zeros((0, 4), dtype=torch.long)},
-    }
+def test_the_loss_is_the_error_of_the_difference() -> None:
+    objective = Difference()
+    objective.scale = 2.0
+    pairs, margins = torch.tensor([[0, 1], [2, 3]]), torch.tensor([3.0, 1.0])
+    targets = Targets(torch.full((4,), torch.nan), pairs, margins, torch.zeros((0, 4)))
     # ((4 − 3)/2)² and ((−1 − 1)/2)²
-    assert float(module._loss("quality", values, batch)) == pytest.approx((0.25 + 1.0) / 2)
+    loss = objective.loss(torch.tensor([5.0, 1.0, 2.0, 3.0]), targets)
+    assert float(loss) == pytest.approx((0.25 + 1.0) / 2)
 
 
 CONFIG = """

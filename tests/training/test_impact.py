@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModel, AutoTokenizer
 
-from learnedgec.catalog.corrections import load_corrections
+from learnedgec.data.catalog.corrections import load_corrections
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.data.text import read_jsonl
 from learnedgec.errors import ConfigError, UnknownNameError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit, apply_edits
-from learnedgec.formats.text import read_jsonl
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import impact
 from learnedgec.training.pairs.impact import ImpactPairs, impacts, sample_subsets
 

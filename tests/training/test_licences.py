@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import tiny
 
-from learnedgec.catalog import DATASETS
 from learnedgec.cli.main import main
-from learnedgec.models.packages import check_package, manifest_datasets
+from learnedgec.data.catalog import DATASETS
+from learnedgec.evaluators.packages import check_package, manifest_datasets
 from learnedgec.training.licences import licence_lines, weights_licence
 
 RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-3"

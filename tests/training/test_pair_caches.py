@@ -13,7 +13,7 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec.edits.parsing import describe_annotator
 from learnedgec.errors import ConfigError
-from learnedgec.execution.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import (
     CorruptedPairs,
     DistilledPairs,
@@ -22,10 +22,10 @@ from learnedgec.training.pairs import (
     PairSource,
     RankedPair,
     RatedPairs,
+    corrupted,
     impact,
     write_ranked_pairs,
 )
-from learnedgec.training.pairs.corruption import pairs as corruption
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_an_annotator_is_part_of_the_key(
     places = [source.place(tmp_path) for source in sources]
     for source in sources:
         assert describe_annotator("en-ewt-sm").items() <= source.digests().items()
-    for module in (corruption, impact):
+    for module in (corrupted, impact):
         monkeypatch.setattr(module, "describe_annotator", lambda name: {"annotator-version": "2"})
     assert not set(places) & {source.place(tmp_path) for source in sources}
 

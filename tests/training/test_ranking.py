@@ -2,53 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from embedded import SAMPLE_FOLDER
+from training_files import cases_file, ranked_pairs
 
 from learnedgec.errors import ConfigError, FormatError, LeakageError
-from learnedgec.models.evaluator import Evaluator
-from learnedgec.training.examples import Example, case_examples, pair_examples, split_examples
+from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.training.examples import Example, pair_examples
 from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
 from learnedgec.training.pairs import RankedPair, read_ranked_pairs, write_ranked_pairs
-
-WORDS = [
-    "He",
-    "She",
-    "They",
-    "go",
-    "goes",
-    "went",
-    "to",
-    "the",
-    "a",
-    "school",
-    "house",
-    "dog",
-    "cat",
-    "big",
-    "small",
-]
-
-
-def ranked_pairs(count: int = 120) -> list[RankedPair]:
-    """Pairs whose worse side has one word doubled: easy to learn."""
-    generator = np.random.default_rng(0)
-    pairs = []
-    for number in range(count):
-        words = generator.choice(WORDS, 6).tolist()
-        place = int(generator.integers(6))
-        worse = [*words[: place + 1], "dog", "dog", *words[place:]]
-        pairs.append(RankedPair(f"{' '.join(words)} {number}", " ".join(words), " ".join(worse)))
-    return pairs
-
 
 CONFIG = """
 name: {name}
@@ -111,14 +81,13 @@ def test_pairs_and_ratings_train_together(
     assert "| test | quality | " in card
 
 
-def batch_of(module: EvaluatorModule, examples: list[Example]) -> dict[str, torch.Tensor]:
-    from learnedgec.training.data import TrainingData
+def batch_of(module: EvaluatorModule, examples: list[Example]) -> dict[str, Any]:
+    rows = module.encoding.encode(examples)
+    return module.encoding.collate([rows[number] for number in range(len(examples))])
 
-    data = TrainingData(ratings=["unused"])
-    data.tokenizer = module.tokenizer
-    data.inputs = {name: options.input for name, options in module.head_options.items()}
-    encoded = data._encode(examples, 128)
-    return data.collate([encoded[row] for row in range(len(examples))])
+
+def loss_of(module: EvaluatorModule, head: str, values: torch.Tensor, batch: Any) -> float:
+    return module.objectives[head].loss(values, batch["targets"][head]).item()
 
 
 def test_losses_are_those_of_the_formulas(tiny_encoder: Path) -> None:
@@ -130,6 +99,7 @@ def test_losses_are_those_of_the_formulas(tiny_encoder: Path) -> None:
     module = EvaluatorModule(heads, encoder=str(tiny_encoder), dropout=0.0)
     module.eval()
     module.model.config.heads["c"] |= {"offset": 2.0, "scale": 0.5}
+    module.objectives["c"].scale = 0.5
     pairs = [("s", "He goes .", "He go go ."), ("t", "A dog .", "A cat to the ."), ("u", "x", "y")]
     examples = [
         *pair_examples({"a": [RankedPair(*pairs[0]), RankedPair(*pairs[1])]}),
@@ -147,12 +117,12 @@ def test_losses_are_those_of_the_formulas(tiny_encoder: Path) -> None:
 
     first = [value("a", s, worse) - value("a", s, better) for s, better, worse in pairs[:2]]
     expected = sum(1 / (1 + math.exp(-x)) for x in first) / 2
-    assert module._loss("a", outputs["a"], batch).item() == pytest.approx(expected, abs=1e-5)
+    assert loss_of(module, "a", outputs["a"], batch) == pytest.approx(expected, abs=1e-5)
     behind = value("b", "u", "y") - value("b", "u", "x") + 0.3
-    loss = module._loss("b", outputs["b"], batch).item()
+    loss = loss_of(module, "b", outputs["b"], batch)
     assert loss == pytest.approx(math.log1p(math.exp(behind)), abs=1e-5)
     error = (value("c", "r", "They went .") - 3.5) / 0.5
-    assert module._loss("c", outputs["c"], batch).item() == pytest.approx(error**2, abs=1e-4)
+    assert loss_of(module, "c", outputs["c"], batch) == pytest.approx(error**2, abs=1e-4)
 
 
 def test_a_head_that_ranks_learns_from_both_contexts_of_a_case(tiny_encoder: Path) -> None:
@@ -167,7 +137,7 @@ def test_a_head_that_ranks_learns_from_both_contexts_of_a_case(tiny_encoder: Pat
     batch = batch_of(module, examples)
     with torch.inference_mode():
         values = module._outputs(batch)["quality"]
-        loss = module._loss("quality", values, batch).item()
+        loss = loss_of(module, "quality", values, batch)
         alone = [
             float(module.model(module.tokenizer(text, return_tensors="pt"), ["quality"])["quality"])
             for text in ("x", "y", *(hypothesis for _, hypothesis in texts))
@@ -187,19 +157,6 @@ def test_consistency_is_the_mean_of_both_divergences() -> None:
 
         expected.append(0.5 * (divergence(p, q) + divergence(q, p)))
     assert consistency_loss(values).item() == pytest.approx(sum(expected) / 2, abs=1e-6)
-
-
-def cases_file(folder: Path) -> Path:
-    """Thirty-two cases that differ from each other, with five variants each."""
-    lines = []
-    for number, (one, two) in enumerate(itertools.product(WORDS[6:14], WORDS[11:])):
-        for label, extra in zip(("O", "A1", "A2", "A3", "A4", "A5"), WORDS, strict=False):
-            lines.append(f"{label}-S {one} dog dog {two} {number} {extra}")
-            lines.append(f"{label}-T {one} {two} {number} {extra}")
-        lines.append("")
-    path = folder / "cases.txt"
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 def test_consistency_on_cases_is_trained(tmp_path: Path, tiny_encoder: Path) -> None:
@@ -229,32 +186,6 @@ def test_ratings_that_no_head_learns_from_are_left_out(tmp_path: Path, tiny_enco
     assert result.results["test"]["fluency"]["n"] > 1
 
 
-def test_examples_of_cases_and_shared_pairs(tmp_path: Path) -> None:
-    from learnedgec.catalog.cases import read_cases
-
-    cases = read_cases(cases_file(tmp_path))
-    examples = case_examples({"a": cases[:2], "b": cases[:1]})
-    assert [example.consistent for example in examples] == [("a", "b")] * 5 + [("a",)] * 5
-    original, variant = cases[0].original, cases[0].variants[0]
-    assert examples[0].texts == (
-        (original.source, original.target),
-        (original.source, original.source),
-        (variant.source, variant.target),
-        (variant.source, variant.source),
-    )
-    drawn = case_examples({"a": cases}, variants=2, seed=4)
-    assert len(drawn) == 64
-    assert drawn == case_examples({"a": cases}, variants=2, seed=4)
-    assert drawn != case_examples({"a": cases}, variants=2, seed=5)
-    everything = case_examples({"a": cases})
-    assert all(example in everything for example in drawn)
-    pair = RankedPair("s", "x", "y")
-    shared = pair_examples({"a": [pair, pair], "b": [pair]})
-    assert [example.ranked for example in shared] == [("a", "b"), ("a",)]
-    parts = split_examples(examples + pair_examples({"a": ranked_pairs(60)}), "by-source")
-    assert len({e.group for e in parts["train"]} & {e.group for e in parts["test"]}) == 0
-
-
 def test_heads_without_pairs_and_pairs_without_heads(tmp_path: Path, tiny_encoder: Path) -> None:
     words = arguments(tmp_path, tiny_encoder)
     with pytest.raises(ConfigError, match=r"model\.heads\.fluency.*add data\.pairs\.fluency"):
@@ -269,7 +200,7 @@ def test_heads_without_pairs_and_pairs_without_heads(tmp_path: Path, tiny_encode
 
 @pytest.mark.realdata
 def test_leaked_pairs_are_refused(tmp_path: Path, tiny_encoder: Path, mirror: Path) -> None:
-    from learnedgec.catalog.parallel import load_parallel
+    from learnedgec.data.catalog.parallel import load_parallel
 
     words = arguments(tmp_path, tiny_encoder)
     data = load_parallel("conll14")

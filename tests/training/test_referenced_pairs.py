@@ -9,9 +9,9 @@ import pytest
 from embedded import Sample
 
 from learnedgec import References, load_metric
+from learnedgec.data.references import Reference
 from learnedgec.errors import ConfigError, UnknownNameError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import Reference
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import DistilledPairs, RankedPair, ReferencedPairs
 from learnedgec.training.pairs.balance import edit_balance, nearness
 from learnedgec.training.pairs.referenced import pooled_references

@@ -12,20 +12,20 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from learnedgec.arrays import Floats
-from learnedgec.benchmarks.base import Benchmark, Ranking
-from learnedgec.benchmarks.registry import load_benchmark
+from learnedgec.analysis.ranking import Aggregation, system_scores
+from learnedgec.data.benchmarks.base import Benchmark, Ranking
+from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.data.references import References
 from learnedgec.errors import ConfigError, InputError, LeakageError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.ranking import Aggregation, system_scores
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
 from learnedgec.tuning.results import Tuning
 from learnedgec.tuning.search import _parts, compare, tune, tuned_name
 from learnedgec.tuning.trials import SearchPlan
+from learnedgec.types import Floats
 
 PLANTED = (0.2, 0.5, 0.3)
 FAST = SearchPlan(trials=12, validation="none")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
+from learnedgec.cli.main import help_of_group
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.formats.text import write_text
 
 __all__ = ["COMMANDS", "main"]
 
@@ -21,33 +21,20 @@ COMMANDS = {
     "perturb": "write variants of a parallel corpus in which only the context differs",
 }
 
+_OPTIONS = "\n  -h, --help  show this help; `learnedgec robust COMMAND --help` explains a command"
+
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command that the first argument names."""
-    words = list(arguments)
-    if not words:
+    if not arguments:
         raise InputError(
             f"no command was given; name one of {', '.join(COMMANDS)}; see `learnedgec robust --help`."
         )
-    if words[0] in ("-h", "--help"):
-        write_text("-", _help())
+    command, *words = arguments
+    if command in ("-h", "--help"):
+        about = "Evaluate robustness to changes of the context, and to attacks."
+        print(help_of_group("learnedgec robust", about, COMMANDS, _OPTIONS))
         return
-    if words[0] not in COMMANDS:
-        raise UnknownNameError("command of robust", words[0], COMMANDS)
-    importlib.import_module(f"{__name__}.{words[0]}").main(words[1:])
-
-
-def _help() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [
-        "usage: learnedgec robust COMMAND [options]",
-        "",
-        "Evaluate robustness to changes of the context, and to attacks.",
-        "",
-        "commands:",
-        *(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items()),
-        "",
-        "options:",
-        "  -h, --help  show this help; `learnedgec robust COMMAND --help` explains a command",
-    ]
-    return "\n".join(lines) + "\n"
+    if command not in COMMANDS:
+        raise UnknownNameError("command of robust", command, COMMANDS)
+    importlib.import_module(f"{__name__}.{command}").main(words)

@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.catalog.outputs import load_outputs
-from learnedgec.catalog.parallel import load_parallel
 from learnedgec.cli.inputs import add_input_arguments, read_inputs, read_systems, system_files
 from learnedgec.cli.options import (
+    add_evaluation_arguments,
+    add_group,
     add_metric_argument,
-    add_plot_argument,
-    add_resampling_arguments,
-    add_runtime_arguments,
     make_parser,
-    read_metrics,
-    read_runtime,
+    read_checked_metrics,
+    read_resampling,
 )
-from learnedgec.cli.output import add_output_arguments, with_format
-from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots
-from learnedgec.cli.table import Layout
+from learnedgec.cli.output import tell_written, with_format
+from learnedgec.cli.robust.estimates import emit_estimates
+from learnedgec.data.catalog.outputs import load_outputs
+from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.references import References
 from learnedgec.errors import InputError
-from learnedgec.formats.references import References
-from learnedgec.metrics.needs import check_metrics
-from learnedgec.plotting.style import check_plotting
 from learnedgec.robustness.attacks import ALL, AttackResult, evaluate_attacks, honest_outputs
 
 _ATTACKS = ("conll14", "bea19-dev")
+
+
+@dataclass
+class _Attacks:
+    """What is compared.
+
+    Attributes:
+        attack: conll14 (from the catalog, with sentences, references and, without --hyp, honest systems);
+            bea19-dev (only attacks) or files of attacks, which need --src, --hyp and references.
+        show: the table to print: summary compares with all honest systems together, systems also with each.
+            JSON has both.
+    """
+
+    attack: list[str] | None = None
+    show: Literal["summary", "systems"] = "summary"
 
 
 def build_parser() -> ArgumentParser:
@@ -37,27 +49,10 @@ def build_parser() -> ArgumentParser:
         "robust attack",
         "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems.",
     )
-    group = parser.add_argument_group("attacks")
-    group.add_argument(
-        "--attack",
-        nargs="+",
-        type=str,
-        help="conll14 (from the catalog, with sentences, references and, without --hyp, honest systems); "
-        "bea19-dev (only attacks) or files of attacks, which need --src, --hyp and references",
-    )
-    group.add_argument(
-        "--show",
-        choices=("summary", "systems"),
-        default="summary",
-        help="the table to print: summary compares with all honest systems together, systems also with each. "
-        "JSON has both",
-    )
+    add_group(parser, _Attacks, "attacks")
     add_metric_argument(parser)
     add_input_arguments(parser)
-    add_resampling_arguments(parser)
-    add_plot_argument(parser)
-    add_runtime_arguments(parser)
-    add_output_arguments(parser)
+    add_evaluation_arguments(parser)
     return parser
 
 
@@ -68,50 +63,41 @@ def main(arguments: Sequence[str]) -> None:
         raise InputError(
             "no attack was given; name conll14, bea19-dev or files of outputs with --attack."
         )
-    if options.plot:
-        check_plotting(options.plot)
-    metrics = read_metrics(options)
-    check_metrics(metrics, read_runtime(options))
+    metrics, runtime = read_checked_metrics(options)
     name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
     honest: Mapping[str, Sequence[str]]
     if name == "conll14":
-        if options.src or options.ref or options.gold or options.jsonl:
+        if any((options.src, options.ref, options.gold, options.jsonl)):
             raise InputError(
                 "--attack conll14 contains its own sentences and references; leave out --src, --ref, --gold "
                 "and --jsonl, or name files of attacks."
             )
-        data = load_parallel(name)
-        sources: Sequence[str] = data.sources
-        references: References | None = data.references
+        corpus = load_parallel(name)
+        sources: Sequence[str] = corpus.sources
+        references: References | None = corpus.references
         honest = read_systems(system_files(options.hyp)) if options.hyp else honest_outputs()
     else:
         inputs = read_inputs(options, metrics)
         sources, references, honest = inputs.sources, inputs.references, inputs.systems
-    known = name in _ATTACKS
     attacks: Mapping[str, Sequence[str]] = (
-        load_outputs(f"attack:{name}") if known else read_systems(system_files(options.attack))
+        load_outputs(f"attack:{name}")
+        if name in _ATTACKS
+        else read_systems(system_files(options.attack))
     )
-    found = evaluate_attacks(
-        sources,
-        attacks,
-        honest,
-        metrics,
-        references,
-        **resampling(options),
-        runtime=read_runtime(options),
+    results = evaluate_attacks(
+        sources, attacks, honest, metrics, references, **read_resampling(options), runtime=runtime
     )
-    shown = [each for each in found if options.show == "systems" or each.honest == ALL]
     emit_estimates(
         options,
-        [_row(result) for result in shown],
-        found,
+        [_row(result) for result in results if options.show == "systems" or result.honest == ALL],
+        results,
         caption="How often metrics prefer attacks to honest systems' outputs",
-        layout=Layout(groups=("metric",), keys=("attack", "honest")),
+        groups=("metric",),
     )
     if options.plot:
         from learnedgec.plotting.robustness import plot_attacks
 
-        tell_plots(plot_attacks(found, options.plot), options)
+        tell_written(plot_attacks(results, options.plot), options)
 
 
 def _row(result: AttackResult) -> dict[str, Any]:

@@ -3,53 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 
-from learnedgec.catalog.cases import CASES, Case, Pair, load_cases
 from learnedgec.cli.inputs import system_names
+from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
+from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError
-from learnedgec.formats.text import read_lines
 from learnedgec.robustness.cases import TOTAL
 from learnedgec.robustness.changes import word_frequencies
 
-__all__ = [
-    "add_case_arguments",
-    "all_pairs",
-    "expanded",
-    "read_frequencies",
-    "read_parts",
-]
+__all__ = ["CaseFlags", "all_pairs", "expanded", "read_frequencies", "read_parts"]
 
 
-def add_case_arguments(parser: ArgumentParser, show: Mapping[str, str]) -> None:
-    """Add `--case`, `--frequencies` and `--show`.
+@dataclass
+class CaseFlags:
+    """Which cases.
 
-    Args:
-        parser: a command's.
-        show: name of each table that the command can print -> its description; the first is the default.
+    Attributes:
+        case: robustgec, one of its parts such as robustgec:bea19, sample, or a file: RobustGEC's para.txt, or
+            .jsonl with source, target and variants.
+        frequencies: text from which word frequencies are counted (default: the originals of the cases).
     """
-    group = parser.add_argument_group("cases")
-    group.add_argument(
-        "--case",
-        nargs="+",
-        type=str,
-        help="robustgec, one of its parts such as robustgec:bea19, sample, or a file: "
-        "RobustGEC's para.txt, or .jsonl with source, target and variants",
-    )
-    group.add_argument(
-        "--frequencies",
-        type=str,
-        help="text from which word frequencies are counted (default: the originals of the cases)",
-    )
-    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in show.items())
-    group.add_argument(
-        "--show",
-        choices=tuple(show),
-        default=next(iter(show)),
-        help=f"the table to print, {meanings}. JSON has all of them",
-    )
+
+    case: list[str] | None = None
+    frequencies: str | None = None
 
 
 def expanded(names: Sequence[str]) -> list[str]:

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.benchmarks.contamination import contamination
+from learnedgec.analysis.contamination import contamination
 from learnedgec.cli.options import (
+    add_evaluation_arguments,
+    add_group,
     add_metric_argument,
-    add_plot_argument,
-    add_resampling_arguments,
-    add_runtime_arguments,
     make_parser,
-    read_metrics,
-    read_runtime,
+    read_checked_metrics,
+    read_resampling,
 )
-from learnedgec.cli.output import add_output_arguments, notice, with_format
-from learnedgec.cli.robust.cases import (
-    add_case_arguments,
-    expanded,
-    read_frequencies,
-    read_parts,
-)
-from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots
-from learnedgec.cli.table import Layout
-from learnedgec.metrics.needs import check_metrics
-from learnedgec.plotting.style import check_plotting
+from learnedgec.cli.output import notice, tell_written, with_format
+from learnedgec.cli.robust.cases import CaseFlags, expanded, read_frequencies, read_parts
+from learnedgec.cli.robust.estimates import emit_estimates
 from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
 
-_SHOW = {
-    "summary": "one row per metric",
-    "variants": "by action, distance and frequency of the change",
-}
+
+@dataclass
+class _Cases(CaseFlags):
+    """Which cases, and which table.
+
+    Attributes:
+        show: the table to print, summary: one row per metric; variants: by action, distance and frequency of
+            the change. JSON has all of them.
+    """
+
+    show: Literal["summary", "variants"] = "summary"
 
 
 def build_parser() -> ArgumentParser:
@@ -42,49 +41,41 @@ def build_parser() -> ArgumentParser:
         "robust metrics",
         "Evaluate whether metrics still prefer the correction when unrelated context changes.",
     )
-    add_case_arguments(parser, _SHOW)
+    add_group(parser, _Cases, "cases")
     add_metric_argument(parser)
-    add_resampling_arguments(parser)
-    add_plot_argument(parser)
-    add_runtime_arguments(parser)
-    add_output_arguments(parser)
+    add_evaluation_arguments(parser)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = with_format(build_parser().parse_args(list(arguments)))
-    if options.plot:
-        check_plotting(options.plot)
-    metrics = read_metrics(options)
-    check_metrics(metrics, read_runtime(options))
+    metrics, runtime = read_checked_metrics(options)
     parts = read_parts(options.case)
     for name in expanded(options.case):
-        for message in (text for each in metrics for text in contamination(each, name)):
-            notice(f"{name}: {message}")
-    found = evaluate_preferences(
+        for metric in metrics:
+            for message in contamination(metric, name):
+                notice(f"{name}: {message}")
+    results = evaluate_preferences(
         parts,
         metrics,
         frequencies=read_frequencies(options),
-        **resampling(options),
-        runtime=read_runtime(options),
+        **read_resampling(options),
+        runtime=runtime,
     )
-    rows = _variants(found) if options.show == "variants" else map(_summary, found)
+    by_variant = options.show == "variants"
     emit_estimates(
         options,
-        list(rows),
-        found,
+        list(_variants(results) if by_variant else map(_summary, results)),
+        results,
         caption="Robustness of metrics' preference for the correction",
-        layout=Layout(
-            groups=("cases", "n", "left out") if options.show == "summary" else ("cases", "metric"),
-            keys=("metric",) if options.show == "summary" else ("by", "variants", "n"),
-            names=[metric.label for metric in metrics],
-        ),
+        groups=("cases", "metric") if by_variant else ("cases", "n", "left out"),
+        metrics=[metric.label for metric in metrics],
     )
     if options.plot:
         from learnedgec.plotting.robustness import plot_preferences
 
-        tell_plots(plot_preferences(found, options.plot), options)
+        tell_written(plot_preferences(results, options.plot), options)
 
 
 def _summary(result: PreferenceRobustness) -> dict[str, Any]:

@@ -3,18 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from jsonargparse import ArgumentParser
+from jsonargparse.typing import NonNegativeInt
 
-from learnedgec.catalog.cases import write_cases
-from learnedgec.cli.options import add_runtime_arguments, make_parser, read_runtime
+from learnedgec.cli.inputs import LINES
+from learnedgec.cli.options import (
+    add_group,
+    add_runtime_arguments,
+    make_parser,
+    read_runtime,
+)
 from learnedgec.cli.output import remark
+from learnedgec.data.catalog.cases import write_cases
+from learnedgec.data.text import check_lengths, read_lines
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError
-from learnedgec.execution.writing import check_writable
-from learnedgec.formats.text import check_lengths, read_lines
 from learnedgec.robustness.perturbation import perturb
-from learnedgec.robustness.sites import ACTIONS
+from learnedgec.robustness.sites import ACTIONS, Action
+from learnedgec.runtime.writing import check_writable
+
+
+@dataclass
+class _Files:
+    """What is read.
+
+    Attributes:
+        src: the source sentences.
+        ref: one correction of each sentence.
+    """
+
+    src: str | None = None
+    ref: str | None = None
+
+
+@dataclass
+class _Perturbation:
+    """What is changed.
+
+    Attributes:
+        variants: maximum number of variants of each sentence.
+        actions: allowed kinds of change.
+        language_model: masked language model that proposes substitutes (default: words of the same tag from
+            the corpus).
+        seed: seed of the random generator.
+    """
+
+    variants: int = 5
+    actions: list[Action] = field(default_factory=lambda: list(ACTIONS))
+    language_model: str | None = None
+    seed: NonNegativeInt = 0
 
 
 def build_parser() -> ArgumentParser:
@@ -23,35 +62,10 @@ def build_parser() -> ArgumentParser:
         "robust perturb",
         "Write variants of sentences and their corrections in which only unrelated context differs.",
     )
-    group = parser.add_argument_group(
-        "input", "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
-    )
-    group.add_argument("--src", type=str, help="the source sentences")
-    group.add_argument("--ref", type=str, help="one correction of each sentence")
-    group = parser.add_argument_group("perturbation")
-    group.add_argument(
-        "--variants", type=int, default=5, help="maximum number of variants of each sentence"
-    )
-    group.add_argument(
-        "--actions",
-        nargs="+",
-        choices=ACTIONS,
-        default=list(ACTIONS),
-        help="allowed kinds of change",
-    )
-    group.add_argument(
-        "--language-model",
-        type=str,
-        help="masked language model that proposes substitutes (default: words of the same tag from "
-        "the corpus)",
-    )
-    group.add_argument("--seed", type=int, default=0, help="seed of the random generator")
-    parser.add_argument(
-        "--out",
-        type=str,
-        default="-",
-        help="write cases to this file, as .jsonl or in RobustGEC's format; -: stdout",
-    )
+    add_group(parser, _Files, "input", LINES)
+    add_group(parser, _Perturbation, "perturbation")
+    about = "write cases to this file, as .jsonl or in RobustGEC's format; -: stdout"
+    parser.add_argument("--out", type=str, default="-", help=about)
     add_runtime_arguments(parser)
     return parser
 
@@ -78,14 +92,14 @@ def main(arguments: Sequence[str]) -> None:
     )
     # RobustGEC's format has the same number of variants everywhere.
     least = 1 if options.out.removesuffix(".gz").endswith(".jsonl") else options.variants
-    kept = [case for case in cases if len(case.variants) >= least]
-    if not kept:
+    chosen = [case for case in cases if len(case.variants) >= least]
+    if not chosen:
         raise InputError(
             f"no sentence of {options.src} has {least} variants; ask for fewer, or give more text."
         )
-    write_cases(options.out, kept)
+    write_cases(options.out, chosen)
     remark(
-        f"{len(kept)} cases with {sum(len(case.variants) for case in kept)} variants; "
-        f"{len(cases) - len(kept)} sentences without enough of them left out",
+        f"{len(chosen)} cases with {sum(len(case.variants) for case in chosen)} variants; "
+        f"{len(cases) - len(chosen)} sentences without enough of them left out",
         options,
     )

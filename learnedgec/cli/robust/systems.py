@@ -3,43 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.catalog.cases import Case
 from learnedgec.cli.inputs import system_names
 from learnedgec.cli.options import (
+    add_evaluation_arguments,
+    add_group,
     add_metric_argument,
-    add_plot_argument,
-    add_resampling_arguments,
-    add_runtime_arguments,
     make_parser,
-    read_metrics,
-    read_runtime,
+    read_checked_metrics,
+    read_resampling,
 )
-from learnedgec.cli.output import add_output_arguments, with_format
-from learnedgec.cli.robust.cases import (
-    add_case_arguments,
-    all_pairs,
-    read_frequencies,
-    read_parts,
-)
-from learnedgec.cli.robust.estimates import emit_estimates, resampling, tell_plots
-from learnedgec.cli.table import Layout
+from learnedgec.cli.output import tell_written, with_format
+from learnedgec.cli.robust.cases import CaseFlags, all_pairs, read_frequencies, read_parts
+from learnedgec.cli.robust.estimates import emit_estimates
+from learnedgec.data.catalog.cases import Case
+from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.errors import InputError
-from learnedgec.formats.text import check_lengths, read_lines, write_lines
-from learnedgec.metrics.needs import check_metrics
-from learnedgec.plotting.style import check_plotting
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
 
 _DEFAULT = ["errant"]
-_SHOW = {
-    "summary": "one row per system",
-    "variants": "by action, distance and frequency of the change",
-    "sources": "write the sentences that a system has to correct instead",
-}
+
+
+@dataclass
+class _Cases(CaseFlags):
+    """Which systems are evaluated on which cases, and which table is printed.
+
+    Attributes:
+        hyp: system outputs, one line per sentence: for each case the original, then its variants; for several
+            sets, one file with all sets in turn, or a folder with one file per set (conll14.txt).
+        show: the table to print, summary: one row per system; variants: by action, distance and frequency of
+            the change; sources: write the sentences that a system has to correct instead. JSON has all of
+            them.
+    """
+
+    hyp: list[str] | None = None
+    show: Literal["summary", "variants", "sources"] = "summary"
 
 
 def build_parser() -> ArgumentParser:
@@ -48,19 +51,9 @@ def build_parser() -> ArgumentParser:
         "robust systems",
         "Evaluate whether systems' corrections stay the same when only unrelated context changes.",
     )
-    add_case_arguments(parser, _SHOW)
-    parser.add_argument(
-        "--hyp",
-        nargs="+",
-        type=str,
-        help="system outputs, one line per sentence: for each case the original, then its variants; for "
-        "several sets, one file with all sets in turn, or a folder with one file per set (conll14.txt)",
-    )
+    add_group(parser, _Cases, "cases")
     add_metric_argument(parser, _DEFAULT)
-    add_resampling_arguments(parser)
-    add_plot_argument(parser)
-    add_runtime_arguments(parser)
-    add_output_arguments(parser)
+    add_evaluation_arguments(parser)
     return parser
 
 
@@ -68,8 +61,6 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
     options = with_format(options, table=options.show != "sources")
-    if options.plot:
-        check_plotting(options.plot)
     if options.show == "sources":
         if options.hyp or options.metric != _DEFAULT:
             raise InputError(
@@ -82,35 +73,32 @@ def main(arguments: Sequence[str]) -> None:
             "no system output was given; name at least one file with --hyp. --show sources writes what to "
             "correct."
         )
-    metrics, runtime = read_metrics(options), read_runtime(options)
-    check_metrics(metrics, runtime)
+    metrics, runtime = read_checked_metrics(options)
     frequencies = read_frequencies(options)
     parts = read_parts(options.case)
     systems = _read_systems(options.hyp, parts)
-    found = [
+    resampling = read_resampling(options)
+    results = [
         result
         for metric in metrics
         for result in evaluate_systems(
-            parts, systems, metric, frequencies=frequencies, **resampling(options), runtime=runtime
+            parts, systems, metric, frequencies=frequencies, **resampling, runtime=runtime
         )
     ]
-    rows = _variants(found) if options.show == "variants" else map(_summary, found)
+    by_variant = options.show == "variants"
     emit_estimates(
         options,
-        list(rows),
-        found,
+        list(_variants(results) if by_variant else map(_summary, results)),
+        results,
         caption="Robustness of systems' corrections",
-        layout=Layout(
-            groups=("cases", "n", "metric") if options.show == "summary" else ("cases", "metric"),
-            keys=("system",) if options.show == "summary" else ("system", "by", "variants", "n"),
-        ),
+        groups=("cases", "metric") if by_variant else ("cases", "n", "metric"),
     )
     if options.plot:
         from learnedgec.plotting.robustness import plot_systems
 
         for metric in metrics:
-            chosen = [each for each in found if each.metric == metric.label]
-            tell_plots(plot_systems(chosen, options.plot), options)
+            of_metric = [result for result in results if result.metric == metric.label]
+            tell_written(plot_systems(of_metric, options.plot), options)
 
 
 def _read_systems(
@@ -139,8 +127,8 @@ def _summary(result: SystemRobustness) -> dict[str, Any]:
         part = getattr(result, name)
         row |= {f"{name} P": part.precision, f"{name} R": part.recall, f"{name} F": part.f}
     row |= {"Δ": result.delta}
-    row |= {f"CRS {rule}": each for rule, each in result.crs.items()}
-    return row | {f"P-CRS {rule}": each for rule, each in result.p_crs.items()}
+    row |= {f"CRS {rule}": estimate for rule, estimate in result.crs.items()}
+    return row | {f"P-CRS {rule}": estimate for rule, estimate in result.p_crs.items()}
 
 
 def _variants(results: Sequence[SystemRobustness]) -> Iterator[dict[str, Any]]:
@@ -154,7 +142,7 @@ def _variants(results: Sequence[SystemRobustness]) -> Iterator[dict[str, Any]]:
                 "by": group.dimension,
                 "variants": group.group,
                 "n": group.count,
-                **{f"P-CRS {rule}": each for rule, each in group.consistent.items()},
+                **{f"P-CRS {rule}": estimate for rule, estimate in group.consistent.items()},
                 "F": group.f,
                 "original F": group.original_f,
             }

@@ -147,8 +147,8 @@ class MetricCard:
 
 @cache
 def _texts() -> Mapping[str, Any]:
-    found = yaml.safe_load(resources.files(__name__).joinpath("cards.yaml").read_text("utf-8"))
-    return dict(found)
+    texts = yaml.safe_load(resources.files(__name__).joinpath("cards.yaml").read_text("utf-8"))
+    return dict(texts)
 
 
 @cache
@@ -165,11 +165,11 @@ def _entries() -> Mapping[str, str]:
 def _agreement() -> Mapping[str, tuple[CardAgreement, ...]]:
     """Return the agreement of metrics with human judgements, by the name of their card."""
     text = resources.files(__name__).joinpath("agreement.tsv").read_text("utf-8")
-    found: dict[str, tuple[CardAgreement, ...]] = {}
+    rows: dict[str, tuple[CardAgreement, ...]] = {}
     for line in text.splitlines()[1:]:
         card, *cells = line.split("\t")
-        found[card] = (*found.get(card, ()), CardAgreement(*cells))
-    return found
+        rows[card] = (*rows.get(card, ()), CardAgreement(*cells))
+    return rows
 
 
 def cards() -> list[str]:
@@ -184,7 +184,7 @@ def card_name(name: str) -> str | None:
     if name not in METRICS:
         return None
     target = METRICS[name].target
-    return next((each for each in _texts() if METRICS[each].target == target), None)
+    return next((card for card in _texts() if METRICS[card].target == target), None)
 
 
 def load_card(name: str) -> MetricCard:
@@ -197,23 +197,23 @@ def load_card(name: str) -> MetricCard:
         >>> load_card("sentm2").name, load_card("m2").cite
         ('m2', ('dahlmeier-ng-2012-m2',))
     """
-    found = card_name(name)
-    if found is None:
+    card = card_name(name)
+    if card is None:
         raise UnknownNameError("metric card", name, _texts())
-    text = dict(_texts()[found])
-    kind = metric_class(found)
+    text = dict(_texts()[card])
+    kind = metric_class(card)
     return MetricCard(
-        name=found,
+        name=card,
         aliases=tuple(
-            each
-            for each, entry in METRICS.items()
-            if each != found and entry.target == METRICS[found].target
+            alias
+            for alias, entry in METRICS.items()
+            if alias != card and entry.target == METRICS[card].target
         ),
-        failures=tuple(Failure(**each) for each in text.pop("failures")),
+        failures=tuple(Failure(**failure) for failure in text.pop("failures")),
         parameters=tuple(_parameters(kind)),
         definition=inspect.cleandoc(kind.__doc__ or ""),
         cite=tuple(text.pop("cite", ())),
-        agreement=_agreement().get(found, ()),
+        agreement=_agreement().get(card, ()),
         **{key: str(value) for key, value in text.items()},
     )
 
@@ -225,7 +225,8 @@ def _parameters(kind: type[Metric]) -> Iterable[Parameter]:
         if issubclass(base, Metric):
             parsed = parse(base.__doc__ or "").params
             described |= {
-                each.arg_name: " ".join((each.description or "").split()) for each in parsed
+                parameter.arg_name: " ".join((parameter.description or "").split())
+                for parameter in parsed
             }
     for field in dataclasses.fields(kind):
         computed = field.default_factory is not dataclasses.MISSING
@@ -253,10 +254,10 @@ def bibtex(names: Iterable[str]) -> str:
         >>> print(bibtex(["m2", "sentm2"]).splitlines()[0])
         @inproceedings{dahlmeier-ng-2012-m2,
     """
-    found: dict[str, None] = {}
+    entries: dict[str, None] = {}
     for name in names:
-        found |= dict.fromkeys(_citations(name))
-    return "\n\n".join(found) + "\n"
+        entries |= dict.fromkeys(_citations(name))
+    return "\n\n".join(entries) + "\n"
 
 
 def _citations(name: str) -> list[str]:
@@ -264,8 +265,8 @@ def _citations(name: str) -> list[str]:
     if card_name(name) is not None:
         card = load_card(name)
         return [_entries()[key] for key in card.cite] or [f"% {card.name}: {card.no_paper}"]
-    if own := metric_class(name).citation.strip():
-        return [own]
+    if citation := metric_class(name).citation.strip():
+        return [citation]
     raise BadNameError(
         f"{name} has no card, and its class no citation, so nothing is printed for it; ask its authors "
         "what to cite, or set citation: ClassVar[str] in the class to its BibTeX entries."

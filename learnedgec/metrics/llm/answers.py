@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from learnedgec.metrics.llm.requests import Request
-from learnedgec.models.chat import (
+from learnedgec.evaluators.chat import (
     Answer,
     Endpoint,
 )
+from learnedgec.metrics.llm.requests import Request
 
 LOWEST, HIGHEST = 1, 5
 

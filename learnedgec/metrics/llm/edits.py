@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from learnedgec.data.m2 import Edit
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import describe_annotator
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit
 from learnedgec.metrics.llm.answers import HIGHEST, LOWEST
 from learnedgec.metrics.llm.sentences import LlmS
+from learnedgec.runtime.runtime import Runtime
 
 __all__ = [
     "LlmE",

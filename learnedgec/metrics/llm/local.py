@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from learnedgec.errors import ModelError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.metrics.llm.answers import HIGHEST, LOWEST
-from learnedgec.metrics.llm.requests import Request
-from learnedgec.models.chat import (
+from learnedgec.evaluators.chat import (
     Answer,
 )
+from learnedgec.metrics.llm.answers import HIGHEST, LOWEST
+from learnedgec.metrics.llm.requests import Request
+from learnedgec.runtime.runtime import Runtime
 
 
 def ask_local(
@@ -22,9 +22,9 @@ def ask_local(
         return
     import torch
 
-    from learnedgec.models.batching import Batch, model_inputs
-    from learnedgec.models.inference import run
-    from learnedgec.models.loading import load_model, load_tokenizer
+    from learnedgec.evaluators.batching import Batch, model_inputs
+    from learnedgec.evaluators.inference import run
+    from learnedgec.evaluators.loading import load_model, load_tokenizer
 
     tokenizer = load_tokenizer(name)
     model: Any = load_model(name, runtime, "AutoModelForCausalLM")

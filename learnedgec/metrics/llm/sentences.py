@@ -11,14 +11,23 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from learnedgec.arrays import Array, Floats
-from learnedgec.catalog.files import cache_folder
+from learnedgec.data.catalog.files import cache_folder
+from learnedgec.data.references import References
+from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.errors import ModelError, ParameterError
-from learnedgec.execution.progress import track
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import References
-from learnedgec.formats.sentences import Sentences, Systems
+from learnedgec.evaluators.chat import (
+    OPENAI,
+    Answer,
+    AnswerStore,
+    Endpoint,
+    OutputFormat,
+    ask_all,
+    check_key,
+    find_key,
+    import_openai,
+)
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import distinct_statistics
 from learnedgec.metrics.llm.answers import (
     HIGHEST,
     LOWEST,
@@ -30,16 +39,9 @@ from learnedgec.metrics.llm.local import ask_local
 from learnedgec.metrics.llm.requests import Request, RequestPlan
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.models.chat import (
-    OPENAI,
-    Answer,
-    AnswerStore,
-    Endpoint,
-    OutputFormat,
-    ask_all,
-    check_key,
-    find_key,
-)
+from learnedgec.runtime.progress import track
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Array, Floats
 
 __all__ = [
     "LlmS",
@@ -77,7 +79,7 @@ class LlmS(Metric):
     did. Every usable answer or refusal is cached on disk, under `runtime.cache_dir` or in the user's cache
     folder, so an interrupted run continues where it stopped and repeating a run costs nothing. `runtime.jobs`
     is the number of concurrent requests. The API key is read from the environment variable LEARNEDGEC_API_KEY
-    or, for OpenAI's own endpoint, OPENAI_API_KEY.
+    or, for OpenAI's own endpoint, OPENAI_API_KEY. Endpoints need the extra `llm`.
 
     With `endpoint=None` the model is a local causal language model (hub id or directory). It answers
     under the schema too: each rating is the most likely of the five digits after the prompt and the
@@ -150,7 +152,7 @@ class LlmS(Metric):
 
         Answers, not systems, are cached on disk, because the corrections of a group are rated together.
         """
-        return self._distinct(sources, systems, None, runtime)
+        return distinct_statistics(self, sources, systems, None, runtime)
 
     def compute(
         self,
@@ -217,9 +219,11 @@ class LlmS(Metric):
         return {"refused": ~statistics["answered"]}
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless a local model is available."""
+        """Raise unless a local model, or the client of the endpoint, is available."""
         if self.endpoint is None:
             need_model(self, "model", self.model)
+        else:
+            import_openai()
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the prompt's digest, and for a local model its weights' and the precision."""
@@ -230,8 +234,8 @@ class LlmS(Metric):
         if self.group_size > 1:
             parts["groups"] = "of all corrections scored together"
         if self.endpoint is None:
-            from learnedgec.models.loading import checkpoint_digest
-            from learnedgec.models.precision import model_precision
+            from learnedgec.evaluators.loading import checkpoint_digest
+            from learnedgec.evaluators.precision import model_precision
 
             parts |= {
                 "sha256": checkpoint_digest(self.model),
@@ -309,8 +313,8 @@ class LlmS(Metric):
         if self.endpoint is not None:
             about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
         else:
-            from learnedgec.models.loading import checkpoint_digest
-            from learnedgec.models.precision import model_precision
+            from learnedgec.evaluators.loading import checkpoint_digest
+            from learnedgec.evaluators.precision import model_precision
 
             about = ["local", checkpoint_digest(self.model), model_precision(runtime)]
         return AnswerStore(folder, *about)

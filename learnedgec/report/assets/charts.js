@@ -7,7 +7,11 @@ const MARKERS = [
   (x, y) => draw("path", { d: `M${x} ${y - 4.6}L${x + 4.6} ${y}L${x} ${y + 4.6}L${x - 4.6} ${y}Z` }),
   (x, y) => draw("path", { d: `M${x} ${y + 4.2}L${x + 4} ${y - 3.2}H${x - 4}Z` }),
   (x, y) => draw("path", { d: `M${x - 4} ${y}H${x + 4}M${x} ${y - 4}V${y + 4}`, class: "open" }),
-  (x, y) => draw("path", { d: `M${x - 3.4} ${y - 3.4}L${x + 3.4} ${y + 3.4}M${x - 3.4} ${y + 3.4}L${x + 3.4} ${y - 3.4}`, class: "open" }),
+  (x, y) =>
+    draw("path", {
+      d: `M${x - 3.4} ${y - 3.4}L${x + 3.4} ${y + 3.4}M${x - 3.4} ${y + 3.4}L${x + 3.4} ${y - 3.4}`,
+      class: "open",
+    }),
 ];
 const DASHES = ["", "6 3", "2 3", "8 3 2 3"];
 const SERIES = 7;
@@ -47,7 +51,11 @@ function axes(chart, x, y, box, names) {
   }
   chart.append(
     draw("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }),
-    draw("text", { x: (box.left + box.right) / 2, y: box.bottom, dy: "2.6em", "text-anchor": "middle", class: "name" }, names[0]),
+    draw(
+      "text",
+      { x: (box.left + box.right) / 2, y: box.bottom, dy: "2.6em", "text-anchor": "middle", class: "name" },
+      names[0],
+    ),
     draw("text", { x: 4, y: 14, class: "name" }, names[1]),
   );
 }
@@ -118,8 +126,10 @@ function scatterChart(label, points, names) {
     const group = draw("g", { class: "series-0" });
     const [px, py] = [x(point.x), y(point.y)];
     const [xs, ys] = [point.xInterval ?? [null], point.yInterval ?? [null]];
-    if (!xs.includes(null)) group.append(draw("line", { class: "reach", x1: x(xs[0]), x2: x(xs[1]), y1: py, y2: py }));
-    if (!ys.includes(null)) group.append(draw("line", { class: "reach", x1: px, x2: px, y1: y(ys[0]), y2: y(ys[1]) }));
+    if (!xs.includes(null))
+      group.append(draw("line", { class: "reach", x1: x(xs[0]), x2: x(xs[1]), y1: py, y2: py }));
+    if (!ys.includes(null))
+      group.append(draw("line", { class: "reach", x1: px, x2: px, y1: y(ys[0]), y2: y(ys[1]) }));
     const mark = MARKERS[0](px, py);
     mark.append(draw("title", {}, `${point.name}: ${names[0]} ${show(point.x)}, ${names[1]} ${show(point.y)}`));
     group.append(mark);
@@ -138,7 +148,16 @@ function scatterChart(label, points, names) {
 function freeSpot(px, py, width, taken, box) {
   let best = null;
   for (const distance of [6, 13, 22]) {
-    for (const [dx, dy] of [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]]) {
+    for (const [dx, dy] of [
+      [1, 0],
+      [-1, 0],
+      [0, -1],
+      [0, 1],
+      [1, -1],
+      [-1, -1],
+      [1, 1],
+      [-1, 1],
+    ]) {
       const left = dx > 0 ? px + distance : dx < 0 ? px - distance - width : px - width / 2;
       const top = py - 6 + dy * (distance + 3);
       const spot = [left, top, left + width, top + 12];
@@ -165,11 +184,23 @@ function reliabilityChart(bins, label) {
   const group = draw("g", { class: "series-0" });
   for (const { predicted, preferred, low, high, count: outputs } of bins) {
     const mark = MARKERS[0](x(predicted), y(preferred));
-    mark.append(draw("title", {}, `predicted ${show(predicted, 2)}, preferred ${show(preferred, 2)} [${show(low, 2)}, ${show(high, 2)}] of ${count(outputs)}`));
+    mark.append(
+      draw(
+        "title",
+        {},
+        `predicted ${show(predicted, 2)}, preferred ${show(preferred, 2)} [${show(low, 2)}, ` +
+          `${show(high, 2)}] of ${count(outputs)}`,
+      ),
+    );
     group.append(draw("line", { class: "reach", x1: x(predicted), x2: x(predicted), y1: y(low), y2: y(high) }), mark);
   }
   chart.append(group);
-  return el("figure", { class: "square" }, chart, el("figcaption", { class: "remark" }, `${label}; bars are 95 % intervals.`));
+  return el(
+    "figure",
+    { class: "square" },
+    chart,
+    el("figcaption", { class: "remark" }, `${label}; bars are 95 % intervals.`),
+  );
 }
 
 /** Return estimates as dots with two intervals each: thick over sentences, thin over systems. */
@@ -177,21 +208,34 @@ function forestChart(label, rows) {
   const left = Math.min(180, 20 + 6.2 * Math.max(...rows.map((row) => row.name.length)));
   const box = { left, right: 508, top: 8, bottom: 16 + 22 * rows.length };
   const chart = frame(520, box.bottom + 48, label);
-  const x = scale(rows.flatMap((row) => [row.value, ...row.thick, ...row.thin]), box.left + 6, box.right - 6);
+  const x = scale(
+    rows.flatMap((row) => [row.value, ...row.thick, ...row.thin]),
+    box.left + 6,
+    box.right - 6,
+  );
   const y = (place) => 20 + 22 * place;
   y.ticks = [];
   axes(chart, x, y, box, [label, ""]);
   rows.forEach((row, place) => {
     const group = draw("g", { class: row.quiet ? "series-quiet" : "series-0" });
-    for (const [kind, bounds] of [["thin", row.thin], ["thick", row.thick]]) {
-      if (!bounds.includes(null)) group.append(draw("line", { class: `reach ${kind}`, x1: x(bounds[0]), x2: x(bounds[1]), y1: y(place), y2: y(place) }));
+    for (const [kind, bounds] of [
+      ["thin", row.thin],
+      ["thick", row.thick],
+    ]) {
+      if (!bounds.includes(null))
+        group.append(
+          draw("line", { class: `reach ${kind}`, x1: x(bounds[0]), x2: x(bounds[1]), y1: y(place), y2: y(place) }),
+        );
     }
     if (row.value !== null) {
       const mark = MARKERS[row.quiet ? 6 : 0](x(row.value), y(place));
       mark.append(draw("title", {}, `${row.name}: ${show(row.value, 3)}`));
       group.append(mark);
     }
-    chart.append(group, draw("text", { x: box.left - 8, y: y(place) + 4, "text-anchor": "end" }, shorten(row.name, 27)));
+    chart.append(
+      group,
+      draw("text", { x: box.left - 8, y: y(place) + 4, "text-anchor": "end" }, shorten(row.name, 27)),
+    );
   });
   return el("figure", {}, chart);
 }

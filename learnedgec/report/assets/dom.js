@@ -73,8 +73,26 @@ function table(label, head, rows, attributes = {}) {
     el(
       "table",
       attributes,
-      el("thead", {}, el("tr", {}, head.map((cell) => heading(cell, "col")))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, place) => (place ? data(cell) : heading(cell, "row")))))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          head.map((cell) => heading(cell, "col")),
+        ),
+      ),
+      el(
+        "tbody",
+        {},
+        rows.map((row) =>
+          el(
+            "tr",
+            {},
+            row.map((cell, place) => (place ? data(cell) : heading(cell, "row"))),
+          ),
+        ),
+      ),
     ),
   );
 }

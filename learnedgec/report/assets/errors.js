@@ -17,9 +17,18 @@ function showErrors(report, root) {
     const kinds = Object.entries(errors.tiers[state.tier]);
     const rows = kinds.map(([kind, systems]) => {
       const gold = Math.max(...systems.map(([tp, , fn]) => tp + fn));
-      return [kind || "no type", el("td", { class: "number muted" }, count(gold)), ...systems.map((each) => typeCell(each, state.measure, errors.beta))];
+      return [
+        kind || "no type",
+        el("td", { class: "number muted" }, count(gold)),
+        ...systems.map((each) => typeCell(each, state.measure, errors.beta)),
+      ];
     });
-    fill(place, table(`${MEASURES[state.measure]} by error type`, ["type", "gold", ...report.systems], rows, { class: "matrix" }));
+    fill(
+      place,
+      table(`${MEASURES[state.measure]} by error type`, ["type", "gold", ...report.systems], rows, {
+        class: "matrix",
+      }),
+    );
     const counts = errors.operations[state.system];
     const names = ["missing", "replacement", "unnecessary", "nothing"];
     fill(
@@ -29,27 +38,71 @@ function showErrors(report, root) {
         ["reference ↓ system →", ...names],
         counts.map((row, one) => {
           const sum = row.reduce((a, b) => a + b, 0);
-          return [names[one], ...row.map((value, other) => (one === 3 && other === 3 ? el("td", { class: "heat self" }, "–") : heat(sum ? 0.5 + value / sum / 2 : null, [count(value), sum ? el("span", { class: "muted" }, ` ${Math.round((100 * value) / sum)} %`) : null])))];
+          return [
+            names[one],
+            ...row.map((value, other) =>
+              one === 3 && other === 3
+                ? el("td", { class: "heat self" }, "–")
+                : heat(sum ? 0.5 + value / sum / 2 : null, [
+                    count(value),
+                    sum ? el("span", { class: "muted" }, ` ${Math.round((100 * value) / sum)} %`) : null,
+                  ]),
+            ),
+          ];
         }),
         { class: "matrix" },
       ),
     );
   };
-  const change = (name, number = false) => (value) => { state[name] = number ? Number(value) : value; render(); };
+  const change =
+    (name, number = false) =>
+    (value) => {
+      state[name] = number ? Number(value) : value;
+      render();
+    };
   add(
-      root,
+    root,
     card(
       "By error type",
-      el("p", { class: "remark" }, `Counts of ${errors.metric}: correct and missed edits count under the type in the reference, wrong edits under their own type. F is F${errors.beta}.`),
-      el("div", { class: "controls" },
-        choice("types", [["operation", "operation (M, R, U)"], ["category", "category (NOUN:NUM)"], ["type", "type (R:NOUN:NUM)"]], state.tier, change("tier")),
-        choice("show", Object.entries(MEASURES), state.measure, change("measure"))),
+      el(
+        "p",
+        { class: "remark" },
+        `Counts of ${errors.metric}: correct and missed edits count under the type in the reference, wrong ` +
+          `edits under their own type. F is F${errors.beta}.`,
+      ),
+      el(
+        "div",
+        { class: "controls" },
+        choice(
+          "types",
+          [
+            ["operation", "operation (M, R, U)"],
+            ["category", "category (NOUN:NUM)"],
+            ["type", "type (R:NOUN:NUM)"],
+          ],
+          state.tier,
+          change("tier"),
+        ),
+        choice("show", Object.entries(MEASURES), state.measure, change("measure")),
+      ),
       place,
     ),
     card(
       "Confusions of operations",
-      el("p", { class: "remark" }, "Edits of the reference (rows) and edits of the system that touch the same words (columns). The last row counts edits of the system where the reference has none, the last column errors that the system did not edit."),
-      report.systems.length > 1 && choice("system", report.systems.map((name, s) => [s, name]), 0, change("system", true)),
+      el(
+        "p",
+        { class: "remark" },
+        "Edits of the reference (rows) and edits of the system that touch the same words (columns). The last " +
+          "row counts edits of the system where the reference has none, the last column errors that the system " +
+          "did not edit.",
+      ),
+      report.systems.length > 1 &&
+        choice(
+          "system",
+          report.systems.map((name, s) => [s, name]),
+          0,
+          change("system", true),
+        ),
       operations,
     ),
   );
@@ -64,7 +117,8 @@ function typeCell([tp, fp, fn], measure, beta) {
   const f = below ? ((1 + beta * beta) * precision * recall) / below : 0;
   const title = `tp ${tp}, fp ${fp}, fn ${fn}; P ${show(precision, 3)}, R ${show(recall, 3)}, F ${show(f, 3)}`;
   if (measure === "counts") return el("td", { class: "number", title }, `${tp} / ${fp} / ${fn}`);
-  if (measure === "all") return heat(0.5 + f / 2, [precision, recall, f].map((value) => show(value, 2)).join(" "), { title });
+  if (measure === "all")
+    return heat(0.5 + f / 2, [precision, recall, f].map((value) => show(value, 2)).join(" "), { title });
   const value = { f, precision, recall }[measure];
   return heat(0.5 + value / 2, show(value, 2), { title });
 }
@@ -79,29 +133,86 @@ function showEffects(report, root) {
     const order = report.overview.rankings[state.metric].order;
     // Of many systems the first three and the last have colours; the others are grey.
     const told = new Set(many ? [...order.slice(0, 3), order.at(-1)] : order);
-    const series = [...order.filter((s) => told.has(s)), ...order.filter((s) => !told.has(s))].map((s) => ({ name: report.systems[s], values: means[state.metric][s], quiet: !told.has(s) }));
+    const series = [...order.filter((s) => told.has(s)), ...order.filter((s) => !told.has(s))].map((s) => ({
+      name: report.systems[s],
+      values: means[state.metric][s],
+      quiet: !told.has(s),
+    }));
     const named = { length: "tokens of the source", edits: "edited tokens" }[state.by];
     fill(
       place,
-      lineChart(`Mean ${report.metrics[state.metric].short} by ${named}`, labels, series, [named, report.metrics[state.metric].short]),
-      el("details", {}, el("summary", {}, "Show as a table"),
-        table(`Mean score by ${named}`, ["system", ...labels], report.systems.map((name, s) => [name, ...labels.map((_, k) => el("td", { class: "number", title: `${counts[s][k]} outputs` }, show(means[state.metric][s][k])))]))),
+      lineChart(`Mean ${report.metrics[state.metric].short} by ${named}`, labels, series, [
+        named,
+        report.metrics[state.metric].short,
+      ]),
+      el(
+        "details",
+        {},
+        el("summary", {}, "Show as a table"),
+        table(
+          `Mean score by ${named}`,
+          ["system", ...labels],
+          report.systems.map((name, s) => [
+            name,
+            ...labels.map((_, k) =>
+              el("td", { class: "number", title: `${counts[s][k]} outputs` }, show(means[state.metric][s][k])),
+            ),
+          ]),
+        ),
+      ),
     );
   };
   add(
-      root,
+    root,
     card(
       "Mean score of a sentence",
-      el("div", { class: "controls" },
-        choice("metric", report.metrics.map((metric, m) => [m, metric.short]), 0, (m) => { state.metric = Number(m); render(); }),
-        choice("by", [["length", "length of the source"], ["edits", "number of edited tokens"]], "length", (by) => { state.by = by; render(); })),
+      el(
+        "div",
+        { class: "controls" },
+        choice(
+          "metric",
+          report.metrics.map((metric, m) => [m, metric.short]),
+          0,
+          (m) => {
+            state.metric = Number(m);
+            render();
+          },
+        ),
+        choice(
+          "by",
+          [
+            ["length", "length of the source"],
+            ["edits", "number of edited tokens"],
+          ],
+          "length",
+          (by) => {
+            state.by = by;
+            render();
+          },
+        ),
+      ),
       place,
     ),
     card(
       "Correlation of scores with length and edits",
-      el("p", { class: "remark" }, "Spearman's ρ of each metric with the length of the source and with the sentinel edit-count, over all outputs; and of the systems' mean scores with their mean number of edits. A metric with ρ near ±1 may measure little else."),
-      table("Correlation with sentinels", ["metric", "length", "edits", "edits, over systems"],
-        effects.correlation.map((each, m) => [report.metrics[m].short, ...["length", "edits", "systems"].map((name) => heat(each[name] === null ? null : 0.5 + each[name] / 2, show(each[name], 2)))]), { class: "matrix" }),
+      el(
+        "p",
+        { class: "remark" },
+        "Spearman's ρ of each metric with the length of the source and with the sentinel edit-count, over " +
+          "all outputs; and of the systems' mean scores with their mean number of edits. A metric with ρ near " +
+          "±1 may measure little else.",
+      ),
+      table(
+        "Correlation with sentinels",
+        ["metric", "length", "edits", "edits, over systems"],
+        effects.correlation.map((each, m) => [
+          report.metrics[m].short,
+          ...["length", "edits", "systems"].map((name) =>
+            heat(each[name] === null ? null : 0.5 + each[name] / 2, show(each[name], 2)),
+          ),
+        ]),
+        { class: "matrix" },
+      ),
     ),
   );
   render();

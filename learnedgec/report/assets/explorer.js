@@ -2,8 +2,23 @@
 
 const ROW = 58;
 const DEFAULTS = {
-  sentence: 0, metric: 0, other: 1, a: 0, b: 1, lens: 0, sort: "number", down: false, search: "", type: "", place: "any",
-  min: "", max: "", differ: false, disagree: false, rejected: false, types: false,
+  sentence: 0,
+  metric: 0,
+  other: 1,
+  a: 0,
+  b: 1,
+  lens: 0,
+  sort: "number",
+  down: false,
+  search: "",
+  type: "",
+  place: "any",
+  min: "",
+  max: "",
+  differ: false,
+  disagree: false,
+  rejected: false,
+  types: false,
 };
 
 class Explorer {
@@ -11,7 +26,11 @@ class Explorer {
     this.report = report;
     this.texts = report.sentences;
     this.size = this.texts.source.length;
-    this.base = { ...DEFAULTS, other: Math.min(1, report.metrics.length - 1), b: Math.min(1, report.systems.length - 1) };
+    this.base = {
+      ...DEFAULTS,
+      other: Math.min(1, report.metrics.length - 1),
+      b: Math.min(1, report.systems.length - 1),
+    };
     this.state = { ...this.base };
     this.shown = [];
     this.percentiles = new Map();
@@ -37,7 +56,10 @@ class Explorer {
   /** Return the percentile of a score among all scores of its metric, 0 to 100; equal scores share the mean rank. */
   percentile(m, s, n) {
     if (!this.percentiles.has(m)) {
-      this.percentiles.set(m, Float64Array.from(this.texts.metrics[m].scores.flat().filter((x) => x !== null)).sort());
+      this.percentiles.set(
+        m,
+        Float64Array.from(this.texts.metrics[m].scores.flat().filter((x) => x !== null)).sort(),
+      );
     }
     const sorted = this.percentiles.get(m);
     const value = this.score(m, s, n);
@@ -47,7 +69,13 @@ class Explorer {
   /** Return the text that is searched, in lower case. */
   haystack(n) {
     this.haystacks ??= new Array(this.size);
-    return (this.haystacks[n] ??= [this.texts.source[n], ...this.texts.outputs[n].map((o) => o.text), ...this.texts.references[n].map((r) => r.text)].join("\n").toLowerCase());
+    return (this.haystacks[n] ??= [
+      this.texts.source[n],
+      ...this.texts.outputs[n].map((o) => o.text),
+      ...this.texts.references[n].map((r) => r.text),
+    ]
+      .join("\n")
+      .toLowerCase());
   }
 
   // -- choice and order ----------------------------------------------------------------------------
@@ -64,13 +92,17 @@ class Explorer {
       const two = this.score(other, a, n) - this.score(other, b, n);
       if (one * two >= 0) return false;
     }
-    if (rejected && !texts.metrics.some((each) => each.rejected && (each.rejected[a][n] || each.rejected[b][n]))) return false;
+    if (rejected && !texts.metrics.some((each) => each.rejected && (each.rejected[a][n] || each.rejected[b][n])))
+      return false;
     if (type !== "") {
       const has = (edits, column = 3) => edits.some((edit) => String(edit[column]) === type);
       if (place === "reference") return texts.references[n].some((reference) => has(reference.edits));
       if (place === "a") return has(this.output(a, n).edits);
       if (place === "missed") return this.lensOf(a, n) !== null && has(this.lensOf(a, n).missed);
-      return texts.outputs[n].some((output) => has(output.edits)) || texts.references[n].some((reference) => has(reference.edits));
+      return (
+        texts.outputs[n].some((output) => has(output.edits)) ||
+        texts.references[n].some((reference) => has(reference.edits))
+      );
     }
     return true;
   }
@@ -101,7 +133,10 @@ class Explorer {
     const sign = this.state.down ? -1 : 1;
     kept.sort((one, two) => sign * (keys[one] - keys[two]) || one - two);
     this.shown = kept;
-    this.status.textContent = kept.length === this.size ? `${count(this.size)} sentences` : `${count(kept.length)} of ${count(this.size)} sentences`;
+    this.status.textContent =
+      kept.length === this.size
+        ? `${count(this.size)} sentences`
+        : `${count(kept.length)} of ${count(this.size)} sentences`;
     this.space.style.height = `${kept.length * ROW}px`;
     if (!keep || !kept.includes(this.state.sentence)) {
       this.list.scrollTop = 0;
@@ -142,7 +177,13 @@ class Explorer {
   /** Show the view that an address describes; unknown words and numbers out of range are ignored. */
   read(words) {
     const { report } = this;
-    const limits = { metric: report.metrics.length, other: report.metrics.length, a: report.systems.length, b: report.systems.length, lens: this.texts.lenses.length };
+    const limits = {
+      metric: report.metrics.length,
+      other: report.metrics.length,
+      a: report.systems.length,
+      b: report.systems.length,
+      lens: this.texts.lenses.length,
+    };
     // An address without a sentence shows the first one that passes the filters.
     const state = { ...this.base, sentence: -1 };
     for (const [name, text] of words) {
@@ -166,26 +207,84 @@ class Explorer {
   // -- controls --------------------------------------------------------------------------------------
 
   build(root) {
-    this.form = el("form", { class: "controls", "aria-label": "Choose and sort sentences", onsubmit: (event) => event.preventDefault() });
+    this.form = el("form", {
+      class: "controls",
+      "aria-label": "Choose and sort sentences",
+      onsubmit: (event) => event.preventDefault(),
+    });
     this.status = el("p", { role: "status", class: "status" });
     this.space = el("div", { class: "space" });
-    this.list = el("div", {
-      class: "list", role: "listbox", tabindex: "0", "aria-label": "Sentences", onscroll: () => this.paint(),
-      onkeydown: (event) => this.pressed(event),
-      onclick: (event) => {
-        const row = event.target.closest("[data-sentence]");
-        if (row) this.select(Number(row.dataset.sentence));
+    this.list = el(
+      "div",
+      {
+        class: "list",
+        role: "listbox",
+        tabindex: "0",
+        "aria-label": "Sentences",
+        onscroll: () => this.paint(),
+        onkeydown: (event) => this.pressed(event),
+        onclick: (event) => {
+          const row = event.target.closest("[data-sentence]");
+          if (row) this.select(Number(row.dataset.sentence));
+        },
       },
-    }, this.space);
-    this.pane = el("article", { class: "detail", tabindex: "-1", "aria-label": "Sentence", onkeydown: (event) => this.pressed(event) });
+      this.space,
+    );
+    this.pane = el("article", {
+      class: "detail",
+      tabindex: "-1",
+      "aria-label": "Sentence",
+      onkeydown: (event) => this.pressed(event),
+    });
     const save = (suffix, make, type) =>
-      el("button", { type: "button", onclick: () => download(`selection.${suffix}`, make(this.report, this.shown.toSorted((x, y) => x - y)), type) }, suffix.toUpperCase());
+      el(
+        "button",
+        {
+          type: "button",
+          onclick: () =>
+            download(
+              `selection.${suffix}`,
+              make(
+                this.report,
+                this.shown.toSorted((x, y) => x - y),
+              ),
+              type,
+            ),
+        },
+        suffix.toUpperCase(),
+      );
     this.controls();
     add(
       root,
       this.form,
-      el("div", { class: "bar" }, this.status, el("span", { class: "export" }, "Save this selection as ", save("csv", selectionCsv, "text/csv"), save("m2", selectionM2, "text/plain"))),
-      el("p", { class: "remark keys" }, el("kbd", {}, "↓"), el("kbd", {}, "↑"), " or ", el("kbd", {}, "j"), el("kbd", {}, "k"), " for the next and the previous sentence, ", el("kbd", {}, "Enter"), " to read it, ", el("kbd", {}, "Esc"), " to return to the list, ", el("kbd", {}, "/"), " to search."),
+      el(
+        "div",
+        { class: "bar" },
+        this.status,
+        el(
+          "span",
+          { class: "export" },
+          "Save this selection as ",
+          save("csv", selectionCsv, "text/csv"),
+          save("m2", selectionM2, "text/plain"),
+        ),
+      ),
+      el(
+        "p",
+        { class: "remark keys" },
+        el("kbd", {}, "↓"),
+        el("kbd", {}, "↑"),
+        " or ",
+        el("kbd", {}, "j"),
+        el("kbd", {}, "k"),
+        " for the next and the previous sentence, ",
+        el("kbd", {}, "Enter"),
+        " to read it, ",
+        el("kbd", {}, "Esc"),
+        " to return to the list, ",
+        el("kbd", {}, "/"),
+        " to search.",
+      ),
       el("div", { class: "panes" }, this.list, this.pane),
     );
     new ResizeObserver(() => this.paint()).observe(this.list);
@@ -198,38 +297,124 @@ class Explorer {
     const systems = report.systems.map((name, s) => [s, name]);
     const number = (name) => (value) => this.set({ [name]: Number(value) });
     const check = (name, text) =>
-      el("label", { class: "check" }, el("input", { type: "checkbox", checked: state[name], onchange: (event) => this.set({ [name]: event.target.checked }) }), text);
+      el(
+        "label",
+        { class: "check" },
+        el("input", {
+          type: "checkbox",
+          checked: state[name],
+          onchange: (event) => this.set({ [name]: event.target.checked }),
+        }),
+        text,
+      );
     const amount = (name, text) =>
-      el("input", { type: "number", min: "0", value: state[name], placeholder: text, "aria-label": `source tokens, ${text}`, oninput: (event) => this.set({ [name]: event.target.value }) });
-    const types = report.types.map((kind, number) => [String(number), kind]).filter(([, kind]) => kind).sort(([, one], [, other]) => (one < other ? -1 : 1));
-    const sorts = Object.entries(SORTS).filter(([name]) => (name !== "systems" || several) && (name !== "metrics" || metrics.length > 1));
-    this.search = el("input", { type: "search", value: state.search, placeholder: "sources, outputs, …", oninput: (event) => this.set({ search: event.target.value }) });
-    const order = el("button", { type: "button", class: "order", "aria-pressed": String(state.down), "aria-label": "largest first", title: "largest first", onclick: () => { this.set({ down: !this.state.down }); order.setAttribute("aria-pressed", String(this.state.down)); order.textContent = this.state.down ? "↓" : "↑"; } }, state.down ? "↓" : "↑");
+      el("input", {
+        type: "number",
+        min: "0",
+        value: state[name],
+        placeholder: text,
+        "aria-label": `source tokens, ${text}`,
+        oninput: (event) => this.set({ [name]: event.target.value }),
+      });
+    const types = report.types
+      .map((kind, number) => [String(number), kind])
+      .filter(([, kind]) => kind)
+      .sort(([, one], [, other]) => (one < other ? -1 : 1));
+    const sorts = Object.entries(SORTS).filter(
+      ([name]) => (name !== "systems" || several) && (name !== "metrics" || metrics.length > 1),
+    );
+    this.search = el("input", {
+      type: "search",
+      value: state.search,
+      placeholder: "sources, outputs, …",
+      oninput: (event) => this.set({ search: event.target.value }),
+    });
+    const order = el(
+      "button",
+      {
+        type: "button",
+        class: "order",
+        "aria-pressed": String(state.down),
+        "aria-label": "largest first",
+        title: "largest first",
+        onclick: () => {
+          this.set({ down: !this.state.down });
+          order.setAttribute("aria-pressed", String(this.state.down));
+          order.textContent = this.state.down ? "↓" : "↑";
+        },
+      },
+      state.down ? "↓" : "↑",
+    );
     fill(
       this.form,
       el("label", { class: "field wide" }, el("span", {}, "search"), this.search),
       choice("metric", metrics, state.metric, number("metric")),
       choice(several ? "system A" : "system", systems, state.a, number("a")),
       several && choice("system B", systems, state.b, number("b")),
-      el("div", { class: "pair" }, choice("sort by", sorts, state.sort, (sort) => this.set({ sort })), order),
+      el(
+        "div",
+        { class: "pair" },
+        choice("sort by", sorts, state.sort, (sort) => this.set({ sort })),
+        order,
+      ),
       el(
         "details",
-        { class: "filters", open: this.form.querySelector("details")?.open || FILTERS.some((name) => state[name] !== this.base[name]) },
+        {
+          class: "filters",
+          open: this.form.querySelector("details")?.open || FILTERS.some((name) => state[name] !== this.base[name]),
+        },
         el("summary", {}, "More filters and views"),
         el(
           "div",
           { class: "controls" },
           choice("error type", [["", "any"], ...types], state.type, (type) => this.set({ type })),
-          choice("found in", [["any", "an output or reference"], ["a", "system A's output"], ["reference", "a reference"], ...(this.texts.lenses.length ? [["missed", "edits that A missed"]] : [])], state.place, (place) => this.set({ place })),
-          el("div", { class: "field", role: "group", "aria-label": "tokens of the source" }, el("span", {}, "tokens of the source"), el("span", { class: "pair" }, amount("min", "from"), amount("max", "to"))),
+          choice(
+            "found in",
+            [
+              ["any", "an output or reference"],
+              ["a", "system A's output"],
+              ["reference", "a reference"],
+              ...(this.texts.lenses.length ? [["missed", "edits that A missed"]] : []),
+            ],
+            state.place,
+            (place) => this.set({ place }),
+          ),
+          el(
+            "div",
+            { class: "field", role: "group", "aria-label": "tokens of the source" },
+            el("span", {}, "tokens of the source"),
+            el("span", { class: "pair" }, amount("min", "from"), amount("max", "to")),
+          ),
           metrics.length > 1 && choice("second metric", metrics, state.other, number("other"), { name: "other" }),
-          this.texts.lenses.length > 1 && choice("edits as found by", this.texts.lenses.map((lens, l) => [l, lens.name]), state.lens, number("lens")),
-          el("div", { class: "checks" },
+          this.texts.lenses.length > 1 &&
+            choice(
+              "edits as found by",
+              this.texts.lenses.map((lens, l) => [l, lens.name]),
+              state.lens,
+              number("lens"),
+            ),
+          el(
+            "div",
+            { class: "checks" },
             several && check("differ", "A and B differ"),
             several && metrics.length > 1 && check("disagree", "the two metrics disagree on A and B"),
             this.texts.metrics.some((each) => each.rejected) && check("rejected", "the metric's gate rejects A or B"),
-            check("types", "show error types")),
-          el("button", { type: "button", onclick: () => { this.state = { ...this.base, sentence: this.state.sentence }; this.controls(); this.update(); this.remember(); this.search.focus(); } }, "Clear all"),
+            check("types", "show error types"),
+          ),
+          el(
+            "button",
+            {
+              type: "button",
+              onclick: () => {
+                this.state = { ...this.base, sentence: this.state.sentence };
+                this.controls();
+                this.update();
+                this.remember();
+                this.search.focus();
+              },
+            },
+            "Clear all",
+          ),
         ),
       ),
     );
@@ -258,12 +443,26 @@ class Explorer {
     const two = this.score(metric, b, n);
     const row = el(
       "div",
-      { role: "option", id: `row-${n}`, class: "row", "data-sentence": n, "aria-selected": String(n === sentence), "aria-setsize": this.shown.length, "aria-posinset": place + 1 },
+      {
+        role: "option",
+        id: `row-${n}`,
+        class: "row",
+        "data-sentence": n,
+        "aria-selected": String(n === sentence),
+        "aria-setsize": this.shown.length,
+        "aria-posinset": place + 1,
+      },
       el("span", { class: "snippet" }, el("b", {}, `${n + 1} `), this.texts.source[n] || el("em", {}, "(blank)")),
-      el("span", { class: "figures" },
+      el(
+        "span",
+        { class: "figures" },
         a === b
           ? show(one, 3)
-          : [`A ${show(one, 3)}  B ${show(two, 3)}  `, el("b", {}, one === two ? "=" : `${one > two ? "A" : "B"} ${signed(Math.abs(one - two))}`)]),
+          : [
+              `A ${show(one, 3)}  B ${show(two, 3)}  `,
+              el("b", {}, one === two ? "=" : `${one > two ? "A" : "B"} ${signed(Math.abs(one - two))}`),
+            ],
+      ),
     );
     row.style.top = `${place * ROW}px`;
     return row;
@@ -298,7 +497,13 @@ class Explorer {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
     const page = Math.max(1, Math.floor(this.list.clientHeight / ROW) - 1);
     const inList = event.currentTarget === this.list;
-    const steps = { j: 1, k: -1, ...(inList ? { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.size, End: this.size } : {}) };
+    const steps = {
+      j: 1,
+      k: -1,
+      ...(inList
+        ? { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.size, End: this.size }
+        : {}),
+    };
     if (event.key in steps) this.step(steps[event.key], inList);
     else if (event.key === "Enter" && inList) this.pane.focus();
     else if (event.key === "Escape" && !inList) this.list.focus();
@@ -319,12 +524,38 @@ class Explorer {
     const found = this.lensOf(s, n);
     const names = this.report.types;
     if (!found) {
-      return this.output(s, n).edits.map(([start, end, correction, type]) => ({ start, end, correction, type: names[type], state: "plain" }));
+      return this.output(s, n).edits.map(([start, end, correction, type]) => ({
+        start,
+        end,
+        correction,
+        type: names[type],
+        state: "plain",
+      }));
     }
     return [
-      ...found.edits.map(([start, end, correction, type, matched, weight]) => ({ start, end, correction, type: names[type], state: matched ? "matched" : "unmatched", weight })),
-      ...found.rest.map(([start, end, correction, type]) => ({ start, end, correction, type: names[type], state: "uncounted" })),
-      ...found.missed.map(([start, end, corrections, type, weight]) => ({ start, end, correction: corrections.join(" / "), type: names[type], state: "missed", weight })),
+      ...found.edits.map(([start, end, correction, type, matched, weight]) => ({
+        start,
+        end,
+        correction,
+        type: names[type],
+        state: matched ? "matched" : "unmatched",
+        weight,
+      })),
+      ...found.rest.map(([start, end, correction, type]) => ({
+        start,
+        end,
+        correction,
+        type: names[type],
+        state: "uncounted",
+      })),
+      ...found.missed.map(([start, end, corrections, type, weight]) => ({
+        start,
+        end,
+        correction: corrections.join(" / "),
+        type: names[type],
+        state: "missed",
+        weight,
+      })),
     ];
   }
 
@@ -339,29 +570,75 @@ class Explorer {
     this.pane.className = `detail${state.types ? " with-types" : ""}`;
     this.pane.setAttribute("aria-label", `Sentence ${n + 1}`);
     const copied = el("span", { role: "status", class: "muted" });
-    const link = el("a", { href: this.address(), onclick: () => { navigator.clipboard?.writeText(location.href).then(() => { copied.textContent = " copied"; }, () => {}); } }, "link");
+    const link = el(
+      "a",
+      {
+        href: this.address(),
+        onclick: () => {
+          navigator.clipboard?.writeText(location.href).then(
+            () => {
+              copied.textContent = " copied";
+            },
+            () => {},
+          );
+        },
+      },
+      "link",
+    );
     fill(
       this.pane,
-      el("header", {},
+      el(
+        "header",
+        {},
         el("h3", {}, `Sentence ${count(n + 1)}`),
-        el("span", { class: "muted" }, place >= 0 ? `${count(place + 1)} of ${count(this.shown.length)}, ${count(this.length(n))} tokens ` : "", link, copied),
-        el("span", { class: "steps" },
+        el(
+          "span",
+          { class: "muted" },
+          place >= 0 ? `${count(place + 1)} of ${count(this.shown.length)}, ${count(this.length(n))} tokens ` : "",
+          link,
+          copied,
+        ),
+        el(
+          "span",
+          { class: "steps" },
           el("button", { type: "button", "aria-label": "Previous sentence", onclick: () => this.step(-1) }, "←"),
-          el("button", { type: "button", "aria-label": "Next sentence", onclick: () => this.step(1) }, "→"))),
+          el("button", { type: "button", "aria-label": "Next sentence", onclick: () => this.step(1) }, "→"),
+        ),
+      ),
       this.legend(),
       el("section", { class: "text source" }, el("h4", {}, "Source"), diff(texts.source[n], [])),
       ...this.groups(n).map((group) => this.outputCard(n, group)),
       ...texts.references[n].map((reference) =>
-        el("section", { class: "text reference" },
+        el(
+          "section",
+          { class: "text reference" },
           el("h4", {}, `Reference ${reference.annotator}`),
-          diff(texts.source[n], reference.edits.map(([start, end, correction, type]) => ({ start, end, correction, type: report.types[type], state: "plain" }))))),
+          diff(
+            texts.source[n],
+            reference.edits.map(([start, end, correction, type]) => ({
+              start,
+              end,
+              correction,
+              type: report.types[type],
+              state: "plain",
+            })),
+          ),
+        ),
+      ),
     );
   }
 
   legend() {
     if (!this.texts.lenses.length) return null;
-    return el("p", { class: "remark signs" }, `Edits found by ${this.texts.lenses[this.state.lens].name}: `,
-      ["matched", "unmatched", "missed"].map((state) => [el("span", { class: `edit ${state}` }, el("span", { class: "sign" }, STATES[state].sign), state), " "]));
+    return el(
+      "p",
+      { class: "remark signs" },
+      `Edits found by ${this.texts.lenses[this.state.lens].name}: `,
+      ["matched", "unmatched", "missed"].map((state) => [
+        el("span", { class: `edit ${state}` }, el("span", { class: "sign" }, STATES[state].sign), state),
+        " ",
+      ]),
+    );
   }
 
   /** Return groups of systems with equal outputs and scores: A, B, then the best by the chosen metric. */
@@ -369,12 +646,16 @@ class Explorer {
     const groups = new Map();
     this.report.systems.forEach((_, s) => {
       const lens = this.texts.lenses[this.state.lens];
-      const key = `${this.texts.of[s][n]} ${lens ? lens.of[s][n] : 0} ${this.texts.metrics.map((each) => each.scores[s][n])}`;
+      const key =
+        `${this.texts.of[s][n]} ${lens ? lens.of[s][n] : 0} ` +
+        `${this.texts.metrics.map((each) => each.scores[s][n])}`;
       groups.set(key, [...(groups.get(key) ?? []), s]);
     });
     const { metric, a, b } = this.state;
     const first = (group) => (group.includes(a) ? 2 : group.includes(b) ? 1 : 0);
-    return [...groups.values()].sort((one, two) => first(two) - first(one) || this.score(metric, two[0], n) - this.score(metric, one[0], n));
+    return [...groups.values()].sort(
+      (one, two) => first(two) - first(one) || this.score(metric, two[0], n) - this.score(metric, one[0], n),
+    );
   }
 
   outputCard(n, group) {
@@ -383,31 +664,55 @@ class Explorer {
     const found = this.lensOf(s, n);
     const names = group.map((each) => {
       const role = report.systems.length > 1 && (each === state.a ? "A" : each === state.b ? "B" : "");
-      return el("span", { class: `system${role ? " chosen" : ""}` }, role && el("b", {}, `${role} `), report.systems[each]);
+      return el(
+        "span",
+        { class: `system${role ? " chosen" : ""}` },
+        role && el("b", {}, `${role} `),
+        report.systems[each],
+      );
     });
-    const best = report.metrics.map((_, m) => Math.max(...report.systems.map((_, each) => this.score(m, each, n) ?? -Infinity)));
+    const best = report.metrics.map((_, m) =>
+      Math.max(...report.systems.map((_, each) => this.score(m, each, n) ?? -Infinity)),
+    );
     const figures = report.metrics.map((metric, m) => {
       const value = this.score(m, s, n);
       const rejected = texts.metrics[m].rejected?.[s][n];
-      return el("span", { class: `figure${m === state.metric ? " chosen" : ""}` },
+      return el(
+        "span",
+        { class: `figure${m === state.metric ? " chosen" : ""}` },
         el("span", { class: "label" }, metric.short, " "),
         el("span", { class: "value" }, show(value, 3)),
-        report.systems.length > 1 && !metric.sentinel && value === best[m] && [el("span", { class: "star", "aria-hidden": "true" }, "★"), heard(" best")],
+        report.systems.length > 1 &&
+          !metric.sentinel &&
+          value === best[m] && [el("span", { class: "star", "aria-hidden": "true" }, "★"), heard(" best")],
         report.meaning[m] && el("span", { class: "muted" }, ` (${this.meaning(m, s, n)})`),
-        rejected ? el("span", { class: "tag" }, "rejected by its gate") : null);
+        rejected ? el("span", { class: "tag" }, "rejected by its gate") : null,
+      );
     });
-    return el("section", { class: "text output" },
-      el("h4", {}, names, found && found.annotator !== null && el("span", { class: "muted" }, ` compared with annotator ${found.annotator}`)),
+    return el(
+      "section",
+      { class: "text output" },
+      el(
+        "h4",
+        {},
+        names,
+        found &&
+          found.annotator !== null &&
+          el("span", { class: "muted" }, ` compared with annotator ${found.annotator}`),
+      ),
       diff(texts.source[n], this.marks(s, n)),
       el("p", { class: "figures" }, figures),
-      ...texts.attribution.map((attribution) => this.worth(attribution, n, s)));
+      ...texts.attribution.map((attribution) => this.worth(attribution, n, s)),
+    );
   }
 
   /** Return the percentile of an output, and the probability that people prefer such a change. */
   meaning(m, s, n) {
     const { percentiles, preferred, benchmark } = this.report.meaning[m];
     const share = preferred[s][n];
-    return `above ${percentiles[s][n]} % of ${benchmark}${share === null ? "" : `, people prefer such a change with probability ${show(share, 2)}`}`;
+    const place = `above ${percentiles[s][n]} % of ${benchmark}`;
+    if (share === null) return place;
+    return `${place}, people prefer such a change with probability ${show(share, 2)}`;
   }
 
   /** Return the table of the contribution of each edit to a metric's score. */
@@ -430,9 +735,16 @@ class Explorer {
         el("td", { class: "number" }, signed(without)),
       ];
     });
-    return el("details", { class: "worth", open: true },
+    return el(
+      "details",
+      { class: "worth", open: true },
       el("summary", {}, `Contribution of each edit to ${attribution.metric}: ${signed(total)} in total`),
-      table(`Contribution of each edit to ${attribution.metric}`, ["edit", "type", sampled ? "Shapley value, ± standard error" : "Shapley value", "alone", "loss without it"], rows));
+      table(
+        `Contribution of each edit to ${attribution.metric}`,
+        ["edit", "type", sampled ? "Shapley value, ± standard error" : "Shapley value", "alone", "loss without it"],
+        rows,
+      ),
+    );
   }
 }
 
@@ -462,7 +774,10 @@ function rank(sorted, value, equal) {
 /** Return a bar, to the right of the middle for a gain, to the left for a loss. */
 function worthBar(share) {
   const width = Math.abs(share) * 48;
-  return draw("svg", { viewBox: "0 0 100 10", class: "worth-bar", "aria-hidden": "true", preserveAspectRatio: "none" },
+  return draw(
+    "svg",
+    { viewBox: "0 0 100 10", class: "worth-bar", "aria-hidden": "true", preserveAspectRatio: "none" },
     draw("line", { class: "rail", x1: 50, x2: 50, y1: 0, y2: 10 }),
-    draw("rect", { class: share < 0 ? "harm" : "help", x: share < 0 ? 50 - width : 50, y: 2, width, height: 6 }));
+    draw("rect", { class: share < 0 ? "harm" : "help", x: share < 0 ? 50 - width : 50, y: 2, width, height: 6 }),
+  );
 }

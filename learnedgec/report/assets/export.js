@@ -11,8 +11,14 @@ function selectionCsv(report, sentences) {
   metrics.forEach((each, m) => {
     report.systems.forEach((system, s) => {
       for (const n of sentences) {
-        const row = { system, metric: report.metrics[m].label, sentence: String(n + 1), score: pythonFloat(each.scores[s][n]) };
-        for (const [name, column] of Object.entries(each.details)) row[name] = pythonValue(column.values[s][n], column.kind);
+        const row = {
+          system,
+          metric: report.metrics[m].label,
+          sentence: String(n + 1),
+          score: pythonFloat(each.scores[s][n]),
+        };
+        for (const [name, column] of Object.entries(each.details))
+          row[name] = pythonValue(column.values[s][n], column.kind);
         lines.push(columns.map((column) => csvCell(row[column] ?? "")).join(","));
       }
     });

@@ -10,7 +10,11 @@ async function unpack() {
 
 function chooseTheme() {
   const button = document.getElementById("theme");
-  const themes = [["", "auto"], ["light", "light"], ["dark", "dark"]];
+  const themes = [
+    ["", "auto"],
+    ["light", "light"],
+    ["dark", "dark"],
+  ];
   let number = 0;
   button.hidden = false;
   button.addEventListener("click", () => {
@@ -68,8 +72,10 @@ function start(report) {
 }
 
 chooseTheme();
-unpack().then(start).catch((error) => {
-  const place = document.getElementById("failure");
-  place.hidden = false;
-  place.textContent = `The report could not be opened (${error.message}); a browser of 2024 or later is needed.`;
-});
+unpack()
+  .then(start)
+  .catch((error) => {
+    const place = document.getElementById("failure");
+    place.hidden = false;
+    place.textContent = `The report could not be opened (${error.message}); a browser of 2024 or later is needed.`;
+  });

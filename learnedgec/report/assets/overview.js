@@ -13,7 +13,10 @@ function dressScores(report) {
   const node = document.getElementById("scores");
   const body = node.tBodies[0];
   report.overview.rankings.forEach((ranking, m) => {
-    const range = [Math.min(...ranking.intervals.map(([low]) => low)), Math.max(...ranking.intervals.map(([, high]) => high))];
+    const range = [
+      Math.min(...ranking.intervals.map(([low]) => low)),
+      Math.max(...ranking.intervals.map(([, high]) => high)),
+    ];
     for (const row of body.rows) {
       const s = Number(row.dataset.system);
       row.cells[m + 1].append(intervalBar(ranking.scores[s], ranking.intervals[s], range));
@@ -42,13 +45,29 @@ function meaningCard(report) {
     const order = report.overview.rankings[m].order;
     fill(
       place,
-      el("ul", {}, order.map((s) => el("li", {}, el("strong", {}, report.systems[s]), `: ${sentences[s]}`))),
-      el("p", { class: "remark" }, `The reference consists of ${count(outputs)} outputs of ${Object.keys(systems).length} systems on ${benchmark} that change their source. People rated ${count(pairs)} of them above or below the source; the sign of the gain in ${report.metrics[m].short} is correct for ${show(100 * accuracy, 0)} % of these. The probability is estimated from the gain. It applies to similar systems, most of whose changes are improvements.`),
+      el(
+        "ul",
+        {},
+        order.map((s) => el("li", {}, el("strong", {}, report.systems[s]), `: ${sentences[s]}`)),
+      ),
+      el(
+        "p",
+        { class: "remark" },
+        `The reference consists of ${count(outputs)} outputs of ${Object.keys(systems).length} systems on ` +
+          `${benchmark} that change their source. People rated ${count(pairs)} of them above or below the ` +
+          `source; the sign of the gain in ${report.metrics[m].short} is correct for ` +
+          `${show(100 * accuracy, 0)} % of these. The probability is estimated from the gain. It applies to ` +
+          `similar systems, most of whose changes are improvements.`,
+      ),
       reliabilityChart(reliability, `Reliability on held-out sources of ${benchmark}`),
     );
   };
   render(known[0][0]);
-  return card(known.length > 1 ? "What the scores mean" : `What the scores of ${known[0][1]} mean`, known.length > 1 && choice("metric", known, known[0][0], (m) => render(Number(m))), place);
+  return card(
+    known.length > 1 ? "What the scores mean" : `What the scores of ${known[0][1]} mean`,
+    known.length > 1 && choice("metric", known, known[0][0], (m) => render(Number(m))),
+    place,
+  );
 }
 
 /** Return the p-value of two systems' difference by a metric, after Holm's correction. */
@@ -68,18 +87,42 @@ function winMatrix(report) {
         if (one === other) return el("td", { class: "heat self" }, "–");
         const [won, lost] = [ranking.wins[one][other], ranking.wins[other][one]];
         const significant = ranking.adjusted[one][other] < 1 - report.level - 1e-12;
-        const title = `${report.systems[one]} above ${report.systems[other]} on ${show(100 * won, 1)} % of the sentences, below on ${show(100 * lost, 1)} %; ${difference(report, m, one, other)}`;
-        return heat(0.5 + (won - lost) / 2, [show(100 * won, 0), significant && el("span", { class: "sure", "aria-hidden": "true" }, "*"), heard(significant ? ", significant" : "")], { title });
+        const title =
+          `${report.systems[one]} above ${report.systems[other]} on ${show(100 * won, 1)} % of the sentences, ` +
+          `below on ${show(100 * lost, 1)} %; ${difference(report, m, one, other)}`;
+        return heat(
+          0.5 + (won - lost) / 2,
+          [
+            show(100 * won, 0),
+            significant && el("span", { class: "sure", "aria-hidden": "true" }, "*"),
+            heard(significant ? ", significant" : ""),
+          ],
+          { title },
+        );
       }),
     ]);
-    fill(place, table("Wins of the row against the column", ["row above column, %", ...names], rows, { class: "matrix" }));
+    fill(
+      place,
+      table("Wins of the row against the column", ["row above column, %", ...names], rows, { class: "matrix" }),
+    );
   };
   render(0);
   return card(
     "Wins between systems",
-    report.metrics.length > 1 && choice("metric", report.metrics.map((metric, m) => [m, metric.short]), 0, (m) => render(Number(m))),
+    report.metrics.length > 1 &&
+      choice(
+        "metric",
+        report.metrics.map((metric, m) => [m, metric.short]),
+        0,
+        (m) => render(Number(m)),
+      ),
     place,
-    el("p", { class: "remark" }, "Percentage of sentences on which the system of the row scores higher than that of the column; the others are losses or ties. * The difference of the corpus scores is significant."),
+    el(
+      "p",
+      { class: "remark" },
+      "Percentage of sentences on which the system of the row scores higher than that of the column; the " +
+        "others are losses or ties. * The difference of the corpus scores is significant.",
+    ),
   );
 }
 
@@ -90,7 +133,14 @@ function disagreement(report) {
   const matrix = table(
     "Agreement of metrics on the order of systems",
     ["Kendall's τ", ...labels],
-    agreement.map((row, one) => [labels[one], ...row.map((tau, other) => (one === other ? el("td", { class: "heat self" }, "–") : heat(tau === null ? null : (tau + 1) / 2, show(tau, 2))))]),
+    agreement.map((row, one) => [
+      labels[one],
+      ...row.map((tau, other) =>
+        one === other
+          ? el("td", { class: "heat self" }, "–")
+          : heat(tau === null ? null : (tau + 1) / 2, show(tau, 2)),
+      ),
+    ]),
     { class: "matrix" },
   );
   const real = report.metrics.map((metric) => !metric.sentinel);
@@ -99,18 +149,25 @@ function disagreement(report) {
   const sure = shown.filter((each) => each.significant).length;
   const sentence = !conflicts.length
     ? "All metrics put the systems in the same order."
-    : `In ${count(shown.length)} case${shown.length === 1 ? "" : "s"} two metrics${told.length ? "" : ", one of them a sentinel,"} order two systems differently; ${sure ? count(sure) : "none"} of them ${sure === 1 ? "is" : "are"} significant by both metrics.`;
+    : `In ${count(shown.length)} case${shown.length === 1 ? "" : "s"} two ` +
+      `metrics${told.length ? "" : ", one of them a sentinel,"} order two systems differently; ` +
+      `${sure ? count(sure) : "none"} of them ${sure === 1 ? "is" : "are"} significant by both metrics.`;
   const list = el(
     "ul",
     {},
-    shown.slice(0, 12).map(({ metrics: [one, other], systems: [better, worse], significant }) =>
-      el(
-        "li",
-        {},
-        el("strong", {}, labels[one]), ` puts ${report.systems[better]} above ${report.systems[worse]} (${p(one, better, worse)}), `,
-        el("strong", {}, labels[other]), ` the other way round (${p(other, better, worse)})`, significant ? "; both differences are significant." : ".",
+    shown
+      .slice(0, 12)
+      .map(({ metrics: [one, other], systems: [better, worse], significant }) =>
+        el(
+          "li",
+          {},
+          el("strong", {}, labels[one]),
+          ` puts ${report.systems[better]} above ${report.systems[worse]} (${p(one, better, worse)}), `,
+          el("strong", {}, labels[other]),
+          ` the other way round (${p(other, better, worse)})`,
+          significant ? "; both differences are significant." : ".",
+        ),
       ),
-    ),
     shown.length > 12 && el("li", {}, `and ${count(shown.length - 12)} more`),
   );
   return card("Where metrics disagree", el("p", {}, sentence), matrix, shown.length > 0 && list);

@@ -17,7 +17,7 @@ from learnedgec.training.pairs.base import (
     write_ranked_pairs,
 )
 from learnedgec.training.pairs.capitals import CapitalPairs
-from learnedgec.training.pairs.corruption import CorruptedPairs
+from learnedgec.training.pairs.corrupted import CorruptedPairs
 from learnedgec.training.pairs.distilled import DistilledPairs
 from learnedgec.training.pairs.file import PairFile
 from learnedgec.training.pairs.impact import ImpactPairs

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec._version import __version__
-from learnedgec.catalog.registry import DATASETS
-from learnedgec.catalog.sample import sample_folder
+from learnedgec.data.catalog.registry import DATASETS
+from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.text import check_sentence, read_json, read_jsonl, write_json, write_jsonl
 from learnedgec.errors import ConfigError, FormatError, InputError
-from learnedgec.execution.digests import file_digest, folder_digest, key_of
-from learnedgec.execution.plugins import origin
-from learnedgec.execution.runtime import Runtime
-from learnedgec.execution.writing import PathLike
-from learnedgec.formats.text import check_sentence, read_json, read_jsonl, write_json, write_jsonl
+from learnedgec.runtime.digests import file_digest, folder_digest, key_of
+from learnedgec.runtime.plugins import origin
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.writing import PathLike
 
 __all__ = ["PairSource", "RankedPair", "read_ranked_pairs", "write_ranked_pairs"]
 

@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from learnedgec.catalog.parallel import load_parallel
+from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.errors import ConfigError
-from learnedgec.execution.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 
 __all__ = ["CapitalPairs"]

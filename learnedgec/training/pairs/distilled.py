@@ -8,15 +8,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from learnedgec.data.references import Reference, References
 from learnedgec.errors import ConfigError, LeakageError
-from learnedgec.execution import cache
-from learnedgec.execution.digests import key_of
-from learnedgec.execution.progress import track
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import Reference, References
+from learnedgec.evaluators.packages import check_package, find_evaluator, learned_from, was_checked
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import dependencies
 from learnedgec.metrics.registry import load_metric
-from learnedgec.models.packages import check_package, find_evaluator, learned_from, was_checked
+from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.progress import track
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.store import Store
 from learnedgec.training.pairs.balance import edit_balance
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 from learnedgec.training.pairs.referenced import pooled_references
@@ -57,6 +58,7 @@ class DistilledPairs(PairSource):
             )
         self.pairs = pairs
         self.metric: Metric = load_metric(teacher)
+        self.metric.check_alone()
         if self.metric.needs_references != bool(references):
             needs = "needs references" if self.metric.needs_references else "needs no references"
             what = (
@@ -77,7 +79,7 @@ class DistilledPairs(PairSource):
             "teacher": str(self.metric),
             **{
                 f"teacher:{key}": value
-                for key, value in self.metric.dependencies(Runtime()).items()
+                for key, value in dependencies(self.metric, Runtime()).items()
             },
             "number": self.number,
             **({"references": self.references} if self.references else {}),
@@ -160,13 +162,13 @@ class DistilledPairs(PairSource):
             sources, texts = zip(*rows[start : start + _BLOCK], strict=True)
             own = [references[" ".join(source.split())] for source in sources] if references else []
             key = key_of("taught", sources, texts, *([r.text for r in row] for row in own))
-            kept = cache.load(folder, key)
+            kept = Store(folder).load(key)
             if kept is None:
                 quiet = replace(runtime, progress=False)
                 statistics = self.metric.compute(
                     sources, texts, References(tuple(own)) if own else None, quiet
                 )
                 kept = {"scores": self.metric.sentence_scores(statistics)}, []
-                cache.store(folder, key, *kept)
+                Store(folder).save(key, *kept)
             values += kept[0]["scores"].tolist()
         return dict(zip(rows, values, strict=True))

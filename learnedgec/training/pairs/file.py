@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from learnedgec.execution.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive, read_ranked_pairs
 
 __all__ = [

@@ -12,15 +12,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from learnedgec.catalog.corrections import Correction, load_corrections
+from learnedgec.data.catalog.corrections import Correction, load_corrections
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.data.text import read_jsonl, write_jsonl
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.m2 import Edit, apply_edits
-from learnedgec.formats.text import read_jsonl, write_jsonl
-from learnedgec.models.inference import cosines, sentence_vectors
-from learnedgec.models.loading import checkpoint_digest
+from learnedgec.evaluators.inference import cosines, sentence_vectors
+from learnedgec.evaluators.loading import checkpoint_digest
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 
 __all__ = ["ImpactCandidate", "ImpactPairs", "Procedure", "impacts", "sample_subsets"]
@@ -85,7 +85,7 @@ def impacts(
     Args:
         requests: for each impact, the source, the edits of the correction, and the index of the edit to
             measure.
-        encoder: name of a pretrained encoder; see `learnedgec.models.loading`.
+        encoder: name of a pretrained encoder; see `learnedgec.evaluators.loading`.
         runtime: device, precision, batches, progress.
     """
     texts = []

@@ -10,10 +10,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from learnedgec.benchmarks.registry import REGISTRY, load_benchmark
-from learnedgec.catalog.ratings import RATINGS, Rating, load_ratings
+from learnedgec.data.benchmarks.registry import REGISTRY, load_benchmark
+from learnedgec.data.catalog.ratings import RATINGS, Rating, load_ratings
 from learnedgec.errors import ConfigError
-from learnedgec.execution.runtime import Runtime
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.balance import edit_balance
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 

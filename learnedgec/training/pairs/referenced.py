@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.arrays import Floats
-from learnedgec.catalog.outputs import load_outputs
-from learnedgec.catalog.parallel import load_parallel
+from learnedgec.data.catalog.outputs import load_outputs
+from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.references import Reference, References
 from learnedgec.errors import ConfigError
-from learnedgec.execution.runtime import Runtime
-from learnedgec.formats.references import Reference, References
 from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.balance import BALANCE, Nearness, edit_balance, nearness
 from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.types import Floats
 
 __all__ = ["ReferencedPairs", "pooled_references"]
 
@@ -67,6 +67,7 @@ class ReferencedPairs(PairSource):
         self.references = references
         self.metrics = [load_metric(name) for name in metrics or ("gleu", "green")]
         for metric in self.metrics:
+            metric.check_alone()
             if not metric.needs_references:
                 raise ConfigError(
                     f"data.pairs: {metric.label} needs no references; use it in DistilledPairs."

@@ -10,10 +10,10 @@ import warnings
 from collections.abc import Mapping
 
 from learnedgec.errors import PluginError
-from learnedgec.execution.plugins import Plugin, Registry
+from learnedgec.runtime.plugins import Plugin, Registry
 from learnedgec.training.pairs.base import PairSource
 from learnedgec.training.pairs.capitals import CapitalPairs
-from learnedgec.training.pairs.corruption import CorruptedPairs
+from learnedgec.training.pairs.corrupted import CorruptedPairs
 from learnedgec.training.pairs.distilled import DistilledPairs
 from learnedgec.training.pairs.file import PairFile
 from learnedgec.training.pairs.impact import ImpactPairs

@@ -1,0 +1,1 @@
+"""What scores say: rankings, comparisons, attribution, explanations, agreement with people."""

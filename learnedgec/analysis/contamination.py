@@ -1,0 +1,42 @@
+"""Whether an evaluator was trained on the data that it is tested on."""
+
+from __future__ import annotations
+
+from learnedgec.data.catalog.leakage import share_text
+from learnedgec.evaluators.packages import learned_from
+from learnedgec.metrics.base import Metric
+
+__all__ = ["contamination"]
+
+
+def contamination(metric: Metric, tested: str) -> tuple[str, ...]:
+    """Return a warning for each evaluator of a metric that was trained on the data it is tested on.
+
+    Args:
+        metric: the metric that is tested.
+        tested: name of a benchmark or a set of cases, such as `gmeg:fce` or `robustgec:bea19`. A dataset
+            without a part includes all of its parts, and datasets of the same sentences are treated as one.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> contamination(load_metric("gleu"), "gmeg:fce")
+        ()
+    """
+    found = []
+    for name in metric.evaluators():
+        met = [each for each in learned_from(name) if share_text(_data(each), _data(tested))]
+        if met:
+            found.append(
+                f"{name} was trained on {', '.join(met)}; its results here are meaningless."
+            )
+    return tuple(found)
+
+
+def _data(name: str) -> str:
+    """Return the dataset of a benchmark: gmeg:dev is both domains, jfleg:FOLDER is dev."""
+    dataset, _, part = name.partition(":")
+    if dataset == "gmeg" and part == "dev":
+        return dataset
+    if dataset == "jfleg" and part not in ("", "dev", "test"):
+        return "jfleg:dev"
+    return name

@@ -1,0 +1,248 @@
+"""Agreement with human comparisons of two systems' outputs for one sentence.
+
+Everything is counted per sentence first, so a bootstrap over sentences is one matrix product.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.data.benchmarks.base import Comparisons
+from learnedgec.errors import InputError
+from learnedgec.stats.outcomes import outcomes
+from learnedgec.types import Floats
+
+__all__ = [
+    "Agreement",
+    "Ties",
+    "agreement",
+    "agreement_with_ties",
+    "at_equal_counts",
+    "decided",
+    "human_wins",
+    "preferences",
+    "tie_threshold",
+]
+
+Ties = Literal["symmetric", "official"]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How often a metric orders two outputs of a sentence as the annotator did, counted per sentence.
+
+    Human ties do not count. Each attribute is float64 (N,).
+
+    Attributes:
+        concordant: the metric prefers the same output.
+        discordant: the metric prefers the other one.
+        tied: the metric scores both equally.
+    """
+
+    concordant: Floats
+    discordant: Floats
+    tied: Floats
+
+    @property
+    def count(self) -> int:
+        """The number of comparisons."""
+        return int((self.concordant + self.discordant + self.tied).sum())
+
+    @property
+    def accuracy(self) -> float:
+        """The share of comparisons with the same preference: concordant/all; a tie is wrong."""
+        return float(self.accuracies(np.ones((1, len(self.tied))))[0])
+
+    @property
+    def kendall(self) -> float:
+        """Kendall's τ over comparisons: (concordant − discordant)/all; a constant metric has 0."""
+        return float(self.kendalls(np.ones((1, len(self.tied))))[0])
+
+    def accuracies(self, drawn: Floats) -> Floats:
+        """Return the accuracy on each resample, (B,), from how often it has drawn each sentence, (B, N)."""
+        return _share(drawn @ self.concordant, drawn @ self._all)
+
+    def kendalls(self, drawn: Floats) -> Floats:
+        """Return τ on each resample, like `accuracies`."""
+        return _share(drawn @ (self.concordant - self.discordant), drawn @ self._all)
+
+    @property
+    def _all(self) -> Floats:
+        return self.concordant + self.discordant + self.tied
+
+
+def agreement(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric") -> Agreement:
+    """Return how a metric's sentence scores agree with human comparisons.
+
+    A metric's tie is neither concordant nor discordant with `symmetric` ties. With `official` ties it
+    means that the system listed first loses, as in SEEDA's script, so that the result depends on the
+    order of the systems and a constant metric has τ = .096 there.
+
+    Source: Kobayashi et al., "Revisiting Meta-evaluation for Grammatical Error Correction" (TACL 2024).
+
+    Args:
+        scores: (S, N), the score of each sentence of each system, in the order of
+            `comparisons.systems`.
+        comparisons: the human comparisons; each annotation counts.
+        ties: how a tie of the metric counts.
+
+    Example:
+        >>> told = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1], [0, 1]]))
+        >>> agreement(np.array([[0.9, 0.5], [0.1, 0.5]]), told).accuracy
+        0.5
+    """
+    told = decided(comparisons)
+    product = preferences(scores, told, ties) * told.outcome
+
+    def per_sentence(chosen: npt.NDArray[np.bool_]) -> Floats:
+        return np.bincount(told.sentence[chosen], minlength=scores.shape[1]).astype(np.float64)
+
+    return Agreement(
+        per_sentence(product > 0), per_sentence(product < 0), per_sentence(product == 0)
+    )
+
+
+def preferences(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric") -> Floats:
+    """Return which output of each comparison the metric prefers: 1 the first, -1 the second, 0 none.
+
+    Args:
+        scores: (…, S, N).
+        comparisons: C comparisons.
+        ties: as for `agreement`.
+
+    Returns:
+        float64 (…, C).
+
+    Raises:
+        InputError: there is no such treatment of ties.
+    """
+    if ties not in get_args(Ties):
+        raise InputError(f"no treatment of ties {ties!r}; choose {' or '.join(get_args(Ties))}.")
+    preference = outcomes(*_compared(scores, comparisons))
+    if ties == "official":
+        listed_first = np.where(comparisons.first < comparisons.second, -1.0, 1.0)
+        preference = np.where(preference == 0, listed_first, preference)
+    return preference
+
+
+def decided(comparisons: Comparisons) -> Comparisons:
+    """Return only the comparisons that are not ties."""
+    return _chosen(comparisons, comparisons.outcome != 0)
+
+
+def at_equal_counts(comparisons: Comparisons, counts: Floats) -> Comparisons:
+    """Return only the comparisons of outputs with equal counts, such as numbers of edits.
+
+    A metric that only counts edits is right no more often than by chance on these.
+
+    Args:
+        comparisons: the human comparisons.
+        counts: (S, N), in the order of `comparisons.systems`.
+    """
+    return _chosen(comparisons, outcomes(*_compared(counts, comparisons)) == 0)
+
+
+def tie_threshold(scores: Floats, comparisons: Comparisons) -> float:
+    """Return ε: ties up to this difference of scores agree with the human comparisons most often.
+
+    The smallest if several are best; NaN if there are no comparisons.
+
+    Args:
+        scores: (S, N), in the order of `comparisons.systems`.
+        comparisons: the human comparisons, ties included.
+    """
+    if not len(comparisons):
+        return float("nan")
+    difference = _differences(scores, comparisons)
+    distance = np.abs(difference)
+    order = np.argsort(distance, kind="stable")
+    distance = distance[order]
+    concordant = (np.sign(difference) * comparisons.outcome > 0)[order]
+    tied = (comparisons.outcome == 0)[order]
+    # With ε at the k-th smallest distance, the first k comparisons are called ties, the others not.
+    right = np.cumsum(tied) + concordant.sum() - np.cumsum(concordant)
+    last = np.append(distance[1:] != distance[:-1], True)
+    candidates, gains = distance[last], right[last]
+    if distance[0] > 0:
+        candidates = np.insert(candidates, 0, 0.0)
+        gains = np.insert(gains, 0, concordant.sum())
+    return float(candidates[np.argmax(gains)])
+
+
+def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: float) -> Agreement:
+    """Return the agreement on better, worse *and tied*; the metric ties up to a threshold.
+
+    With the threshold of `tie_threshold` its accuracy is the tie-calibrated one. Unlike the plain accuracy,
+    it rewards a metric for recognising equally good outputs, and does not favour metrics whose scores are
+    never equal. Every comparison is concordant or discordant here.
+
+    Source: Deutsch et al., "Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and
+    Tie Calibration" (EMNLP 2023). Systems with the same output count as a human tie.
+
+    Args:
+        scores: (S, N), in the order of `comparisons.systems`.
+        comparisons: the human comparisons, ties included.
+        threshold: ε.
+    """
+    difference = _differences(scores, comparisons)
+    preference = np.where(np.abs(difference) <= threshold, 0, np.sign(difference))
+    right = preference == comparisons.outcome
+    concordant, discordant = (
+        np.bincount(comparisons.sentence[chosen], minlength=scores.shape[1]).astype(np.float64)
+        for chosen in (right, ~right)
+    )
+    return Agreement(concordant, discordant, np.zeros(scores.shape[1]))
+
+
+def _differences(scores: Floats, comparisons: Comparisons) -> Floats:
+    """Return, per comparison, the score of the first output minus that of the second; 0 where they tie."""
+    first, second = _compared(scores, comparisons)
+    differences: Floats = np.where(outcomes(first, second) == 0, 0.0, first - second)
+    return differences
+
+
+def _compared(scores: Floats, comparisons: Comparisons) -> tuple[Floats, Floats]:
+    """Return, per comparison, the scores of the first output and of the second."""
+    return (
+        scores[..., comparisons.first, comparisons.sentence],
+        scores[..., comparisons.second, comparisons.sentence],
+    )
+
+
+def _chosen(comparisons: Comparisons, kept: npt.NDArray[np.bool_]) -> Comparisons:
+    """Return the marked comparisons."""
+    return dataclasses.replace(
+        comparisons,
+        **{
+            field.name: getattr(comparisons, field.name)[kept]
+            for field in dataclasses.fields(comparisons)
+            if field.name != "systems"
+        },
+    )
+
+
+def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats]:
+    """Return wins and ties per sentence, each float64 (N, S, S).
+
+    `wins[n, a, b]`: how often an annotator preferred a to b on sentence n; `ties` is symmetric.
+    """
+    size = len(comparisons.systems)
+    wins, ties = np.zeros((2, sentences, size, size))
+    winner = np.where(comparisons.outcome > 0, comparisons.first, comparisons.second)
+    loser = np.where(comparisons.outcome > 0, comparisons.second, comparisons.first)
+    decided = comparisons.outcome != 0
+    np.add.at(wins, (comparisons.sentence[decided], winner[decided], loser[decided]), 1)
+    for a, b in ((winner, loser), (loser, winner)):
+        np.add.at(ties, (comparisons.sentence[~decided], a[~decided], b[~decided]), 1)
+    return wins, ties
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """Return the quotient, NaN where there is nothing to share."""
+    shares: Floats = np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0)
+    return shares

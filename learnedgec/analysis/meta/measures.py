@@ -1,0 +1,248 @@
+"""The measures of a metric on a benchmark: between systems, with comparisons, with ratings of outputs.
+
+Intervals are computed in two ways, which answer two questions. Over *sentences*: with as many others, how
+would these systems have come out? Sentences are resampled together with the metric's scores and the human
+judgements for them; a correlation of systems has the interval of `interval_of_correlation`. Over *systems*:
+with other systems of this kind, what would the correlation have been? Pearson's and the partial correlations
+have Fisher's interval, the others that of a bootstrap over systems. With twelve systems, it is wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from learnedgec.analysis.meta.agreement import (
+    Agreement,
+    agreement,
+    agreement_with_ties,
+    at_equal_counts,
+    decided,
+    human_wins,
+    preferences,
+    tie_threshold,
+)
+from learnedgec.analysis.meta.human_scores import human_scores
+from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.segments import (
+    Grouping,
+    Segments,
+    segment_correlation,
+    segment_correlations_of_resamples,
+)
+from learnedgec.data.benchmarks.base import Benchmark, Comparisons
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.stats.correlation import (
+    Correlation,
+    correlate,
+    fisher_interval,
+    one_sided_p_values,
+    partial,
+    soft_pairwise_accuracy,
+)
+from learnedgec.stats.outcomes import win_shares
+from learnedgec.stats.resampling import interval, interval_of_correlation, multiplicities, resample
+from learnedgec.types import Floats
+
+__all__ = ["JudgedBenchmark", "Measurement", "measurements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One measure of a metric, with its sample size and intervals.
+
+    Attributes:
+        value: the estimate; NaN where it does not exist.
+        count: the sample size.
+        unit: what is counted: systems, comparisons, outputs or sources.
+        over_sentences: interval over sentences, NaN if undefined.
+        over_systems: interval over systems, NaN if undefined.
+    """
+
+    value: float
+    count: int
+    unit: str
+    over_sentences: tuple[float, float] = (float("nan"), float("nan"))
+    over_systems: tuple[float, float] = (float("nan"), float("nan"))
+
+
+class JudgedBenchmark:
+    """A benchmark with its human scores and everything that its metrics share.
+
+    Attributes:
+        samples: int (B, N), resamples of the sentences.
+        drawn: (B, N), how often each resample has each sentence.
+        draws: int (B, S), resamples of the systems.
+        edits: (S, N), tokens edited.
+        human: the human scores.
+        comparisons: of the systems under evaluation, or `None` where there are no rankings.
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        protocol: Protocol,
+        human: str,
+        edits: Floats,
+        runtime: Runtime,
+    ) -> None:
+        """Collect the human judgements.
+
+        Args:
+            benchmark: with S systems, all of them judged, and N sentences.
+            protocol: the settings of the evaluation.
+            human: the name of the human score.
+            edits: (S, N), tokens edited.
+            runtime: where runs of TrueSkill are cached.
+        """
+        self.benchmark, self.protocol, self.edits = benchmark, protocol, edits
+        size = len(benchmark.sources)
+        self.samples = resample(size, protocol.resamples, protocol.seed)
+        self.drawn = multiplicities(self.samples, size)
+        self.draws = resample(len(benchmark.systems), protocol.resamples, protocol.seed + 1)
+        self.human = human_scores(
+            benchmark,
+            human,
+            self.drawn,
+            seed=protocol.seed,
+            cache_dir=runtime.cache_dir,
+            progress=runtime.progress,
+        )
+        self.comparisons = benchmark.comparisons() if benchmark.rankings else None
+
+    def win_shares(self) -> Floats:
+        """Return (S, S): the share of human comparisons that the row's system won, NaN if none."""
+        if self.comparisons is None:
+            return np.full((len(self.edits), len(self.edits)), np.nan)
+        wins, ties = human_wins(self.comparisons, self.edits.shape[1])
+        return win_shares(wins.sum(axis=0), ties.sum(axis=0))
+
+
+def measurements(
+    shared: JudgedBenchmark, sentences: Floats, scores: Floats, many: Floats
+) -> dict[str, Measurement]:
+    """Return every measure that the benchmark has judgements for, by name.
+
+    Args:
+        shared: the benchmark with its human judgements.
+        sentences: float64 (S, N), the metric's sentence scores of each system.
+        scores: float64 (S,), its system scores.
+        many: float64 (B, S), the same for each resample of the sentences.
+    """
+    found: dict[str, Measurement] = {}
+    if len(scores) > 1 and not shared.benchmark.anonymous:
+        found |= _of_systems(shared, sentences, scores, many)
+    if shared.comparisons is not None:
+        found |= _of_comparisons(shared, shared.comparisons, sentences)
+    if shared.human.ratings is not None:
+        found |= _of_segments(shared, shared.human.ratings, sentences)
+    return found
+
+
+def _of_systems(
+    shared: JudgedBenchmark, sentences: Floats, scores: Floats, many: Floats
+) -> dict[str, Measurement]:
+    """Return the measures between the systems' scores."""
+    level, human, draws = shared.protocol.level, shared.human.scores, shared.draws
+    count = len(human)
+    estimates: dict[str, Measurement] = {}
+
+    def add(name: str, value: Floats, resamples: Floats, over_systems: tuple[float, float]) -> None:
+        of_resamples = interval_of_correlation(float(value), resamples, level)
+        estimates[name] = Measurement(float(value), count, "systems", of_resamples, over_systems)
+
+    for kind in get_args(Correlation):
+        value = correlate(kind, human, scores)
+        over_systems = (
+            fisher_interval(float(value), count, level)
+            if kind == "pearson"
+            else interval(correlate(kind, human[draws], scores[draws]), level)
+        )
+        many_values = correlate(kind, shared.human.many, many)
+        add(kind.replace("-", "_"), value, many_values, over_systems)
+    if shared.human.p_values is not None:
+        estimates["soft_pairwise_accuracy"] = _soft(shared, sentences)
+    edits = shared.edits.mean(axis=1)
+    many_edits = shared.drawn @ shared.edits.T / shared.edits.shape[1]
+    for kind in get_args(Segments):
+        value = partial(kind, human, scores, edits)
+        many_values = partial(kind, shared.human.many, many, many_edits)
+        over_systems = fisher_interval(float(value), count, level, controls=1)
+        add(f"partial_{kind}", value, many_values, over_systems)
+    return estimates
+
+
+def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
+    """Return the soft pairwise accuracy; its p-values are of sentence scores, whatever the aggregation."""
+    assert shared.human.p_values is not None
+    size = len(sentences)
+    first, second = np.triu_indices(size, 1)
+    p_values = one_sided_p_values(
+        (sentences[first] - sentences[second]).T,
+        count=shared.protocol.resamples,
+        seed=shared.protocol.seed + 2,
+    )
+    gap = np.full((size, size), np.nan)
+    gap[first, second] = gap[second, first] = np.abs(shared.human.p_values - p_values)
+    drawn = gap[shared.draws[:, first], shared.draws[:, second]]
+    known = ~np.isnan(drawn)
+    resampled = np.divide(
+        np.where(known, drawn, 0.0).sum(axis=1),
+        known.sum(axis=1),
+        out=np.full(len(drawn), np.nan),
+        where=known.any(axis=1),
+    )
+    value = float(soft_pairwise_accuracy(shared.human.p_values, p_values))
+    return Measurement(
+        value, size, "systems", over_systems=interval(1 - resampled, shared.protocol.level)
+    )
+
+
+def _of_comparisons(
+    shared: JudgedBenchmark, comparisons: Comparisons, sentences: Floats
+) -> dict[str, Measurement]:
+    """Return the measures of agreement with human comparisons."""
+    ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
+    found = agreement(sentences, comparisons, ties)
+    equal = at_equal_counts(comparisons, shared.edits)
+    calibrated = agreement_with_ties(sentences, comparisons, tie_threshold(sentences, comparisons))
+
+    def accuracy(counts: Agreement) -> Measurement:
+        resamples = interval(counts.accuracies(drawn), level)
+        return Measurement(counts.accuracy, counts.count, "comparisons", resamples)
+
+    # A metric that ties all of them, as the edit count does, prefers nothing here.
+    nothing = Measurement(float("nan"), len(decided(equal)), "comparisons")
+    compared = preferences(sentences, decided(equal)).any()
+    return {
+        "sentence_accuracy": accuracy(found),
+        "sentence_kendall": Measurement(
+            found.kendall, found.count, "comparisons", interval(found.kendalls(drawn), level)
+        ),
+        "sentence_accuracy_equal_edits": accuracy(agreement(sentences, equal, ties))
+        if compared
+        else nothing,
+        "tie_calibrated_accuracy": accuracy(calibrated),
+    }
+
+
+def _of_segments(
+    shared: JudgedBenchmark, ratings: Floats, sentences: Floats
+) -> dict[str, Measurement]:
+    """Return the correlations with ratings of single outputs."""
+    estimates = {}
+    for grouping in get_args(Grouping):
+        for kind in get_args(Segments):
+            value, count = segment_correlation(kind, sentences, ratings, grouping)
+            resamples = segment_correlations_of_resamples(
+                kind, sentences, ratings, shared.samples, grouping
+            )
+            prefix, unit = (
+                ("segment", "outputs") if grouping == "pooled" else ("grouped", "sources")
+            )
+            estimates[f"{prefix}_{kind}"] = Measurement(
+                value, count, unit, interval(resamples, shared.protocol.level)
+            )
+    return estimates

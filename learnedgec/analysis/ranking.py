@@ -1,0 +1,552 @@
+"""Rank systems from a metric's statistics: scores, intervals, significance, clusters, a win matrix.
+
+Three ways to make one score per system out of what a metric knows about each sentence:
+
+- `mean`: the metric's own corpus score (the mean sentence score, unless the metric says otherwise);
+- `expected-wins`: how often a system's sentence score beats an opponent's, mean over opponents;
+- `trueskill`: a rating from one pass over every sentence's pairs of systems (Goto et al. 2025).
+
+Everything starts from `Statistics`, so no metric runs twice, and every resample keeps a system's
+sentences paired with the others'. `rank` starts from texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.data.references import ReferenceRows
+from learnedgec.data.rows import Row, as_frame, as_html, plain
+from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import as_metric
+from learnedgec.stats.outcomes import outcomes, win_counts, win_shares
+from learnedgec.stats.resampling import multiplicities, resample
+from learnedgec.stats.significance import (
+    enough_resamples,
+    holm,
+    paired_bootstrap,
+    significant,
+)
+from learnedgec.stats.trueskill import TrueSkillModel, rate_resamples, rate_scores
+from learnedgec.types import Floats, Indices
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "ABOUT_CLUSTERS",
+    "ABOUT_RANKS",
+    "Aggregation",
+    "SystemRanking",
+    "Significance",
+    "clusters",
+    "expected_wins",
+    "paired_permutation",
+    "rank",
+    "rank_ranges",
+    "rank_systems",
+    "sentence_scores",
+    "system_scores",
+    "system_scores_of_resamples",
+]
+
+Aggregation = Literal["mean", "expected-wins", "trueskill"]
+
+Significance = Literal["paired-bootstrap", "paired-permutation"]
+
+
+def expected_wins(wins: Floats) -> Floats:
+    """Return the expected wins of each system, float64 (…, S).
+
+    The mean over opponents of wins/(wins + losses); ties are left out, and an opponent that was
+    neither beaten nor lost to counts 0.
+
+    Source: Bojar et al., "Findings of the 2013 Workshop on Statistical Machine Translation" (2013);
+    equal to the 13 published values of Grundkiewicz et al. (2015).
+
+    Args:
+        wins: (…, S, S), how often the row's system beat the column's.
+
+    Example:
+        >>> expected_wins(np.array([[0.0, 3.0], [1.0, 0.0]])).tolist()
+        [0.75, 0.25]
+    """
+    games = wins + wins.swapaxes(-1, -2)
+    shares = np.divide(wins, games, out=np.zeros_like(games), where=games > 0)
+    means: Floats = shares.sum(axis=-1) / max(wins.shape[-1] - 1, 1)
+    return means
+
+
+def system_scores(
+    metric: Metric,
+    statistics: Sequence[Statistics],
+    by: Aggregation = "mean",
+    model: TrueSkillModel = TrueSkillModel(),
+) -> Floats:
+    """Return the score of each of S systems, float64 (S,).
+
+    Args:
+        metric: the metric that computed the statistics.
+        statistics: one per system, all of the same N sentences.
+        by: how sentences become one score; TrueSkill depends on the order of systems and sentences.
+        model: TrueSkill's parameters.
+
+    Raises:
+        InputError: `by` is unknown, or needs at least two systems.
+    """
+    _check(statistics, by)
+    if by == "mean":
+        return np.array([metric.aggregate(each) for each in statistics])
+    scores = sentence_scores(metric, statistics)
+    return (
+        expected_wins(win_counts(scores))
+        if by == "expected-wins"
+        else rate_scores(scores, model)[0]
+    )
+
+
+def system_scores_of_resamples(
+    metric: Metric,
+    statistics: Sequence[Statistics],
+    samples: Indices,
+    by: Aggregation = "mean",
+    model: TrueSkillModel = TrueSkillModel(),
+) -> Floats:
+    """Return the score of each system on each of B resamples of the sentences, float64 (B, S).
+
+    Args:
+        metric: the metric that computed the statistics.
+        statistics: one per system, all of the same N sentences.
+        samples: int (B, M), each row the sentence numbers of one resample; all systems share it.
+        by: how sentences become one score.
+        model: TrueSkill's parameters.
+    """
+    _check(statistics, by)
+    if by == "mean":
+        columns = [metric.aggregate_many(each, samples) for each in statistics]
+        return np.stack(columns, axis=1)
+    scores = sentence_scores(metric, statistics)
+    if by == "trueskill":
+        return rate_resamples(scores, samples, model)
+    # How often each sentence was drawn, times which systems win on it: (B, N) · (N, S·S).
+    wins = (outcomes(scores[:, None], scores[None]) > 0).transpose(2, 0, 1).astype(np.float64)
+    drawn = multiplicities(samples, scores.shape[1])
+    return expected_wins(np.tensordot(drawn, wins, axes=1))
+
+
+def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
+    """Return float64 (S, N): each system's score of each sentence by itself."""
+    return np.stack([np.asarray(metric.sentence_scores(each), float) for each in statistics])
+
+
+def _check(statistics: Sequence[Statistics], by: str) -> None:
+    if by not in get_args(Aggregation):
+        raise InputError(
+            f"systems cannot be ranked by {by!r}; choose one of {', '.join(get_args(Aggregation))}."
+        )
+    if by != "mean" and len(statistics) < 2:
+        raise InputError(f"{by} compares systems, and only {len(statistics)} was given; give two.")
+
+
+def paired_permutation(
+    metric: Metric, first: Statistics, second: Statistics, *, count: int = 1000, seed: int = 0
+) -> float:
+    """Return the two-sided p-value of the difference of two corpus scores by approximate randomisation.
+
+    Each permutation swaps the two systems' outputs on each sentence with probability 1/2 and computes both
+    corpus scores again, so the test is valid for corpus scores that are not means.
+
+    Source: Noreen, "Computer-Intensive Methods for Testing Hypotheses" (1989); Riezler and Maxwell,
+    "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (2005).
+
+    Args:
+        metric: the metric that computed the statistics.
+        first: statistics of one system.
+        second: statistics of the other, of the same N sentences.
+        count: number of permutations.
+        seed: of the random generator.
+    """
+    size = len(first)
+    both = Statistics(
+        {name: np.concatenate([array, second[name]]) for name, array in first.arrays.items()}
+    )
+    swap = np.random.default_rng(seed).random((count, size)) < 0.5
+    own = np.where(swap, np.arange(size) + size, np.arange(size))
+    other = np.where(swap, np.arange(size), np.arange(size) + size)
+    differences = metric.aggregate_many(both, own) - metric.aggregate_many(both, other)
+    observed = metric.aggregate(first) - metric.aggregate(second)
+    extreme = np.abs(differences) >= abs(observed) - 1e-12
+    return float((extreme.sum() + 1) / (count + 1))
+
+
+# -- ranks and clusters ----------------------------------------------------------------------------
+
+# What is said of them wherever they are shown.
+ABOUT_RANKS = (
+    "A system's ranks run from 1 plus the number of systems significantly better than it to the number of "
+    "all less those significantly worse."
+)
+ABOUT_CLUSTERS = (
+    "Every system of a cluster is significantly better than every system of a later one; the systems within "
+    "a cluster cannot all be told apart."
+)
+
+
+def rank_ranges(better: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return int (S, 2): the best and the worst rank that each of S systems may have, 1 for the best.
+
+    The best is 1 plus the number of systems that are significantly better, the worst S minus the number of
+    those that are significantly worse.
+
+    Source: Kocmi et al., "Findings of the 2023 Conference on Machine Translation (WMT23)" (2023).
+
+    Args:
+        better: (S, S), whether the row's system is significantly better than the column's.
+
+    Example:
+        >>> rank_ranges(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool)).tolist()
+        [[1, 2], [1, 2], [3, 3]]
+    """
+    return np.stack([1 + better.sum(axis=0), len(better) - better.sum(axis=1)], axis=1)
+
+
+def clusters(scores: Floats, better: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return int (S,): the cluster of each system, 1 for the best.
+
+    In order of score, a new cluster begins where every system above is significantly better than every
+    system below. With p-values corrected for all pairs, the chance that any boundary parts systems
+    that do not differ is at most the level of the tests.
+
+    Args:
+        scores: (S,), the systems' scores.
+        better: (S, S), whether the row's system is significantly better than the column's.
+
+    Example:
+        >>> better = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool)
+        >>> clusters(np.array([2.0, 1.5, 0.0]), better).tolist()
+        [1, 1, 2]
+    """
+    order = np.argsort(-scores, kind="stable")
+    ordered = better[np.ix_(order, order)]
+    begins = [bool(place and ordered[:place, place:].all()) for place in range(len(order))]
+    cluster = np.empty(len(order), dtype=np.int64)
+    cluster[order] = 1 + np.cumsum(begins)
+    return cluster
+
+
+# -- all of it ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRanking:
+    """S systems, in the order given, with their scores and the evidence about their order.
+
+    Attributes:
+        metric: the metric's label.
+        by: how sentences became one score.
+        systems: names.
+        scores: float64 (S,).
+        intervals: float64 (S, 2), the central `level` of the bootstrap distribution.
+        wins: float64 (S, S), share of sentences on which the row's system scores above the column's; on
+            the share 1 − `wins` − `wins.T` they tie (`learnedgec.stats.outcomes`).
+        p_values: float64 (S, S), two-sided, of each pair's difference; 1 on the diagonal.
+        adjusted: float64 (S, S), the same after Holm's correction for the number of pairs.
+        resamples: how many, behind the intervals and the p-values.
+        level: of the intervals; differences are tested at 1 − `level`.
+        signature: everything the ranking depends on, on one line.
+
+    Example:
+        >>> ranking = rank("length", ["a", "b"], {"short": ["a", "b c"], "long": ["a b c", "d e f g"]})
+        >>> ranking.scores.tolist(), ranking.order, ranking.wins.tolist()
+        ([1.5, 3.5], [1, 0], [[0.0, 0.0], [1.0, 0.0]])
+    """
+
+    metric: str
+    by: Aggregation
+    systems: tuple[str, ...]
+    scores: Floats
+    intervals: Floats
+    wins: Floats
+    p_values: Floats
+    adjusted: Floats
+    resamples: int
+    level: float
+    signature: str
+
+    @property
+    def order(self) -> list[int]:
+        """The systems' numbers from best to worst; equals stay in the order given."""
+        return [int(number) for number in np.argsort(-self.scores, kind="stable")]
+
+    @property
+    def better(self) -> npt.NDArray[np.bool_]:
+        """Bool (S, S): whether the row's system scores significantly higher, after Holm's correction."""
+        higher: npt.NDArray[np.bool_] = self.scores[:, None] > self.scores
+        return higher & significant(self.adjusted, self.level)
+
+    @property
+    def ranges(self) -> npt.NDArray[np.int64]:
+        """Int (S, 2): the best and the worst rank that the tests leave to each system (`rank_ranges`)."""
+        return rank_ranges(self.better)
+
+    @property
+    def cluster(self) -> npt.NDArray[np.int64]:
+        """Int (S,): each system's cluster, 1 for the best (`clusters`)."""
+        return clusters(self.scores, self.better)
+
+    def beaten(self, number: int) -> list[str]:
+        """Return the systems that are significantly worse than the one with this number, best first."""
+        worse = self.better[number]
+        return [self.systems[other] for other in self.order if worse[other]]
+
+    @property
+    def best(self) -> list[int]:
+        """The numbers of the best system and of all that are not significantly worse, from best to worst."""
+        order = self.order
+        worse = self.better[order[0]]
+        return [number for number in order if not worse[number]]
+
+    def __repr__(self) -> str:
+        names = [self.systems[number] for number in self.order]
+        return f"SystemRanking(metric={self.metric!r}, by={self.by!r}, order={names})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dictionary for JSON; systems, and rows and columns of matrices, run from best to worst.
+
+        It is what `learnedgec rank --format json` prints for each metric.
+        """
+        order, cluster, ranges = self.order, self.cluster, self.ranges
+        names = [self.systems[number] for number in order]
+
+        def by_name(matrix: Floats) -> dict[str, dict[str, float]]:
+            return {
+                row: dict(zip(names, matrix[number, order], strict=True))
+                for row, number in zip(names, order, strict=True)
+            }
+
+        record: dict[str, Any] = plain(
+            {
+                "metric": self.metric,
+                "by": self.by,
+                "signature": self.signature,
+                "systems": [
+                    {
+                        "system": self.systems[number],
+                        "score": self.scores[number],
+                        "interval": self.intervals[number],
+                        "cluster": cluster[number],
+                        "best_rank": ranges[number, 0],
+                        "worst_rank": ranges[number, 1],
+                        "beats": self.beaten(number),
+                    }
+                    for number in order
+                ],
+                "wins": by_name(self.wins),
+                "p_values": by_name(self.p_values),
+                "adjusted_p_values": by_name(self.adjusted),
+            }
+        )
+        return record
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a data frame with a row for each system, best first.
+
+        Its columns are the system, its cluster, its best and worst rank, its score, the ends of the score's
+        interval, and how many systems it beats significantly.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        return as_frame(self._rows())
+
+    def _rows(self) -> list[Row]:
+        cluster, ranges, beats = self.cluster, self.ranges, self.better.sum(axis=1)
+        return [
+            {
+                "system": self.systems[number],
+                "cluster": int(cluster[number]),
+                "best": int(ranges[number, 0]),
+                "worst": int(ranges[number, 1]),
+                "score": float(self.scores[number]),
+                "low": float(self.intervals[number, 0]),
+                "high": float(self.intervals[number, 1]),
+                "beats": int(beats[number]),
+            }
+            for number in self.order
+        ]
+
+    def _repr_html_(self) -> str:
+        return as_html(self._rows(), f"{self.metric} by {self.by}", self.signature)
+
+
+def rank(
+    metric: str | Metric,
+    sources: Sentences,
+    systems: Systems,
+    references: ReferenceRows | None = None,
+    *,
+    by: Aggregation = "mean",
+    significance: Significance = "paired-bootstrap",
+    resamples: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    model: TrueSkillModel = TrueSkillModel(),
+    runtime: Runtime = Runtime(),
+) -> SystemRanking:
+    """Score systems with a metric and rank them, with intervals, significance and clusters.
+
+    Args:
+        metric: a metric's name such as `gleu` or `m2(beta=1.0)`, or a `Metric`.
+        sources: N texts, one sentence each, tokens separated by spaces: any sequence of `str`.
+        systems: each system's N texts, by the system's name.
+        references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
+            hold gold edits; `None` for metrics that need none.
+        by: how sentences become one score.
+        significance: the test between two systems; permutation is for corpus scores (`mean`) alone.
+        resamples: bootstrap resamples of the sentences, and permutations; by default 1,000, or more where
+            there are so many pairs of systems that no difference could be significant (`enough_resamples`).
+        level: of intervals; differences are tested at 1 − `level`.
+        seed: of the random generator.
+        model: TrueSkill's parameters.
+        runtime: how to run.
+
+    Raises:
+        BadNameError: no metric has this name, or it lacks a parameter that the name gives.
+        InputError: the inputs cannot be scored (see `learnedgec.score`) or ranked (see `rank_systems`).
+
+    Example:
+        >>> systems = {"short": ["a", "b c"], "long": ["a b c", "d e f g"]}
+        >>> rank("length", ["a", "b"], systems)
+        SystemRanking(metric='length', by='mean', order=['long', 'short'])
+    """
+    found = as_metric(metric)
+    given = found.as_inputs(sources, systems, references, runtime)
+    return rank_systems(
+        found,
+        found.compute_systems(*given, runtime),
+        by=by,
+        significance=significance,
+        resamples=resamples,
+        level=level,
+        seed=seed,
+        model=model,
+        signature=found.signature(given[2], runtime=runtime),
+    )
+
+
+def rank_systems(
+    metric: Metric,
+    statistics: Mapping[str, Statistics],
+    *,
+    by: Aggregation = "mean",
+    significance: Significance = "paired-bootstrap",
+    resamples: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    model: TrueSkillModel = TrueSkillModel(),
+    signature: str = "",
+) -> SystemRanking:
+    """Rank systems whose statistics are known, with intervals, significance and clusters; see `rank`.
+
+    Args:
+        metric: the metric that computed the statistics.
+        statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
+        by: how sentences become one score.
+        significance: the test between two systems; permutation is for corpus scores (`mean`) alone.
+        resamples: bootstrap resamples of the sentences, and permutations; by default 1,000, or more where
+            there are so many pairs of systems that no difference could be significant (`enough_resamples`).
+        level: of intervals; differences are tested at 1 − `level`.
+        seed: of the random generator.
+        model: TrueSkill's parameters.
+        signature: the signature of the metric, to which the settings of the ranking are appended.
+
+    Raises:
+        InputError: too few systems or resamples, a value that is not `Statistics`, an unknown test, or
+            permutation with another aggregation.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> metric = load_metric("length")
+        >>> systems = {"short": ["a", "b c"], "long": ["a b c", "d e f g"]}
+        >>> ranking = rank_systems(metric, metric.statistics_of_systems(["a", "b"], systems))
+        >>> [ranking.systems[number] for number in ranking.order]
+        ['long', 'short']
+    """
+    _check_statistics(statistics)
+    if significance not in get_args(Significance):
+        raise InputError(
+            f"significance is {significance!r}; choose one of {', '.join(get_args(Significance))}."
+        )
+    if (resamples is not None and resamples < 1) or not 0 < level < 1:
+        raise InputError(
+            f"resamples is {resamples} and level {level}; give at least one resample and a level "
+            "between 0 and 1."
+        )
+    if resamples is None:
+        resamples = enough_resamples(len(statistics) * (len(statistics) - 1) // 2, level)
+    if significance == "paired-permutation" and by != "mean":
+        raise InputError(
+            f"paired-permutation tests corpus scores, not {by}; use paired-bootstrap with it."
+        )
+    systems, of_system = tuple(statistics), list(statistics.values())
+    scores = system_scores(metric, of_system, by, model)
+    samples = resample(len(of_system[0]), resamples, seed)
+    many = system_scores_of_resamples(metric, of_system, samples, by, model)
+    first, second = np.triu_indices(len(systems), 1)
+    if significance == "paired-bootstrap":
+        found = [
+            paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b])
+            for a, b in zip(first, second, strict=True)
+        ]
+    else:
+        found = [
+            paired_permutation(metric, of_system[a], of_system[b], count=resamples, seed=seed)
+            for a, b in zip(first, second, strict=True)
+        ]
+    pairs = np.array(found, dtype=np.float64)
+    wins = win_counts(sentence_scores(metric, of_system))
+    tail = 50 * (1 - level)
+    parts = [f"by:{by}"]
+    if by == "trueskill":
+        parts += [f"model:{model}", f"order:sentences, then pairs of {' '.join(systems)}"]
+    parts += [significance, f"resamples:{resamples}", f"level:{level:g}", f"seed:{seed}"]
+    return SystemRanking(
+        metric=metric.label,
+        by=by,
+        systems=systems,
+        scores=scores,
+        intervals=np.percentile(many, [tail, 100 - tail], axis=0).T,
+        wins=win_shares(wins, len(of_system[0]) - wins - wins.T),
+        p_values=_square(pairs, len(systems)),
+        adjusted=_square(holm(pairs), len(systems)),
+        resamples=resamples,
+        level=level,
+        signature="|".join([signature or str(metric), *parts]),
+    )
+
+
+def _check_statistics(given: Mapping[str, Statistics]) -> None:
+    """Raise unless there are statistics for each system."""
+    if not isinstance(given, Mapping) or not all(
+        isinstance(each, Statistics) for each in given.values()
+    ):
+        raise InputError(
+            "statistics must hold each system's Statistics by name, as metric.statistics_of_systems "
+            "returns them; learnedgec.rank takes texts."
+        )
+
+
+def _square(pairs: Floats, size: int) -> Floats:
+    """Return a symmetric matrix with 1 on the diagonal from the values of the pairs i < j."""
+    matrix = np.ones((size, size))
+    matrix[np.triu_indices(size, 1)] = pairs
+    matrix.T[np.triu_indices(size, 1)] = pairs
+    return matrix

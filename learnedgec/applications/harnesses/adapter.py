@@ -1,0 +1,96 @@
+"""What every harness needs: a document and a completion in, scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from learnedgec.applications.reward import extract_correction
+from learnedgec.data.references import References
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.scores import Score
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import as_metric
+
+__all__ = ["MetricAdapter", "Submission", "adapter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A source, a system's output for it, and references if the metric needs them.
+
+    Attributes:
+        source: the source.
+        text: the system's output.
+        references: references, if the metric needs them.
+    """
+
+    source: str
+    text: str
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MetricAdapter:
+    """A metric, and the keys of a document that hold its inputs; see `adapter`.
+
+    Attributes:
+        metric: the metric that scores.
+        source: the key of a document's source.
+        references: the key of its references, a text or a list of texts.
+        extract: how the correction is found in a completion.
+        runtime: how to run.
+    """
+
+    metric: Metric
+    source: str = "source"
+    references: str = "references"
+    extract: Callable[[str], str] = extract_correction
+    runtime: Runtime = field(default_factory=Runtime)
+
+    def read(self, document: Mapping[str, Any], completion: str) -> Submission:
+        """Return the correction of a document that a model's completion holds.
+
+        Raises:
+            InputError: the document lacks the source, or the references that the metric needs.
+        """
+        wanted = [self.source, *([self.references] if self.metric.needs_references else [])]
+        for key in wanted:
+            if key not in document:
+                raise InputError(
+                    f"the document has no {key!r} (it has {', '.join(map(str, document)) or 'nothing'}); "
+                    "name the keys by source=… and references=…."
+                )
+        texts = document[self.references] if self.metric.needs_references else ()
+        references = (texts,) if isinstance(texts, str) else tuple(texts)
+        return Submission(document[self.source], self.extract(completion), references)
+
+    def score(self, corrections: Sequence[Submission]) -> Score:
+        """Return the score of N corrections together, and of each by itself.
+
+        Raises:
+            InputError: there are no corrections, or one lacks the references that the metric needs.
+        """
+        references = None
+        if self.metric.needs_references:
+            references = References.from_rows([correction.references for correction in corrections])
+        return self.metric.score(
+            [correction.source for correction in corrections],
+            [correction.text for correction in corrections],
+            references,
+            runtime=self.runtime,
+        )
+
+
+def adapter(metric: Metric | str, **options: Any) -> MetricAdapter:
+    """Return the adapter of a metric or its name; `options` are the attributes of `MetricAdapter`.
+
+    Example:
+        >>> gleu = adapter("gleu", references="target")
+        >>> document = {"source": "He go home .", "target": "He goes home ."}
+        >>> gleu.score([gleu.read(document, "Corrected: He goes home .")]).value
+        1.0
+    """
+    return MetricAdapter(as_metric(metric), **options)

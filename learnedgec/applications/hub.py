@@ -1,0 +1,120 @@
+"""Evaluators on a hub: push a package there, and pull one.
+
+To write to a repository, log in (`hf auth login`) or set `HF_TOKEN`; learnedgec stores no token.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+from learnedgec.data.text import read_text
+from learnedgec.errors import BadNameError
+from learnedgec.evaluators.hub import hub, is_hub_name, reported, split_revision
+from learnedgec.evaluators.packages import (
+    CARD,
+    MANIFEST,
+    check_package,
+    fetch_package,
+    find_evaluator,
+)
+from learnedgec.runtime.digests import file_digest
+from learnedgec.runtime.writing import atomic_folder
+from learnedgec.training.card import with_metadata
+
+__all__ = ["pull_evaluator", "push_evaluator"]
+
+_LOGIN = "log in with `hf auth login` or set HF_TOKEN, to an account that may write there"
+
+
+def push_evaluator(
+    name: str, repository: str, *, private: bool = False, message: str | None = None
+) -> str:
+    """Upload an evaluator to a hub, and return the name by which exactly this one is loaded from there.
+
+    The package is checked first. It is uploaded unchanged, except that a card without the metadata that a hub
+    reads (licence, datasets, metrics, language) gets them. All other files in the repository are deleted,
+    though not from its history; the repository is created if it does not exist.
+
+    Args:
+        name: name or directory of the evaluator.
+        repository: `org/name`, or `org/name@branch` for a branch that exists.
+        private: make a new repository private.
+        message: the commit message.
+
+    Returns:
+        `org/name@commit`.
+
+    Raises:
+        UnknownNameError: there is no such evaluator.
+        PackageError: the package is damaged.
+        BadNameError: the repository's name is invalid.
+        ModelError: the hub refuses the upload or cannot be reached.
+
+    Example: `push_evaluator("checkpoints/mine", "org/mine")` returns `org/mine@` and the commit.
+    """
+    if not is_hub_name(repository):
+        raise BadNameError(
+            f"{repository[:200]!r} is not the name of a repository on a hub; a name such as "
+            f"org/{Path(name).name} was expected."
+        )
+    package = find_evaluator(name)
+    manifest = check_package(package)
+    place, branch = split_revision(repository)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for file in manifest["files"]:
+            shutil.copyfile(package / file, folder / file)
+        if CARD in manifest["files"]:
+            card = with_metadata(read_text(folder / CARD), manifest)
+            (folder / CARD).write_text(card, encoding="utf-8")
+            manifest["files"][CARD] = file_digest(folder / CARD)
+        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        (folder / MANIFEST).write_text(text, encoding="utf-8")
+        with reported(repository, _LOGIN, sending=True):
+            hub().create_repo(place, private=private, exist_ok=True)
+            commit = hub().upload_folder(
+                repo_id=place,
+                folder_path=folder,
+                revision=branch,
+                commit_message=message or f"{manifest['name']}, an evaluator by learnedgec",
+                delete_patterns="*",
+            )
+    return f"{place}@{commit.oid}"
+
+
+def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
+    """Download the current version of an evaluator from a hub, check it, and return its path.
+
+    The evaluator stays in the local cache of the hub's library, from which `org/name` and `org/name@revision`
+    are loaded without the network from then on.
+
+    Args:
+        name: `org/name` or `org/name@revision`.
+        output: also write the package to a subfolder of its name in this folder, such as `checkpoints`, so
+            that it is found by that name alone; an existing one is replaced.
+
+    Raises:
+        BadNameError: the repository's name is invalid.
+        ModelError: the hub cannot be reached, or holds no evaluator of this name.
+        PackageError: the download is not a package, or is altered.
+        OutputError: the folder cannot be written.
+
+    Example: `pull_evaluator("org/mine@v1", "checkpoints")` returns `checkpoints/mine`.
+    """
+    if not is_hub_name(name):
+        raise BadNameError(
+            f"{name[:200]!r} is not the name of a repository on a hub; a name such as "
+            "org/name or org/name@revision was expected."
+        )
+    package = fetch_package(name, fresh=True)
+    manifest = check_package(package)
+    if output is None:
+        return package
+    target = Path(output) / split_revision(name)[0].partition("/")[2]
+    with atomic_folder(target) as folder:
+        for file in (*manifest["files"], MANIFEST):
+            shutil.copyfile(package / file, folder / file)
+    return target

@@ -1,0 +1,298 @@
+"""A metric as the reward of reinforcement learning, with safeguards against gaming.
+
+A policy that is trained on a learned metric finds what the metric overrates: texts that read well but mean
+something else, or truncated texts. So a reward has a floor for outputs that cannot be corrections of their
+source, may charge for edits and length, and can watch a second metric that the policy is not trained on:
+where the reward rises and the watched metric falls, the policy is gaming.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from learnedgec.errors import ConfigError, InputError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.sentinels import EditCount
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats
+
+__all__ = ["Completion", "Reward", "Watched", "extract_correction", "reward"]
+
+Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
+"""What a policy wrote: a text, or the messages of a chat."""
+
+_TAGGED = re.compile(r"<(answer|correction|corrected|output)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
+_LABEL = re.compile(
+    r"\s*(?:the\s+)?(?:corrected|correction|answer|output)(?:\s+(?:sentence|text|version))?(?:\s+is)?\s*:\s*",
+    re.IGNORECASE,
+)
+_QUOTES = {'"': '"', "“": "”", "«": "»"}
+
+
+def extract_correction(completion: str) -> str:
+    r"""Return the corrected sentence in what a model wrote.
+
+    Thoughts (`<think>…</think>`) are dropped. Of what is left, the last `<answer>…</answer>` (or
+    `<correction>`, `<corrected>`, `<output>`) counts, else a fenced block, else everything. A label such as
+    `Corrected sentence:` and quotation marks around the whole are removed; line feeds become spaces.
+
+    Example:
+        >>> extract_correction("<think>go needs an s</think>\nCorrected sentence: \"He goes .\"")
+        'He goes .'
+    """
+    text = _THOUGHT.sub(" ", completion)
+    tagged = _TAGGED.findall(text)
+    if tagged:
+        text = tagged[-1][1]
+    elif fenced := _FENCED.findall(text):
+        text = fenced[-1]
+    text = _LABEL.sub("", text.strip(), count=1) if _LABEL.match(text) else text
+    text = " ".join(text.split())
+    inside = text[1:-1]
+    if len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in inside:
+        text = inside.strip()
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The means of one step, of the metric that the policy is trained on and of the watched one.
+
+    Attributes:
+        reward: the mean reward.
+        score: the mean score of the rewarded metric.
+        watched: the mean score of the watched metric; NaN without one.
+        floored: the share of completions that got the floor.
+    """
+
+    reward: float
+    score: float
+    watched: float
+    floored: float
+
+
+@dataclass
+class Reward:
+    """A callable with the signature of TRL's reward functions; see `reward`.
+
+    Attributes:
+        metric: the rewarded metric; it needs no references, or reads them from a column.
+        source: the column that holds the sources.
+        references: the column that holds each source's references (a text or a list of texts), for a metric
+            that needs them.
+        extract: how the correction is found in a completion.
+        centre: whether the score of the unchanged source is subtracted, so that doing nothing earns 0.
+        clip: the least and the largest reward before penalties.
+        edit_penalty: the penalty per edited token, divided by the number of tokens of the source.
+        length_penalty: the penalty per token of difference in length, divided by the number of tokens of the
+            source.
+        floor: the reward of a completion that cannot be a correction: an empty one, or one with more
+            than `longest` times as many tokens as its source.
+        longest: see `floor`.
+        watch: a metric that the policy is not trained on; its means are in `history`, and in the log of a
+            trainer that gives its reward functions `log_metric` (TRL).
+        runtime: how to run.
+        history: one entry for each call.
+    """
+
+    metric: Metric
+    source: str = "source"
+    references: str | None = None
+    extract: Callable[[str], str] = extract_correction
+    centre: bool = False
+    clip: tuple[float, float] | None = None
+    edit_penalty: float = 0.0
+    length_penalty: float = 0.0
+    floor: float | None = None
+    longest: float = 2.0
+    watch: Metric | None = None
+    runtime: Runtime = field(default_factory=Runtime)
+    history: list[Watched] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        # Trainers log a reward under its name.
+        self.__name__ = self.metric.name
+        if self.clip is not None and not self.clip[0] < self.clip[1]:
+            raise ConfigError(f"clip is {self.clip}; give the least reward and a larger one.")
+        if min(self.edit_penalty, self.length_penalty) < 0:
+            raise ConfigError("edit_penalty and length_penalty are charged; give 0 or more.")
+        if self.longest <= 0:
+            raise ConfigError(
+                f"longest is {self.longest:g}; give a positive multiple of the source."
+            )
+        for metric in (self.metric, self.watch):
+            if metric is not None:
+                metric.check_alone()
+            if metric is not None and metric.needs_references and self.references is None:
+                raise ConfigError(
+                    f"{metric.label} needs references; name the column that holds them by references=…"
+                )
+
+    def __call__(
+        self,
+        prompts: Sequence[Completion] | None = None,
+        completions: Sequence[Completion] = (),
+        **columns: Any,
+    ) -> list[float]:
+        """Return the reward of each completion of one step.
+
+        Args:
+            prompts: unused; trainers give them.
+            completions: N texts or chats, of which the last message counts.
+            columns: the data set's columns, each of length N, and any other arguments of the trainer. A
+                function `log_metric` receives the means of this step by name: `impara/score`,
+                `impara/floored`, and of the watched metric `gleu/watched`.
+
+        Raises:
+            InputError: the column of the sources is not there, or not parallel to the completions.
+        """
+        texts = [self.extract(_text(completion)) for completion in completions]
+        if not texts:
+            return []
+        sources = self._column(columns, self.source, len(texts))
+        references = None
+        if self.references is not None:
+            references = [
+                [row] if isinstance(row, str) else list(row)
+                for row in self._column(columns, self.references, len(texts))
+            ]
+        rewards, score, watched, floored = self._rewards(sources, texts, references)
+        step = Watched(
+            float(np.mean(rewards)),
+            float(np.mean(score)),
+            float(np.mean(watched)) if watched is not None else float("nan"),
+            float(np.mean(floored)),
+        )
+        self.history.append(step)
+        if callable(log := columns.get("log_metric")):
+            log(f"{self.metric.name}/score", step.score)
+            log(f"{self.metric.name}/floored", step.floored)
+            if self.watch is not None:
+                log(f"{self.watch.name}/watched", step.watched)
+        return [float(value) for value in rewards]
+
+    def compute_score(
+        self,
+        data_source: str,
+        solution_str: str,
+        ground_truth: str | Sequence[str] | None,
+        extra_info: Mapping[str, Any] | None = None,
+    ) -> float:
+        """Return the reward of one completion, with the signature that verl calls.
+
+        Args:
+            data_source: unused.
+            solution_str: what the policy wrote.
+            ground_truth: references, for a metric that needs them.
+            extra_info: holds the source under the name of the column.
+        """
+        columns: dict[str, Any] = {key: [value] for key, value in (extra_info or {}).items()}
+        if self.references is not None:
+            columns[self.references] = [ground_truth]
+        return self(None, [solution_str], **columns)[0]
+
+    def _rewards(
+        self,
+        sources: Sequence[str],
+        texts: Sequence[str],
+        references: Sequence[Sequence[str]] | None,
+    ) -> tuple[Floats, Floats, Floats | None, Any]:
+        """Return rewards, scores, watched scores, and which completions got the floor; (N,) each."""
+        systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
+        scores = _sentence_scores(self.metric, sources, systems, references, self.runtime)
+        rewards = scores["completions"].copy()
+        if self.centre:
+            rewards -= scores["sources"]
+        if self.clip is not None:
+            rewards = np.clip(rewards, *self.clip)
+        sizes = np.array([max(len(source.split()), 1) for source in sources], dtype=float)
+        lengths = np.array([len(text.split()) for text in texts], dtype=float)
+        if self.edit_penalty:
+            edits = EditCount().statistics(sources, texts, runtime=self.runtime)
+            rewards -= self.edit_penalty * EditCount().sentence_scores(edits) / sizes
+        if self.length_penalty:
+            rewards -= self.length_penalty * np.abs(lengths - sizes) / sizes
+        hopeless = (lengths == 0) | (lengths > self.longest * sizes)
+        if self.floor is not None:
+            rewards[hopeless] = self.floor
+        watched = None
+        if self.watch is not None:
+            watched = _sentence_scores(
+                self.watch, sources, {"completions": texts}, references, self.runtime
+            )["completions"]
+        return rewards, scores["completions"], watched, hopeless
+
+    def _column(self, columns: Mapping[str, Any], name: str, size: int) -> Sequence[Any]:
+        """Return a column of the data set, or raise `InputError`."""
+        if name not in columns:
+            names = ", ".join(sorted(columns)) or "none"
+            raise InputError(
+                f"the data set has no column {name!r} (it has {names}); name the one with the sources "
+                "by reward(…, source=…)."
+            )
+        column: Sequence[Any] = columns[name]
+        if len(column) != size:
+            raise InputError(f"the column {name!r} has {len(column)} rows for {size} completions.")
+        return column
+
+
+def reward(metric: Metric | str, **options: Any) -> Reward:
+    """Return a metric as a reward function for TRL's trainers, or any other.
+
+    It is called with a step's completions and the data set's columns, scores them in one batch, each
+    distinct completion once, and returns a float for each. It computes no gradient, keeps to
+    `runtime.device`, and can be pickled.
+
+    Args:
+        metric: a metric or its name.
+        options: the attributes of `Reward`; `watch` may be a name too.
+
+    Raises:
+        ConfigError: an option cannot be used.
+        InputError: the metric's score of a sentence depends on other sentences.
+        UnknownNameError, ParameterError, BadNameError: no metric has this name.
+
+    Example:
+        >>> shorter = reward("length", centre=True, watch="edit-count")
+        >>> shorter(completions=["He goes home .", "He ."], source=["He go home ."] * 2)
+        [0.0, -2.0]
+        >>> shorter.history[-1].watched
+        1.5
+    """
+    if isinstance(options.get("watch"), str):
+        options["watch"] = load_metric(options["watch"])
+    return Reward(load_metric(metric) if isinstance(metric, str) else metric, **options)
+
+
+def _text(completion: Completion) -> str:
+    """Return a completion's text: itself, or the content of a chat's last message."""
+    if isinstance(completion, str):
+        return completion
+    content = completion[-1].get("content") if completion else ""
+    if isinstance(content, str):
+        return content
+    # Messages may hold a list of parts, of which some are texts.
+    return "".join(part.get("text", "") for part in content or () if isinstance(part, Mapping))
+
+
+def _sentence_scores(
+    metric: Metric,
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[Sequence[str]] | None,
+    runtime: Runtime,
+) -> dict[str, Floats]:
+    """Return each system's sentence scores, float64 (N,)."""
+    statistics = metric.statistics_of_systems(sources, systems, references, runtime=runtime)
+    return {
+        name: np.asarray(metric.sentence_scores(rows), dtype=np.float64)
+        for name, rows in statistics.items()
+    }

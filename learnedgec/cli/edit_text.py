@@ -1,0 +1,197 @@
+"""Edits under their sentences, for `learnedgec score --show edits` and `--show attribution`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from learnedgec.analysis.attribution import attribute_edits
+from learnedgec.cli.scoring import Scoring
+from learnedgec.data.m2 import Edit
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import default_annotator
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.protocols import ShowsEdits
+from learnedgec.metrics.scores import Score
+
+__all__ = ["attribution_rows", "attribution_text", "edit_text", "with_edits"]
+
+Line: TypeAlias = tuple[str, str]
+"""A text and its style."""
+
+_SIGNS = {
+    "matched": ("=", "green"),
+    "unmatched": ("+", "red"),
+    "missed": ("-", "yellow"),
+    "unchanged": (" ", "dim"),
+}
+_PLACED = ("sentence", "annotator", "edit", "start", "end", "original", "correction", "type")
+
+
+def with_edits(metric: Metric) -> ShowsEdits:
+    """Return the metric, if it records the edits that it counts.
+
+    Raises:
+        InputError: it does not.
+    """
+    if not isinstance(metric, ShowsEdits):
+        raise InputError(
+            f"{metric.label} does not compare edits; --show edits works for m2, errant, cleme and "
+            "similar metrics."
+        )
+    return metric
+
+
+def edit_text(
+    metric: Metric,
+    scores: Mapping[str, Score],
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    *,
+    colour: bool,
+) -> str:
+    """Return the edits of all systems for a reader, in colour or plain; sentences without any are left out.
+
+    Args:
+        metric: one that compares edits.
+        scores: of each system.
+        sources: the N sources.
+        systems: the N hypotheses of each system.
+        colour: put terminal colours in.
+
+    Raises:
+        InputError: the metric does not compare edits.
+    """
+    comparing = with_edits(metric)
+    lines: list[Line] = [("= in system and gold   + in system only   - in gold only", "dim")]
+    for system, score in scores.items():
+        for sentence, rows in groupby(
+            comparing.edit_rows(score.statistics), itemgetter("sentence")
+        ):
+            edits = list(rows)
+            details = score.sentence_details
+            counts = (f"{name} {details[name][sentence - 1]:g}" for name in comparing.counted)
+            heading = f"{system} {sentence}  annotator {edits[0]['annotator']}  {'  '.join(counts)}"
+            lines += _sentence(heading, sources[sentence - 1], systems[system][sentence - 1])
+            lines += [(_edit(row), _SIGNS[row["edit"]][1]) for row in edits]
+    return _rendered(lines, colour=colour)
+
+
+def attribution_text(
+    rows: Iterable[Mapping[str, Any]],
+    sources: Sequence[str],
+    systems: Mapping[str, Sequence[str]],
+    *,
+    colour: bool,
+) -> str:
+    """Return the contribution of each edit for a reader; sentences without edits are left out."""
+    lines: list[Line] = [("before each edit: its add-one, leave-one-out and Shapley values", "dim")]
+    place = itemgetter("metric", "system", "sentence")
+    for (metric, system, sentence), edits in groupby(rows, place):
+        heading = f"{system} {sentence}  {metric}"
+        lines += _sentence(heading, sources[sentence - 1], systems[system][sentence - 1])
+        for row in edits:
+            values = (row[name] for name in ("add_one", "leave_one_out", "shapley"))
+            error = f" ± {row['standard_error']:.4f}" if row["standard_error"] else ""
+            worth = "  ".join(f"{value:+.4f}" for value in values)
+            lines.append((f"  {worth}{error}  {_change(row)}", ""))
+    return _rendered(lines, colour=colour)
+
+
+def attribution_rows(scoring: Scoring, annotator: str | None) -> list[dict[str, Any]]:
+    """Attribute every system's edits, as ERRANT finds them; return a row per metric, system and edit.
+
+    Args:
+        scoring: the metrics, whose scores are attributed, and the sentences.
+        annotator: what extracts the edits.
+
+    Raises:
+        UnknownNameError, ModelError: the annotator is unknown or not installed.
+    """
+    inputs, runtime = scoring.inputs, scoring.runtime
+    sources = inputs.sources * len(inputs.systems)
+    hypotheses = [text for texts in inputs.systems.values() for text in texts]
+    pairs = list(zip(sources, hypotheses, strict=True))
+    edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
+    return [row for metric in scoring.metrics for row in _attributed(metric, scoring, edits)]
+
+
+def _attributed(
+    metric: Metric, scoring: Scoring, edits: Sequence[Sequence[Edit]]
+) -> Iterator[dict[str, Any]]:
+    """Yield one row per system, sentence (from 1) and edit; all systems are scored in one call."""
+    inputs = scoring.inputs
+    size, names = len(inputs.sources), list(inputs.systems)
+    references = inputs.references and inputs.references.select(list(range(size)) * len(names))
+    attributions = attribute_edits(
+        metric,
+        inputs.sources * len(names),
+        [text for name in names for text in inputs.systems[name]],
+        references,
+        edits=edits,
+        runtime=scoring.runtime,
+    )
+    for place, attribution in enumerate(attributions):
+        tokens = inputs.sources[place % size].split()
+        for number, edit in enumerate(attribution.edits):
+            yield {
+                "system": names[place // size],
+                "metric": metric.label,
+                "sentence": place % size + 1,
+                "start": edit.start,
+                "end": edit.end,
+                "original": " ".join(tokens[edit.start : edit.end]),
+                "correction": edit.correction,
+                "type": edit.type,
+                "add_one": attribution.add_one[number],
+                "leave_one_out": attribution.leave_one_out[number],
+                "shapley": attribution.shapley[number],
+                "standard_error": attribution.standard_error[number],
+            }
+
+
+def _sentence(heading: str, source: str, hypothesis: str) -> list[Line]:
+    """Return what precedes the edits of a sentence."""
+    texts = (f"  source      {source}", f"  hypothesis  {hypothesis}")
+    return [("", ""), (heading, "bold"), *((text, "") for text in texts)]
+
+
+def _change(row: Mapping[str, Any]) -> str:
+    """Return an edit's place, change and type.
+
+    Example:
+        >>> _change({"start": 1, "end": 2, "original": "go", "correction": "", "type": "U:VERB"})
+        '1:2     go → ∅  [U:VERB]'
+    """
+    place = f"{row['start']}:{row['end']}"
+    line = f"{place:7} {row['original'] or '∅'} → {row['correction'] or '∅'}"
+    return line + (f"  [{row['type']}]" if row["type"] else "")
+
+
+def _edit(row: Mapping[str, Any]) -> str:
+    """Return one edit: its sign, place, change and type, and further values of the metric."""
+    line = f"  {_SIGNS[row['edit']][0]} {_change(row)}"
+    for name, value in row.items():
+        if name == "change":
+            line += f", {'helpful' if value > 0 else 'harmful' if value < 0 else 'none'}"
+        elif name not in _PLACED:
+            line += f"  {name} {value:.4f}" if isinstance(value, float) else f"  {name} {value}"
+    return line
+
+
+def _rendered(lines: Iterable[Line], *, colour: bool) -> str:
+    """Return the lines with the codes of a terminal, or plain; sentences are not wrapped."""
+    if not colour:
+        return "".join(f"{text.rstrip()}\n" for text, _ in lines)
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=io.StringIO(), force_terminal=True, highlight=False)
+    with console.capture() as captured:
+        for text, style in lines:
+            console.print(Text(text, style), soft_wrap=True)
+    return captured.get()

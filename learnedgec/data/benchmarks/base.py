@@ -1,0 +1,242 @@
+"""One form for every benchmark: sources, system outputs, references and human judgements."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from learnedgec.data.catalog.judgements import Ranking
+from learnedgec.data.references import References
+from learnedgec.data.text import check_lengths
+from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.types import Floats, Indices
+
+__all__ = [
+    "Benchmark",
+    "Comparisons",
+    "Ranking",
+    "rating_means",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """C human comparisons of two systems on one sentence, as parallel arrays of length C.
+
+    Attributes:
+        systems: the names that `first` and `second` number.
+        sentence: number of the source.
+        first: number of the system that the annotation lists first.
+        second: number of the other system.
+        outcome: 1 where the first is better, -1 where the second is, 0 for a tie.
+        annotation: number of the ranking in `Benchmark.rankings` that the comparison comes from.
+    """
+
+    systems: tuple[str, ...]
+    sentence: Indices
+    first: Indices
+    second: Indices
+    outcome: Indices
+    annotation: Indices
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Sources, the outputs of the systems under evaluation, references and human judgements.
+
+    Attributes:
+        name: parses back to this benchmark (`load_benchmark`).
+        sources: N sentences.
+        systems: system -> N hypotheses.
+        references: of the N sentences, with gold edits where known; `None` where there are none.
+        rankings: human rankings; they may rank systems that are not among `systems`, because human
+            scores of a subset are computed from everything that was judged.
+        ratings: dimension -> system -> float64 (N,), NaN where a hypothesis was not rated.
+        official: published human score (`EW`: expected wins, `TS`: TrueSkill, `mean`) -> system ->
+            value, for `systems` alone; empty if none are published.
+        granularity: whether annotators judged whole sentences or the edits in them.
+        excluded: system -> annotators whose reference is that system's own text, left out when the system is
+            scored.
+        notices: caveats for a reader of results, one sentence each.
+        anonymous: whether it is unknown which system wrote which output. `systems` are then the first outputs
+            of all sentences, the second outputs and so on, and are not compared as systems.
+
+    Raises:
+        InputError: there is no system, or a ranking is of a sentence that does not exist.
+        LengthError: outputs, references or ratings differ in number from the sources.
+
+    Example:
+        >>> from learnedgec import load_benchmark
+        >>> benchmark = load_benchmark("sample")
+        >>> len(benchmark.sources), sorted(benchmark.systems)
+        (72, ['careful', 'eager', 'source', 'strong', 'weak'])
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    systems: Mapping[str, tuple[str, ...]]
+    references: References | None = None
+    rankings: tuple[Ranking, ...] = ()
+    ratings: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
+    official: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    granularity: Literal["sentence", "edit"] = "sentence"
+    excluded: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    anonymous: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.systems:
+            raise InputError(f"the benchmark {self.name} has no system; add at least one output.")
+        sources: tuple[str, Sequence[object]] = (f"{self.name}: the source", self.sources)
+        check_lengths(sources, *self.systems.items())
+        if self.references is not None:
+            check_lengths(sources, ("the references", self.references))
+        for values in self.ratings.values():
+            check_lengths(sources, *((name, column.tolist()) for name, column in values.items()))
+        for ranking in self.rankings:
+            if not 0 <= ranking.sentence < len(self.sources):
+                raise InputError(
+                    f"{self.name}: a ranking is about sentence {ranking.sentence}, but the sentences "
+                    f"are numbered from 0 to {len(self.sources) - 1}."
+                )
+
+    def select(
+        self, systems: Iterable[str] | None = None, sentences: Iterable[int] | None = None
+    ) -> Benchmark:
+        """Return the benchmark with only these systems and sentences, in this order.
+
+        Rankings keep the systems that are left out; rankings of other sentences are dropped.
+
+        Raises:
+            UnknownNameError: there is no such system.
+        """
+        names = list(self.systems if systems is None else systems)
+        for name in names:
+            if name not in self.systems:
+                raise UnknownNameError(f"system of {self.name}", name, self.systems)
+        numbers = list(range(len(self.sources)) if sentences is None else sentences)
+        place = {number: position for position, number in enumerate(numbers)}
+
+        def chosen(values: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: values[name] for name in names if name in values}
+
+        return dataclasses.replace(
+            self,
+            sources=tuple(self.sources[number] for number in numbers),
+            systems={
+                name: tuple(self.systems[name][number] for number in numbers) for name in names
+            },
+            references=None if self.references is None else self.references.select(numbers),
+            rankings=tuple(
+                dataclasses.replace(ranking, sentence=place[ranking.sentence])
+                for ranking in self.rankings
+                if ranking.sentence in place
+            ),
+            ratings={
+                dimension: {name: column[numbers] for name, column in chosen(values).items()}
+                for dimension, values in self.ratings.items()
+            },
+            official={score: chosen(values) for score, values in self.official.items()},
+            excluded=chosen(self.excluded),
+        )
+
+    def exclude_own_references(self) -> Benchmark:
+        """Return the benchmark with every system excluded from references that are its own text.
+
+        A system that equals one annotator's reference in every sentence *is* that reference (REF-F and
+        REF-M of SEEDA are expert rewrites) and would be compared with itself. It is scored against the other
+        references; if there are none, it is scored against its own text. A notice reports either case.
+        """
+        if self.references is None:
+            return self
+        texts: dict[int, dict[int, str]] = {}
+        for number, row in enumerate(self.references):
+            for reference in row:
+                texts.setdefault(reference.annotator, {})[number] = reference.text
+        excluded, notices = dict(self.excluded), list(self.notices)
+        for name, hypotheses in self.systems.items():
+            its_own = frozenset(
+                annotator
+                for annotator, column in texts.items()
+                if all(
+                    hypotheses[number].split() == text.split() for number, text in column.items()
+                )
+            )
+            if not its_own:
+                continue
+            what = f"{name} is the reference of annotator {', '.join(map(str, sorted(its_own)))}"
+            if all(any(r.annotator not in its_own for r in row) for row in self.references if row):
+                excluded[name] = its_own
+                notices.append(f"{what}, which is left out when {name} is scored.")
+            else:
+                notices.append(
+                    f"{what} and there is no other reference: its reference-based score is perfect."
+                )
+        return dataclasses.replace(self, excluded=excluded, notices=tuple(notices))
+
+    def comparisons(self, systems: Iterable[str] | None = None) -> Comparisons:
+        """Return every ranked pair of the given systems, ties included.
+
+        Pairs are in the order of the rankings and, within one, of its file: first with second, first
+        with third, …, second with third. Each annotation counts, even if a sentence has several. Systems
+        are numbered in the order of `systems`, whatever order a ranking lists them in.
+
+        Args:
+            systems: the systems to pair; those under evaluation if absent. `ranked_systems` gives all.
+        """
+        names = tuple(self.systems if systems is None else systems)
+        number = {name: position for position, name in enumerate(names)}
+        rows: list[tuple[int, int, int, int, int]] = []
+        for annotation, ranking in enumerate(self.rankings):
+            ranked = [
+                (number[name], rank) for name, rank in ranking.ranks.items() if name in number
+            ]
+            for position, (first, rank) in enumerate(ranked):
+                for second, other in ranked[position + 1 :]:
+                    outcome = (rank < other) - (rank > other)
+                    rows.append((ranking.sentence, first, second, outcome, annotation))
+        columns = np.array(rows, dtype=np.intp).reshape(-1, 5).T
+        return Comparisons(names, *columns)
+
+    @property
+    def ranked_systems(self) -> tuple[str, ...]:
+        """Every ranked system, those under evaluation first, then by name."""
+        ranked = {name for ranking in self.rankings for name in ranking.ranks}
+        return (
+            *(name for name in self.systems if name in ranked),
+            *sorted(ranked - set(self.systems)),
+        )
+
+    def by_references(self) -> list[tuple[dict[str, tuple[str, ...]], References | None]]:
+        """Return the systems in groups that are scored against the same references.
+
+        Nearly always one group; a system that is itself one of the references is scored against the
+        others only.
+        """
+        groups: dict[frozenset[int], dict[str, tuple[str, ...]]] = {}
+        for name, hypotheses in self.systems.items():
+            groups.setdefault(self.excluded.get(name, frozenset()), {})[name] = hypotheses
+        return [(systems, self._without(annotators)) for annotators, systems in groups.items()]
+
+    def _without(self, annotators: frozenset[int]) -> References | None:
+        """Return the references of the other annotators."""
+        if self.references is None or not annotators:
+            return self.references
+        return References(
+            tuple(
+                tuple(reference for reference in row if reference.annotator not in annotators)
+                for row in self.references
+            )
+        )
+
+
+def rating_means(values: Mapping[str, Floats]) -> dict[str, float]:
+    """Return each system's mean rating over its rated sentences."""
+    return {name: float(np.nanmean(column)) for name, column in values.items()}

@@ -1,0 +1,162 @@
+"""Benchmarks from a folder: custom ones, the embedded sample, and JFLEG with a user's outputs.
+
+    mine/
+      source.txt          N sentences
+      systems/NAME.txt    N hypotheses each; the system is called NAME
+      gold.m2             references with gold edits, or
+      ref0.txt ref1.txt … references as texts; neither is needed
+      rankings.csv        id,better,worse,tie[,annotator]: one comparison per line, tie 0 or 1; or
+      judgements.xml      an Appraise export, src-id from 0
+      ratings.csv         id,system,DIMENSION…: one hypothesis per line; an empty cell is no rating, and
+                          a line of empty cells is an unrated hypothesis
+      scores.csv          system,SCORE…: human scores of whole systems, if they are published
+
+`id` is the number of the sentence, from 0. Where `source` is ranked or rated, the sources themselves
+are a system. At least one of the four files with judgements is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from learnedgec.data.benchmarks.base import Benchmark, Ranking, rating_means
+from learnedgec.data.catalog.judgements import read_appraise, read_pairs
+from learnedgec.data.catalog.ratings import dimensions
+from learnedgec.data.references import References
+from learnedgec.data.tables import read_table, sentence_number
+from learnedgec.data.text import check_lengths, read_lines
+from learnedgec.errors import FormatError, InputError, UnknownNameError
+from learnedgec.runtime.writing import PathLike
+from learnedgec.types import Floats
+
+__all__ = [
+    "read_benchmark",
+]
+
+JUDGEMENTS = ("rankings.csv", "judgements.xml", "ratings.csv", "scores.csv")
+
+
+def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
+    """Read a benchmark from a folder; see the module's documentation for the format.
+
+    Args:
+        folder: the folder.
+        name: the benchmark's name; by default, the folder.
+
+    Raises:
+        InputError: a file is missing or cannot be used.
+        FormatError: a line cannot be used; the message names it.
+        LengthError: an output or a reference does not have the same number of lines as `source.txt`.
+        UnknownNameError: judgements name a system without an output.
+
+    Example:
+        >>> from learnedgec.data.catalog.sample import sample_folder
+        >>> benchmark = read_benchmark(sample_folder(), "sample")
+        >>> sorted(benchmark.systems), len(benchmark.rankings)
+        (['careful', 'eager', 'source', 'strong', 'weak'], 351)
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(
+            f"{root} is not a folder; a benchmark folder with source.txt was expected."
+        )
+    if not any((root / file).is_file() for file in JUDGEMENTS):
+        raise InputError(
+            f"{root} has no judgements; at least one of {', '.join(JUDGEMENTS)} was expected."
+        )
+    sources = read_lines(root / "source.txt")
+    rankings: list[Ranking] = []
+    if (root / "rankings.csv").is_file():
+        rankings += read_pairs(root / "rankings.csv", len(sources))
+    if (root / "judgements.xml").is_file():
+        rankings += read_appraise(root / "judgements.xml")
+    ratings = _read_ratings(root / "ratings.csv", len(sources))
+    scores = _read_scores(root / "scores.csv")
+    judged = {name for ranking in rankings for name in ranking.ranks}
+    judged |= {name for values in ratings.values() for name in values}
+    judged |= {name for values in scores.values() for name in values}
+    systems = read_outputs(root / "systems", sources)
+    if "source" in judged:
+        systems = {"source": tuple(sources), **systems}
+    for system in sorted(judged):
+        if system not in systems:
+            raise UnknownNameError(
+                f"output in {root / 'systems'}",
+                system,
+                systems,
+                hint="It is judged, so it is needed.",
+            )
+    official = scores or {dimension: rating_means(values) for dimension, values in ratings.items()}
+    return Benchmark(
+        name=name or str(folder),
+        sources=tuple(sources),
+        systems=systems,
+        references=_read_references(root, sources),
+        rankings=tuple(rankings),
+        ratings=ratings,
+        official=official,
+    ).exclude_own_references()
+
+
+def read_outputs(folder: Path, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Read `NAME.txt` (or `NAME`) -> lines, checking the lengths."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; one with an output per system was expected.")
+    sources = list(sources)
+    systems = {}
+    for file in sorted(folder.iterdir()):
+        if file.is_file() and not file.name.startswith("."):
+            lines = read_lines(file)
+            check_lengths(("the source", sources), (str(file), lines))
+            systems[file.name.removesuffix(".gz").removesuffix(".txt")] = tuple(lines)
+    if not systems:
+        raise InputError(f"{folder} is empty; one output per system was expected.")
+    return systems
+
+
+def _read_references(root: Path, sources: list[str]) -> References | None:
+    """Read `gold.m2`, or else `ref0.txt`, `ref1.txt`, …."""
+    if (root / "gold.m2").is_file():
+        return References.from_m2(root / "gold.m2", sources)
+    files = sorted(root.glob("ref*.txt"))
+    if not files:
+        return None
+    references = References.from_files(*files)
+    check_lengths(("source.txt", sources), (files[0].name, references))
+    return references
+
+
+def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
+    """Read dimension -> system -> ratings, NaN where missing; the mean if there are several."""
+    if not file.is_file():
+        return {}
+    ratings: dict[str, dict[str, list[list[float]]]] = {}
+    for place, record in read_table(file, required=("id", "system")):
+        number = sentence_number(record["id"], sentences, place)
+        for dimension, value in dimensions(record, place).items():
+            columns = ratings.setdefault(dimension, {})
+            column = columns.setdefault(record["system"], [[] for _ in range(sentences)])
+            column[number].append(value)
+    if not ratings:
+        raise FormatError(f"{file}: no row has a rating; numbers were expected.")
+    return {
+        dimension: {
+            system: np.array([np.mean(values) if values else np.nan for values in column])
+            for system, column in columns.items()
+        }
+        for dimension, columns in ratings.items()
+    }
+
+
+def _read_scores(file: Path) -> dict[str, dict[str, float]]:
+    """Read score -> system -> value."""
+    if not file.is_file():
+        return {}
+    scores: dict[str, dict[str, float]] = {}
+    for place, record in read_table(file, required=("system",)):
+        for score, value in dimensions(record, place).items():
+            scores.setdefault(score, {})[record["system"]] = value
+    return scores

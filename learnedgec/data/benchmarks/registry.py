@@ -1,0 +1,180 @@
+"""Benchmarks by name: `NAME:WORD:…`, where each word selects an option and the order does not matter.
+
+Other packages add benchmarks under the entry point group `learnedgec.benchmarks` (name -> `module:entry`, a
+`BenchmarkEntry`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from learnedgec.data.benchmarks.autojqe import autojqe
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.folder import read_benchmark
+from learnedgec.data.benchmarks.gjg15 import GJG15_SPLITS, gjg15
+from learnedgec.data.benchmarks.gmeg import gmeg
+from learnedgec.data.benchmarks.jfleg import jfleg
+from learnedgec.data.benchmarks.peet import peet
+from learnedgec.data.benchmarks.seeda import SEEDA_SETS, seeda
+from learnedgec.data.benchmarks.swedish import swedish
+from learnedgec.data.benchmarks.tmu_gfm import tmu_gfm
+from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.runtime.plugins import Plugin, Registry
+from learnedgec.runtime.search_paths import local_path
+
+__all__ = ["BENCHMARKS", "REGISTRY", "BenchmarkEntry", "expand_benchmarks", "load_benchmark"]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkEntry:
+    """A row of the table: a description of one line, the loader, and its options (keyword -> words).
+
+    Attributes:
+        summary: one line about the benchmark.
+        load: function that returns the benchmark; its keywords are the options.
+        options: values of each option, by keyword.
+    """
+
+    summary: str
+    load: Callable[..., Benchmark]
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+_REFERENCES = ("official", "rewrites")
+_SEEDA = {"systems": tuple(SEEDA_SETS), "text": ("subset", "full"), "references": _REFERENCES}
+_GJG15 = {"systems": ("12", "13"), "split": GJG15_SPLITS, "references": _REFERENCES}
+
+BENCHMARKS: Mapping[str, BenchmarkEntry] = {
+    "seeda-s": BenchmarkEntry(
+        "15 systems on CoNLL-2014 ranked by sentence (Kobayashi et al. 2024)",
+        partial(seeda, "sentence"),
+        _SEEDA,
+    ),
+    "seeda-e": BenchmarkEntry(
+        "the same systems ranked by their edits", partial(seeda, "edit"), _SEEDA
+    ),
+    "gjg15": BenchmarkEntry(
+        "13 systems on CoNLL-2014 ranked by sentence (Grundkiewicz et al. 2015)", gjg15, _GJG15
+    ),
+    "gmeg": BenchmarkEntry(
+        "6 systems and the source in two domains, rated (Napoles et al. 2019)",
+        gmeg,
+        {"domain": ("dev", "fce", "wiki")},
+    ),
+    "tmu-gfm": BenchmarkEntry(
+        "5 systems rated for grammaticality, fluency and meaning (Yoshimura et al. 2020)", tmu_gfm
+    ),
+    "jfleg": BenchmarkEntry(
+        "pairwise judgements on JFLEG dev; write jfleg:FOLDER with the outputs (Napoles et al. 2017)",
+        jfleg,
+    ),
+    "swedish": BenchmarkEntry(
+        "5 systems on Swedish learner sentences, rated and post-edited (Östling et al. 2024)",
+        swedish,
+        {"references": ("corpus", "post-edits")},
+    ),
+    "autojqe": BenchmarkEntry(
+        "rated corrections of Japanese learner sentences (Suzuki et al. 2022)",
+        autojqe,
+        {"part": ("all", "flutec", "tecjl")},
+    ),
+    "peet": BenchmarkEntry(
+        "outputs on BEA-2019 test, and what an editor still changed in them (PEET)",
+        peet,
+        {"part": ("all", "gecpd", "gector")},
+    ),
+    "sample": BenchmarkEntry(
+        "4 systems on sentences written for this project, ranked and rated",
+        lambda: read_benchmark(sample_folder(), "sample"),
+    ),
+}
+
+
+def _plugged(plugin: Plugin) -> BenchmarkEntry:
+    """Return the benchmark of a plug-in."""
+    return plugin.load_value(BenchmarkEntry)
+
+
+REGISTRY: Registry[BenchmarkEntry] = Registry(
+    "benchmark",
+    "learnedgec.benchmarks",
+    BENCHMARKS,
+    _plugged,
+    hint="The path of a benchmark folder is also accepted.",
+)
+
+
+def load_benchmark(name: str) -> Benchmark:
+    """Return a benchmark by name.
+
+    Args:
+        name: one of
+
+            - `seeda-s`, `seeda-e`, with any of the words `base` (default), `+fluency`, `+input` or
+              `all`; `subset` (default) or `full`; `official` (default) or `rewrites`;
+            - `gjg15`, with `13` (default) or `12`; `dev10` or `test90`; `official` or `rewrites`;
+            - `gmeg:dev`, `gmeg:fce`, `gmeg:wiki`; `tmu-gfm`; `jfleg:FOLDER`; `sample`;
+            - `swedish`, with `corpus` (default) or `post-edits`; `autojqe`, with `flutec` or `tecjl`; `peet`,
+              with `gecpd` or `gector`;
+            - the path of a folder in the format of `learnedgec.data.benchmarks.folder`.
+
+    Raises:
+        UnknownNameError: no such benchmark or word; the message names the nearest.
+        PluginError: the benchmark is from another installed package and cannot be loaded.
+        InputError: two words choose the same thing, or the folder cannot be used.
+        DataError: the dataset is not available.
+
+    Example:
+        >>> benchmark = load_benchmark("sample")
+        >>> len(benchmark.sources), len(benchmark.comparisons())
+        (72, 351)
+    """
+    head, *words = name.split(":")
+    path = local_path(name)
+    if path is None or not path.is_dir():
+        head = REGISTRY.spelt(head)
+    if head == "jfleg":
+        if not words:
+            raise InputError(
+                "jfleg needs the outputs of the judged systems; write jfleg:FOLDER (the judged outputs "
+                "are not public)."
+            )
+        return jfleg(name.partition(":")[2])
+    if head not in REGISTRY and path is not None and path.is_dir():
+        return read_benchmark(name)
+    if head.lower() == "seeda" and head not in REGISTRY:
+        raise InputError(
+            "seeda is the name of two benchmarks; choose one: seeda-s (ranked by sentences) or seeda-e "
+            "(ranked by edits)."
+        )
+    entry = REGISTRY.find(head)
+    chosen: dict[str, str] = {}
+    for word in words:
+        option = next((key for key, known in entry.options.items() if word.lower() in known), None)
+        if option is None:
+            known = [word for words in entry.options.values() for word in words]
+            raise UnknownNameError(f"word of the benchmark {head}", word, known)
+        if option in chosen:
+            raise InputError(
+                f"{name!r} gives both {chosen[option]!r} and {word!r}; write one of them."
+            )
+        chosen[option] = word.lower()
+    return entry.load(**chosen)
+
+
+def expand_benchmarks(names: list[str]) -> list[str]:
+    """Return the names with `seeda` (and its words) written as `seeda-s` and `seeda-e`.
+
+    Example:
+        >>> expand_benchmarks(["SEEDA:+fluency", "gjg15"])
+        ['seeda-s:+fluency', 'seeda-e:+fluency', 'gjg15']
+    """
+    expanded = []
+    for name in names:
+        head, colon, words = name.partition(":")
+        heads = ("seeda-s", "seeda-e") if head.lower() == "seeda" else (head,)
+        expanded += [head + colon + words for head in heads]
+    return expanded

@@ -1,0 +1,206 @@
+"""Robustness cases: a sentence, and variants of it that should be corrected alike (RobustGEC)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from learnedgec.data.catalog.bea19 import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
+from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.registry import Kind, concatenated
+from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.text import read_jsonl, read_lines, write_lines
+from learnedgec.errors import FormatError, InputError
+from learnedgec.runtime.writing import PathLike
+
+__all__ = ["CASES", "Case", "Pair", "load_cases", "read_cases", "write_cases"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A sentence and its correction."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An original sentence and variants whose context alone was changed, each with its target.
+
+    RobustGEC has five variants of each sentence; custom cases may have any number.
+    """
+
+    original: Pair
+    variants: tuple[Pair, ...]
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The original and then the variants: the order of a system's output for the case."""
+        return (self.original, *self.variants)
+
+
+def read_cases(path: PathLike) -> list[Case]:
+    r"""Read cases in RobustGEC's format, or from JSON Lines.
+
+    RobustGEC's are blocks of `O-S`, `O-T`, `A1-S`, `A1-T`, …, `A5-T` lines, each a label, a space and a
+    sentence. A block ends at a blank line or the next `O-S`, and has the same number of variants as the first
+    one.
+
+    A file named `.jsonl` (or `.jsonl.gz`) has one object per line, with one or more variants:
+
+        {"source": "…", "target": "…", "variants": [{"source": "…", "target": "…"}, …]}
+
+    Raises:
+        FormatError: a line is not the one that comes next in a block, or not such an object.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "para.txt"
+        >>> labels = ["O", "A1", "A2", "A3", "A4", "A5"]
+        >>> lines = [f"{label}-S {label} go .\n{label}-T {label} goes .\n" for label in labels]
+        >>> _ = path.write_text("".join(lines))
+        >>> read_cases(path)[0].variants[0]
+        Pair(source='A1 go .', target='A1 goes .')
+    """
+    return _read_objects(path) if _is_jsonl(path) else _read_blocks(path)
+
+
+CASES: Kind[list[Case]] = Kind(
+    "cases",
+    "set of cases",
+    join=concatenated,
+    read=read_cases,
+    hint="A file is also accepted.",
+)
+
+
+def load_cases(name: str) -> list[Case]:
+    """Return the cases of RobustGEC (Zhang et al. 2023) or of a part of it, of the sample, or of a file.
+
+    Args:
+        name: one of
+
+            - `robustgec`, or one of `robustgec:conll14` (1,312 cases), `robustgec:bea19` (2,503),
+              `robustgec:tem8` (1,181);
+            - `robustgec:bea19/train`, `robustgec:bea19/dev` or `robustgec:bea19/test`: the cases whose
+              sentences are in this part of BEA-19 dev (`learnedgec.data.catalog.bea19`);
+            - `sample`: six cases, written for this project;
+            - a file as for `read_cases`.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+    """
+    return CASES.load(name)
+
+
+def write_cases(path: PathLike, cases: Iterable[Case]) -> None:
+    """Write cases as JSON Lines to a `.jsonl` file, else as blocks; `read_cases` reads both.
+
+    Raises:
+        InputError: blocks were asked for, and the cases differ in their number of variants.
+    """
+    if _is_jsonl(path):
+        objects = (
+            {**asdict(c.original), "variants": [asdict(v) for v in c.variants]} for c in cases
+        )
+        write_lines(path, (json.dumps(record, ensure_ascii=False) for record in objects))
+        return
+    lines: list[str] = []
+    size = 0
+    for case in cases:
+        size = size or len(case.pairs)
+        if len(case.pairs) != size:
+            raise InputError(
+                f"{path}: cases with {size - 1} and {len(case.pairs) - 1} variants cannot be written as "
+                "blocks; name the file .jsonl."
+            )
+        sentences = [text for pair in case.pairs for text in (pair.source, pair.target)]
+        lines += [f"{_label(place)} {text}" for place, text in enumerate(sentences)]
+        lines.append("")
+    write_lines(path, lines)
+
+
+def _is_jsonl(path: PathLike) -> bool:
+    return os.fspath(path).removesuffix(".gz").endswith(".jsonl")
+
+
+def _label(place: int) -> str:
+    """Return how the line at a place of a block starts: `O-S`, `O-T`, `A1-S` and so on."""
+    variant, target = divmod(place, 2)
+    return f"{f'A{variant}' if variant else 'O'}-{'T' if target else 'S'}"
+
+
+def _read_blocks(path: PathLike) -> list[Case]:
+    cases: list[Case] = []
+    block: list[str] = []
+    size = 0
+    # The blank line at the end ends the last block.
+    for number, line in enumerate([*read_lines(path), ""], 1):
+        label, _, sentence = line.partition(" ")
+        begins = label == _label(0)
+        if block and (not line or begins):
+            size = size or len(block)
+            if len(block) < max(size, 4) or len(block) % 2:
+                raise FormatError(
+                    f"{path}:{number}: the block before this line ends before its "
+                    f"{_label(len(block))!r} line."
+                )
+            cases.append(_case(block))
+            block = []
+        if not line:
+            continue
+        expected = _label(0 if size and len(block) == size else len(block))
+        if label != expected:
+            raise FormatError(
+                f"{path}:{number}: a line starting with {expected!r} was expected, not {line[:60]!r}."
+            )
+        block.append(sentence)
+    if not cases:
+        raise FormatError(f"{path}: there is no case; blocks of 'O-S', 'O-T', … were expected.")
+    return cases
+
+
+def _read_objects(path: PathLike) -> list[Case]:
+    cases = []
+    for number, record in enumerate(read_jsonl(path, ("source", "target", "variants")), 1):
+        variants = record["variants"]
+        if not isinstance(variants, list) or not variants:
+            raise FormatError(f"{path}:{number}: 'variants' must be a list with a variant or more.")
+        for pair in (record, *variants):
+            if not isinstance(pair, dict) or not all(
+                isinstance(pair.get(key), str) and "\n" not in pair[key]
+                for key in ("source", "target")
+            ):
+                raise FormatError(
+                    f"{path}:{number}: 'source' and 'target' must be texts on one line, of the original "
+                    "and of every variant."
+                )
+        cases.append(
+            _case([pair[key] for pair in (record, *variants) for key in ("source", "target")])
+        )
+    return cases
+
+
+def _case(block: Sequence[str]) -> Case:
+    pairs = [Pair(source, target) for source, target in zip(block[::2], block[1::2], strict=True)]
+    return Case(pairs[0], tuple(pairs[1:]))
+
+
+@CASES.reader(
+    "robustgec", ("conll14", "bea19", *(f"bea19/{part}" for part in BEA19_PARTS[1:]), "tem8")
+)
+def _robustgec(part: str) -> list[Case]:
+    domain, _, part = part.partition("/")
+    cases = read_cases(dataset_file("robustgec", f"benchmark/{domain}/para.txt"))
+    if not part:
+        return cases
+    parts = parts_of_sources(read_lines(dataset_file("pillars", BEA19_SOURCES)))
+    return [case for case in cases if parts[case.original.source] == part]
+
+
+@CASES.reader("sample")
+def _sample() -> list[Case]:
+    return read_cases(sample_folder() / "robust" / "para.txt")

@@ -1,0 +1,173 @@
+"""The files of the catalog's datasets on this machine.
+
+A file is found in this order: the mirror (`mirror=` or the environment variable LEARNEDGEC_MIRROR),
+the user cache (LEARNEDGEC_CACHE or the platform's cache folder), the network. Wherever it is found, its
+SHA-256 must be the catalog's. Mirror and cache have the same layout, `<owner>/<repository>/<commit>/<path>`,
+so the cache of one machine is a mirror for another.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from learnedgec.data.catalog.registry import Dataset, File, dataset
+from learnedgec.errors import DataError, OutputError, UnknownNameError
+from learnedgec.runtime.digests import file_digest
+from learnedgec.runtime.writing import PathLike
+
+__all__ = ["Status", "cache_folder", "dataset_file", "fetch", "verify"]
+
+CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What `verify` found: the file's place and whether it is `ok`, `absent` or `altered`.
+
+    Attributes:
+        file: the file that was checked.
+        place: its local path.
+        state: `ok`, `absent`, or `altered` if its SHA-256 differs.
+    """
+
+    file: str
+    place: Path
+    state: Literal["ok", "absent", "altered"]
+
+
+def cache_folder() -> Path:
+    """Return the folder that downloads go to: LEARNEDGEC_CACHE, else the platform's user cache."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    import pooch
+
+    return Path(pooch.os_cache("learnedgec"))
+
+
+def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Path:
+    """Return the local path of one file of a dataset, downloading it if necessary.
+
+    Args:
+        name: a dataset of the catalog.
+        file: the file's path in the dataset's repository.
+        mirror: a folder to read from instead of the cache and the network; LEARNEDGEC_MIRROR if absent.
+
+    Raises:
+        UnknownNameError: no such dataset, or the dataset has no such file.
+        DataError: not in the mirror, no network, or the content is not the catalog's.
+        OutputError: the cache folder cannot be written.
+    """
+    row = dataset(name)
+    if file not in row.files:
+        raise UnknownNameError(f"file of the dataset {name!r}", file, row.files)
+    place = _place(row, file, mirror)
+    if place.is_file() and file_digest(place) == row.files[file].sha256:
+        return place
+    if _mirror(mirror) is None:
+        _download(row, file, place)
+        return place
+    if not place.is_file():
+        raise DataError(
+            f"{name} is not in the mirror: {place} does not exist; copy {row.url(file)} there, or "
+            f"unset {MIRROR_VARIABLE} to download it."
+        )
+    raise DataError(
+        f"{place} is not the catalog's file (its sha256 is {file_digest(place)[:12]}…, not "
+        f"{row.files[file].sha256[:12]}…); copy {row.url(file)} there again."
+    )
+
+
+def fetch(
+    name: str,
+    *,
+    mirror: PathLike | None = None,
+    advance: Callable[[File], None] | None = None,
+) -> list[Path]:
+    """Make every file of a dataset available and return their local paths, in the catalog's order.
+
+    Args:
+        name: a dataset of the catalog.
+        mirror: as for `dataset_file`.
+        advance: called with each file once it is available, for a progress bar.
+
+    Raises:
+        UnknownNameError, DataError, OutputError: as for `dataset_file`.
+    """
+    places = []
+    for file in dataset(name).files.values():
+        places.append(dataset_file(name, file.path, mirror=mirror))
+        if advance is not None:
+            advance(file)
+    return places
+
+
+def verify(name: str, *, mirror: PathLike | None = None) -> list[Status]:
+    """Return for every file of a dataset whether it is present and unaltered, without using the network."""
+    row = dataset(name)
+    statuses = []
+    for file in row.files.values():
+        place = _place(row, file.path, mirror)
+        state: Literal["ok", "absent", "altered"] = "absent"
+        if place.is_file():
+            state = "ok" if file_digest(place) == file.sha256 else "altered"
+        statuses.append(Status(file.path, place, state))
+    return statuses
+
+
+def _mirror(mirror: PathLike | None) -> Path | None:
+    """Return the mirror's root if one is named."""
+    chosen = os.fspath(mirror) if mirror is not None else os.environ.get(MIRROR_VARIABLE)
+    if not chosen:
+        return None
+    root = Path(chosen).expanduser()
+    if not root.is_dir():
+        raise DataError(
+            f"the mirror {root} is not a folder; name an existing one, or none to download (by default it is "
+            f"{MIRROR_VARIABLE} in the environment)."
+        )
+    return root
+
+
+def _place(row: Dataset, file: str, mirror: PathLike | None) -> Path:
+    """Return where a file is, or would be."""
+    return (_mirror(mirror) or cache_folder()) / row.folder / file
+
+
+def _download(row: Dataset, file: str, place: Path) -> None:
+    """Download one file into the cache; it appears under its name only when it is complete and verified."""
+    import pooch
+
+    pooch.get_logger().setLevel(logging.WARNING)
+    ways_out = (
+        f"connect to the network, set {MIRROR_VARIABLE} to a folder that holds {row.folder}/{file}, "
+        f"or put the file at {place}."
+    )
+    try:
+        pooch.retrieve(
+            row.url(file),
+            known_hash=f"sha256:{row.files[file].sha256}",
+            fname=place.name,
+            path=place.parent,
+        )
+    except ValueError:
+        raise DataError(
+            f"{row.url(file)} was downloaded but is not the catalog's file (its sha256 differs from "
+            f"{row.files[file].sha256[:12]}…); download again, or set {MIRROR_VARIABLE} to a folder "
+            "with the right one."
+        ) from None
+    except OSError as error:
+        # The network's errors, which are also OSErrors, have no number of the operating system's.
+        if error.errno is None:
+            raise DataError(
+                f"{row.url(file)} cannot be downloaded ({type(error).__name__}); {ways_out}"
+            ) from None
+        raise OutputError(
+            f"{place.parent} cannot be written ({error.strerror or error}); set {CACHE_VARIABLE} to a "
+            "folder that can."
+        ) from None

@@ -1,0 +1,145 @@
+"""Human rankings of system outputs: the XML of Appraise (GJG15, SEEDA) and tables of pairs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.registry import Kind
+from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.tables import read_table, sentence_number, short_integer, whole_number
+from learnedgec.data.text import read_lines, read_text
+from learnedgec.errors import FormatError
+from learnedgec.runtime.writing import PathLike
+
+__all__ = ["RANKINGS", "Ranking", "load_rankings", "read_appraise", "read_pairs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One annotator's ranking of some systems' outputs for one sentence.
+
+    Attributes:
+        sentence: the number of the source, from 0.
+        ranks: system -> rank, 1 the best, equal ranks a tie; in the order in which the file lists them.
+        annotator: who judged.
+    """
+
+    sentence: int
+    ranks: Mapping[str, int]
+    annotator: str = ""
+
+
+RANKINGS: Kind[list[Ranking]] = Kind("rankings", "dataset of rankings")
+
+
+def load_rankings(name: str) -> list[Ranking]:
+    """Return the human rankings of a catalog dataset; sentences are numbered as its sources are.
+
+    Args:
+        name: one of
+
+            - `seeda:sentence`, `seeda:edit`: 15 systems on CoNLL-2014, ranked as sentences and by their
+              edits (Kobayashi et al. 2024);
+            - `gjg15`: 13 systems on CoNLL-2014 (Grundkiewicz et al. 2015);
+            - `sample`: four systems on the embedded sample.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+    """
+    return RANKINGS.load(name)
+
+
+def read_appraise(path: PathLike, *, first: int = 0) -> list[Ranking]:
+    """Read the `ranking-item` elements of an Appraise export.
+
+    Systems with the same output share one `translation`; each of them gets its rank.
+
+    Args:
+        path: the XML file.
+        first: the `src-id` of the first sentence: 0 in GJG15, 1 in SEEDA.
+
+    Raises:
+        FormatError: not XML, or an item without the expected attributes.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "judgements.xml"
+        >>> _ = path.write_text(
+        ...     '<r><ranking-item src-id="0" user="a"><translation rank="2" system="X Y"/>'
+        ...     '<translation rank="1" system="Z"/></ranking-item></r>'
+        ... )
+        >>> read_appraise(path)
+        [Ranking(sentence=0, ranks={'X': 2, 'Y': 2, 'Z': 1}, annotator='a')]
+    """
+    name = os.fspath(path)
+    try:
+        root = ElementTree.fromstring(read_text(path))
+    except ElementTree.ParseError as error:
+        raise FormatError(f"{name}:{error.position[0]}: not XML ({error}).") from None
+    rankings = []
+    for number, item in enumerate(root.iter("ranking-item"), 1):
+        try:
+            ranks = {
+                system: short_integer(translation.attrib["rank"])
+                for translation in item.iter("translation")
+                for system in translation.attrib["system"].split()
+            }
+            rankings.append(
+                Ranking(
+                    short_integer(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", "")
+                )
+            )
+        except (KeyError, ValueError) as error:
+            raise FormatError(
+                f"{name}: ranking-item {number} cannot be read ({error}); the attributes src-id, and "
+                "rank and system of each translation, were expected."
+            ) from None
+    if not rankings:
+        raise FormatError(f"{name}: no ranking-item; an Appraise export was expected.")
+    return rankings
+
+
+def read_pairs(path: PathLike, sentences: int) -> list[Ranking]:
+    """Read a table of pairs with the columns `id`, `better`, `worse` and `tie` (0 or 1).
+
+    Args:
+        path: a CSV file with a header; `id` is the number of the source, from 0. An `annotator`
+            column is read where there is one.
+        sentences: how many sources there are.
+
+    Raises:
+        FormatError: a line cannot be used; the message names it.
+    """
+    rankings = []
+    for place, record in read_table(path, required=("id", "better", "worse")):
+        tie = whole_number(record.get("tie") or "0", f"{place}: 'tie'", below=2)
+        if record["better"] == record["worse"]:
+            raise FormatError(f"{place}: the system {record['better']!r} is paired with itself.")
+        rankings.append(
+            Ranking(
+                sentence_number(record["id"], sentences, place),
+                {record["better"]: 1, record["worse"]: 2 - tie},
+                record.get("annotator") or "",
+            )
+        )
+    return rankings
+
+
+@RANKINGS.reader("seeda", ("sentence", "edit"))
+def _seeda(part: str) -> list[Ranking]:
+    return read_appraise(dataset_file("seeda", f"data/judgments_{part[:4]}.xml"), first=1)
+
+
+@RANKINGS.reader("gjg15")
+def _gjg15() -> list[Ranking]:
+    return read_appraise(dataset_file("gjg15", "data/judgments.xml"))
+
+
+@RANKINGS.reader("sample")
+def _sample() -> list[Ranking]:
+    folder = sample_folder()
+    return read_pairs(folder / "rankings.csv", len(read_lines(folder / "source.txt")))

@@ -1,0 +1,169 @@
+"""Guards against training or tuning on evaluation data.
+
+SEEDA, GJG15 and CoNLL-2014 share their sources, so a metric trained on any of that text cannot be tested on
+them. The guards forbid the CoNLL-2014 sources, the references, the rewrites by experts, by the crowd and by
+attacks, and RobustGEC's variants. Only 64-bit hashes of these sentences are shipped (`conll14.hashes`,
+written by `scripts/leakage_hashes.py`), so the check needs no dataset and no network.
+
+The test part of BEA-19 dev (`bea19`) and `peet` are for reports only; they are guarded by their names.
+`robustgec:bea19` as a whole is not guarded: evaluators were trained on it before the parts were drawn. An
+evaluator's manifest lists its training data, and `share_text` tells which datasets share sentences.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files as package_files
+
+from learnedgec.errors import LeakageError
+
+__all__ = [
+    "MINIMUM_WORDS",
+    "check_leakage",
+    "check_reserved",
+    "fingerprint",
+    "overlapping",
+    "share_text",
+]
+
+# Shorter sentences ("What is genetic risk ?") are too generic to tell where they come from.
+MINIMUM_WORDS = 5
+HASHES = "conll14.hashes"
+HASH_BYTES = 8
+
+
+def fingerprint(sentence: str) -> bytes | None:
+    """Return the 8-byte hash of a sentence's words, or `None` for fewer than five.
+
+    Only letters and digits count, without case: tokenisation, quotation marks and punctuation do not
+    hide a sentence.
+
+    Example:
+        >>> fingerprint("It's a test , is n't it ?") == fingerprint("it 's a test, isn't it?")
+        True
+        >>> fingerprint("What is this ?") is None
+        True
+    """
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", sentence).casefold())
+    if len(words) < MINIMUM_WORDS:
+        return None
+    return hashlib.blake2b("".join(words).encode(), digest_size=HASH_BYTES).digest()
+
+
+@cache
+def _forbidden() -> frozenset[bytes]:
+    """Return the hashes of the forbidden sentences."""
+    content = (package_files(__package__) / HASHES).read_bytes()
+    return frozenset(
+        content[start : start + HASH_BYTES] for start in range(0, len(content), HASH_BYTES)
+    )
+
+
+def overlapping(texts: Iterable[str]) -> list[int]:
+    """Return the positions, from 0, of the texts that must not be trained on."""
+    forbidden = _forbidden()
+    return [number for number, text in enumerate(texts) if fingerprint(text) in forbidden]
+
+
+def check_leakage(rows: Sequence[str] | Sequence[Sequence[str]], name: str) -> None:
+    """Raise unless none of the training texts is CoNLL-2014 text.
+
+    Args:
+        rows: sources, hypotheses and references to train, select or tune on: one by one, or in rows such as
+            those of a table.
+        name: what to call them in the message.
+
+    Raises:
+        LeakageError: with the first such sentence and how many there are.
+
+    Example:
+        >>> check_leakage(["A sentence of no benchmark at all ."], "my data")
+    """
+    texts = [[row] if isinstance(row, str) else list(row) for row in rows]
+    reserved = [[row[place] for place in overlapping(row)] for row in texts]
+    leaking = [number for number, row in enumerate(reserved) if row]
+    if leaking:
+        distinct = len({fingerprint(text) for row in reserved for text in row})
+        what = "texts" if isinstance(rows[0], str) else "rows"
+        raise LeakageError(
+            f"{name} has {distinct} sentence{'s' if distinct > 1 else ''} of CoNLL-2014 (in {len(leaking):,} "
+            f"of {len(texts):,} {what}), on which evaluators are tested; the first is "
+            f"{reserved[leaking[0]][0][:80]!r}. Leave them out: "
+            f"{_way_out(name)} Or say data.check_leakage: false; the evaluator then cannot be tested on "
+            "SEEDA, GJG15 or CoNLL-2014, and its card says so."
+        )
+
+
+def _way_out(name: str) -> str:
+    """Return how to leave out forbidden text: for a table, a shell command."""
+    if not name.endswith(".csv") or not re.fullmatch(r"[\w./ -]+", name):
+        return "learnedgec.data.catalog.overlapping(texts) says which they are."
+    clean = f"{name.removesuffix('.csv')}-clean.csv"
+    return (
+        "python -c 'import pandas; from learnedgec.data.catalog import overlapping; "
+        f'table = pandas.read_csv("{name}", dtype=str, keep_default_na=False); '
+        'table.drop([row for column in table.columns.intersection(["source", "hypothesis"]) '
+        f'for row in overlapping(table[column])]).to_csv("{clean}", index=False)\'.'
+    )
+
+
+# The key of the sentences of BEA-19 dev, and the names of datasets that have some or all of them; a part of
+# such a dataset is that part of BEA-19 dev.
+_BEA19 = "bea19-dev"
+_SAME_AS_BEA19 = ("pillars", "jelv", "robustgec:bea19", "attack:bea19-dev")
+
+
+def share_text(one: str, other: str) -> bool:
+    """Return whether two names of datasets may share sentences.
+
+    Example:
+        >>> share_text("robustgec:bea19", "pillars:test"), share_text("jelv:train", "pillars:test")
+        (True, False)
+    """
+    return any(
+        dataset == same and (_within(part, its) or _within(its, part))
+        for dataset, part in _texts(one)
+        for same, its in _texts(other)
+    )
+
+
+def check_reserved(names: Iterable[str]) -> None:
+    """Raise if a name includes sentences that are for reports only.
+
+    Raises:
+        LeakageError: with the first such name.
+    """
+    for name in names:
+        if name.partition(":")[0] == "peet":
+            raise LeakageError(
+                f"{name} has sentences that are for reports only, those of the benchmark peet; train on "
+                "other corrections."
+            )
+        if name in ("pillars", "jelv") or any(
+            dataset == _BEA19 and _within(part, "test") for dataset, part in _texts(name)
+        ):
+            raise LeakageError(
+                f"{name} has sentences that are for reports only, the part 'test' of BEA-19 dev; train on "
+                "its parts 'train' and 'dev'."
+            )
+
+
+def _texts(name: str) -> list[tuple[str, str]]:
+    """Return the keys of a dataset's sentences, each with the part that a name denotes."""
+    dataset, _, part = name.partition(":")
+    keys = [(dataset, part)]
+    for same in _SAME_AS_BEA19:
+        if name == same or name.startswith((f"{same}:", f"{same}/")):
+            keys.append((_BEA19, name[len(same) + 1 :]))
+        elif same.startswith(f"{name}:"):
+            keys.append((_BEA19, ""))
+    return keys
+
+
+def _within(part: str, whole: str) -> bool:
+    """Return whether a part is another part, or within it."""
+    return not whole or part == whole or part.startswith(f"{whole}/")

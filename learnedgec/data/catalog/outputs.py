@@ -1,0 +1,147 @@
+"""System outputs for the sentences of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from learnedgec.data.catalog.bea19 import BEA19_PARTS, of_part
+from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.registry import Kind, dataset
+from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.catalog.swedish import read_swedish
+from learnedgec.data.m2 import apply_edits, read_m2
+from learnedgec.data.text import read_lines
+from learnedgec.errors import InputError
+
+__all__ = ["OUTPUTS", "load_outputs"]
+
+Outputs = dict[str, tuple[str, ...]]
+
+
+def _joined(parts: Sequence[Outputs]) -> Outputs:
+    """Return the outputs of the same systems, one part after the other."""
+    for part in parts:
+        if part.keys() != parts[0].keys():
+            raise InputError(
+                f"the parts have outputs of different systems ({', '.join(parts[0])}; {', '.join(part)}); "
+                "name one part."
+            )
+    return {system: tuple(text for part in parts for text in part[system]) for system in parts[0]}
+
+
+OUTPUTS: Kind[Outputs] = Kind("outputs", "set of outputs", join=_joined)
+
+
+def load_outputs(name: str) -> Outputs:
+    """Return system -> hypotheses, parallel to the sources of the dataset, by name of the system.
+
+    Args:
+        name: one of
+
+            - `seeda`, `seeda:subset`: 15 systems on CoNLL-2014, and on the 391 sentences that were
+              judged, in the same order;
+            - `gjg15`: 13 systems on CoNLL-2014. White space is normalised and stripped, because INPUT and
+              three systems end their lines in spaces or a carriage return;
+            - `cleme`: the same systems, from their edits in CLEME's demonstration;
+            - `gmeg:fce`, `gmeg:wiki`: six systems, and the sources with errors added;
+            - `attack:conll14`, `attack:bea19-dev`: outputs that attack a metric, named after the metric;
+            - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: seven systems and then
+              eight ensembles of systems on BEA-19 dev (Omelianchuk et al. 2024), or on a part of it
+              (`learnedgec.data.catalog.bea19`); with `/single` or `/ensemble` after the part, only that kind;
+            - `swedish`: five systems on 192 Swedish learner sentences, under the names that the files give
+              them (`granska`, `mm`, `mt`, `mw`, `s2`);
+            - `sample`: four systems on the embedded sample.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+    """
+    return OUTPUTS.load(name)
+
+
+def _folder(
+    name: str, folder: str, names: Sequence[str] = (), prefix: str = "", suffix: str = ""
+) -> Outputs:
+    """Read the files of a folder; what is between `prefix` and `suffix` in the stem is the system."""
+    outputs = {}
+    for file in dataset(name).files:
+        system = PurePosixPath(file).name.removesuffix(".txt")
+        affixed = system.startswith(prefix) and system.endswith(suffix)
+        if PurePosixPath(file).parent != PurePosixPath(folder) or not affixed:
+            continue
+        if not names or system in names:
+            lines = read_lines(dataset_file(name, file))
+            outputs[system.removeprefix(prefix).removesuffix(suffix)] = tuple(lines)
+    return dict(sorted(outputs.items()))
+
+
+@OUTPUTS.reader("seeda", ("", "subset"))
+def _seeda(part: str) -> Outputs:
+    return _folder("seeda", f"outputs/{part or 'all'}")
+
+
+@OUTPUTS.reader("gjg15")
+def _gjg15() -> Outputs:
+    outputs = _folder("gjg15", "data/original/official_submissions")
+    return {
+        system: tuple(" ".join(line.split()) for line in lines) for system, lines in outputs.items()
+    }
+
+
+@OUTPUTS.reader("cleme")
+def _cleme() -> Outputs:
+    outputs = {}
+    for file in dataset("cleme").files:
+        system = PurePosixPath(file).name.removeprefix("conll14-").removesuffix(".errant")
+        if PurePosixPath(file).name == f"conll14-{system}.errant":
+            blocks = read_m2(dataset_file("cleme", file))
+            outputs[system] = tuple(
+                apply_edits(block.source, block.annotations.get(0, ())) for block in blocks
+            )
+    return outputs
+
+
+_GMEG = ("amu", "lstm", "lstm-r", "marian", "nus", "source+error", "transformer")
+
+
+@OUTPUTS.reader("gmeg", ("fce", "wiki"))
+def _gmeg(part: str) -> Outputs:
+    return _folder("gmeg", f"data/dev/{part}", _GMEG)
+
+
+@OUTPUTS.reader("attack", ("conll14", "bea19-dev"))
+def _attack(part: str) -> Outputs:
+    return _folder("attack", "experiments/attack_results", prefix=f"{part}-")
+
+
+_SORTS = ("single", "ensemble")
+
+
+@OUTPUTS.reader(
+    "pillars", (*BEA19_PARTS, *(f"{part}/{sort}" for part in BEA19_PARTS[1:] for sort in _SORTS))
+)
+def _pillars(part: str) -> Outputs:
+    """Read the single systems and then the ensembles, or one sort."""
+    part, _, chosen = part.partition("/")
+    return {
+        system: tuple(of_part(lines, part))
+        for sort in ([chosen] if chosen else _SORTS)
+        for system, lines in _folder(
+            "pillars", f"data/system_preds/{sort}_systems", suffix="___bea-dev"
+        ).items()
+    }
+
+
+@OUTPUTS.reader("swedish")
+def _swedish() -> Outputs:
+    sentences = read_swedish()
+    return {
+        system: tuple(sentence.outputs[system].text for sentence in sentences)
+        for system in sentences[0].outputs
+    }
+
+
+@OUTPUTS.reader("sample")
+def _sample() -> Outputs:
+    files = sorted((sample_folder() / "systems").glob("*.txt"))
+    return {file.stem: tuple(read_lines(file)) for file in files}

@@ -1,0 +1,345 @@
+"""Sentences with human ratings on one or more dimensions: the data that learned evaluators train on."""
+
+from __future__ import annotations
+
+import ast
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.registry import Kind, concatenated, dataset
+from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.catalog.swedish import read_swedish
+from learnedgec.data.tables import read_table, sentence_number
+from learnedgec.data.text import check_lengths, check_sentence, read_jsonl, read_lines
+from learnedgec.errors import FormatError
+from learnedgec.runtime.writing import PathLike
+
+__all__ = ["RATINGS", "Rating", "dimensions", "load_ratings", "read_ratings"]
+
+# Columns of a ratings file that are not dimensions.
+_TEXT_COLUMNS = ("source", "hypothesis", "system", "group", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """The human ratings of one hypothesis.
+
+    Attributes:
+        source: the sentence before correction; `""` where the dataset has none (GUG).
+        hypothesis: the rated sentence.
+        values: dimension -> mean rating, on the dataset's own scale.
+        system: the system that wrote the hypothesis, several joined by commas; may be `""`.
+        group: ratings of one group share a source and belong on one side of any split.
+        raters: dimension -> each rater's rating, where known.
+
+    Example:
+        >>> rating = load_ratings("sample")[0]
+        >>> rating.system, rating.values["meaning"]
+        ('source', 4.0)
+    """
+
+    source: str
+    hypothesis: str
+    values: Mapping[str, float]
+    system: str = ""
+    group: str = ""
+    raters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+def read_ratings(path: PathLike) -> list[Rating]:
+    """Read ratings from a file, or from a folder in the layout of a benchmark.
+
+    A `.csv`, `.tsv` or `.jsonl` file has the columns (keys) `hypothesis`, optionally `source`, `system`
+    and `group`, and one more for each dimension; an empty cell means "not rated on this dimension", and a
+    row of empty cells is left out. Without a `group`, ratings with equal sources form one.
+
+    A folder has `source.txt`, `systems/NAME.txt` and `ratings.csv` with the columns `id` (line from
+    0), `system` (`NAME`, or `source` for the source itself) and one for each dimension.
+
+    Raises:
+        FormatError: a line cannot be used, and the message names it; or no row has a rating.
+    """
+    ratings = [rating for rating in _read_rows(path) if rating.values]
+    if not ratings:
+        raise FormatError(f"{os.fspath(path)}: no row has a rating; numbers were expected.")
+    return ratings
+
+
+def _read_rows(path: PathLike) -> list[Rating]:
+    """Return every row of a file or a folder, rated or not."""
+    if Path(path).is_dir():
+        return list(_read_folder(Path(path)))
+    suffixes = [suffix for suffix in Path(path).suffixes if suffix != ".gz"]
+    if suffixes[-1:] == [".jsonl"]:
+        records = read_jsonl(path, required=("hypothesis",))
+        return [
+            _rating(record, f"{os.fspath(path)}:{line}") for line, record in enumerate(records, 1)
+        ]
+    delimiter = "\t" if suffixes[-1:] == [".tsv"] else ","
+    return [
+        _rating(record, place) for place, record in read_table(path, delimiter, ("hypothesis",))
+    ]
+
+
+RATINGS: Kind[list[Rating]] = Kind(
+    "ratings",
+    "rated dataset",
+    join=concatenated,
+    read=read_ratings,
+    hint="A path to a ratings file or folder is also accepted.",
+)
+
+
+def load_ratings(name: str) -> list[Rating]:
+    """Return the ratings of a catalog dataset, of the embedded sample, or of a file or folder.
+
+    Args:
+        name: one of
+
+            - `tmu-gfm`: grammaticality, fluency and meaning, 1 to 4, mean of five raters (Yoshimura
+              et al. 2020); a rater's 0 says "cannot be judged" and is not in the mean;
+            - `gug`, or one of its own splits `gug:train`, `gug:dev`, `gug:test`: grammaticality, 1 to
+              4, mean of one expert and five others (Heilman et al. 2014); its 110 sentences that no rater
+              could judge belong to no split and are left out. JFLEG's dev sentences are GUG's test split and
+              its test sentences GUG's dev split: train on `gug:train` to test on JFLEG;
+            - `sts`, or a part such as `sts:2015` or `sts:2012/MSRpar.train`: meaning, 0 to 5; pairs
+              without a gold score are left out;
+            - `lau`, or one of `lau:none`, `lau:random`, `lau:real`: 250 sentences of Wikipedia, most of
+              them translated there and back, rated for acceptability, 1 to 4, without a context, in a random
+              context and in their own (Lau et al. 2020); the dimension is `fluency`, for which Yoshimura et
+              al. (2020) take acceptability;
+            - `cola`, or one of `cola:train`, `cola:dev`, `cola:out-of-domain`: examples of linguistics
+              publications, 1 where acceptable and 0 where not (Warstadt et al. 2018); likewise `fluency`;
+            - `swedish`: grammaticality, fluency and meaning, 1 to 4, of five systems' outputs for 192
+              Swedish learner sentences (Östling et al. 2024). The value is the rating of the annotator who
+              rated everything; a second rated 55 outputs. 0 means the same as in TMU-GFM;
+            - `autojqe`, or one of `autojqe:flutec`, `autojqe:tecjl`: the quality of corrections of Japanese
+              learner sentences, 1 to 4, mean of three raters (Suzuki et al. 2022); the systems are not
+              published. A rater's 0 is not in the mean, and the 154 outputs of 9,108 that two or three raters
+              could not judge have no value;
+            - `sample`: the three dimensions of TMU-GFM for the embedded sample;
+            - a file or folder as for `read_ratings`.
+
+    Raises:
+        UnknownNameError, DataError, PluginError: as for `Kind.load`.
+
+    Example:
+        >>> load_ratings("sample")[0].values
+        {'grammaticality': 2.0, 'fluency': 2.0, 'meaning': 4.0}
+    """
+    return RATINGS.load(name)
+
+
+def _rating(record: Mapping[str, Any], place: str) -> Rating:
+    """Return the rating in one row of a user's file."""
+    texts = {name: record.get(name) or "" for name in ("source", "hypothesis", "system", "group")}
+    for name in ("source", "hypothesis"):
+        check_sentence(texts[name], place, name)
+    for name in ("system", "group"):
+        if not isinstance(texts[name], str):
+            raise FormatError(f"{place}: {name!r} must be a text, not {str(texts[name])[:60]}.")
+    if record.get("hypothesis") is None:
+        raise FormatError(f"{place}: the column 'hypothesis' is missing.")
+    return Rating(
+        texts["source"],
+        texts["hypothesis"],
+        dimensions(record, place),
+        texts["system"],
+        texts["group"] or texts["source"] or texts["hypothesis"],
+    )
+
+
+def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
+    """Return the dimensions of one row of a table that hold a number; none where every cell is empty.
+
+    Raises:
+        FormatError: a cell holds something else, or there is no column but those for texts.
+    """
+    values = {}
+    columns = [column for column in record if column not in _TEXT_COLUMNS]
+    if not columns:
+        raise FormatError(f"{place}: no rating; a numeric column for each dimension was expected.")
+    for column in columns:
+        value = record[column]
+        if value is None or value == "":
+            continue
+        try:
+            values[column] = float(value)
+        except (TypeError, ValueError, OverflowError):
+            values[column] = math.nan
+        if not math.isfinite(values[column]):
+            raise FormatError(
+                f"{place}: the column {column[:60]!r} must hold a number, not {str(value)[:60]!r}."
+            )
+    return values
+
+
+def _read_folder(folder: Path) -> Iterator[Rating]:
+    """Read the ratings of a folder in the layout of a benchmark."""
+    sources = read_lines(folder / "source.txt")
+    systems = {"source": sources}
+    for place, record in read_table(folder / "ratings.csv", required=("id", "system")):
+        system = record["system"]
+        if system not in systems:
+            systems[system] = read_lines(folder / "systems" / f"{system}.txt")
+            check_lengths(("source.txt", sources), (f"systems/{system}.txt", systems[system]))
+        number = sentence_number(record["id"], len(sources), place)
+        yield Rating(
+            sources[number],
+            systems[system][number],
+            dimensions(record, place),
+            system,
+            sources[number],
+        )
+
+
+@RATINGS.reader("tmu-gfm")
+def _tmu_gfm() -> list[Rating]:
+    """Read TMU-GFM; the rating columns are `grammer`, `fluency`, `meaning` and their means `ave_*`."""
+    columns = {
+        "grammaticality": ("grammer", "ave_g"),
+        "fluency": ("fluency", "ave_f"),
+        "meaning": ("meaning", "ave_m"),
+    }
+    return [
+        Rating(
+            record["source"],
+            record["output"],
+            {name: float(record[mean]) for name, (_, mean) in columns.items()},
+            record["system"],
+            record["source"],
+            {
+                name: tuple(map(float, record[column].split(",")))
+                for name, (column, _) in columns.items()
+            },
+        )
+        for _, record in read_table(dataset_file("tmu-gfm", "tmu-gfm-dataset.csv"))
+    ]
+
+
+_GUG_SPLITS = ("train", "dev", "test")
+
+
+@RATINGS.reader("gug", ("", *_GUG_SPLITS))
+def _gug(part: str) -> list[Rating]:
+    """Read GUG; each sentence is its own group."""
+    return [
+        Rating(
+            "",
+            record["Sentence"],
+            {"grammaticality": float(record["Average"])},
+            group=record["Sentence"],
+            raters={
+                "grammaticality": (
+                    float(record["Expert Judgement"]),
+                    *map(float, ast.literal_eval(record["Crowd Flower Judgements"])),
+                )
+            },
+        )
+        for _, record in read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
+        if record["Dataset"] in ((part,) if part else _GUG_SPLITS)
+    ]
+
+
+_STS_FOLDER, _STS_SUFFIX = "data/sts/semeval-sts/", ".tsv"
+
+
+def _sts_sets() -> list[str]:
+    return [
+        file.removeprefix(_STS_FOLDER).removesuffix(_STS_SUFFIX)
+        for file in dataset("sts").files
+        if file.endswith(_STS_SUFFIX)
+    ]
+
+
+@RATINGS.reader("sts", _sts_sets)
+def _sts(part: str) -> list[Rating]:
+    """Read a set of semantic textual similarity: score, first and second sentence; no quoting."""
+    ratings = []
+    for line in read_lines(dataset_file("sts", f"{_STS_FOLDER}{part}{_STS_SUFFIX}")):
+        score, first, second = line.split("\t")
+        if score:
+            ratings.append(Rating(first, second, {"meaning": float(score)}, part, first))
+    return ratings
+
+
+@RATINGS.reader("lau", ("none", "random", "real"))
+def _lau(part: str) -> list[Rating]:
+    """Read the ratings of acceptability in one kind of context; of a sentence in all three, one group."""
+    return [
+        Rating(
+            "",
+            record["sentence"],
+            {"fluency": float(record["mean-ratings"])},
+            group=record["sentence"],
+            raters={"fluency": tuple(map(float, record["full-ratings"].split(",")))},
+        )
+        for _, record in read_table(
+            dataset_file("lau", f"human-ratings/context-{part}-ratings.csv")
+        )
+    ]
+
+
+_COLA_FILES = {
+    "train": "in_domain_train",
+    "dev": "in_domain_dev",
+    "out-of-domain": "out_of_domain_dev",
+}
+
+
+@RATINGS.reader("cola", tuple(_COLA_FILES))
+def _cola(part: str) -> list[Rating]:
+    """Read CoLA: publication, judgement, the author's own mark, sentence; no quoting."""
+    path = f"acceptability_corpus/cola_public/raw/{_COLA_FILES[part]}.tsv"
+    ratings = []
+    for line in read_lines(dataset_file("cola", path)):
+        _, judgement, _, sentence = line.split("\t")
+        ratings.append(Rating("", sentence, {"fluency": float(judgement)}, group=sentence))
+    return ratings
+
+
+@RATINGS.reader("swedish")
+def _swedish() -> list[Rating]:
+    """Read the ratings of the Swedish outputs, sentence by sentence."""
+    return [
+        Rating(
+            sentence.source,
+            output.text,
+            {name: values[0] for name, values in output.raters.items() if values[0]},
+            system,
+            sentence.source,
+            output.raters,
+        )
+        for sentence in read_swedish()
+        for system, output in sentence.outputs.items()
+    ]
+
+
+@RATINGS.reader("autojqe", ("flutec", "tecjl"))
+def _autojqe(part: str) -> list[Rating]:
+    """Read source, correction, the three ratings and their mean, which is 0 where raters could not judge."""
+    ratings = []
+    for _, record in read_table(
+        dataset_file("autojqe", f"datasets/human_qe_{part.upper()}.csv"), "\t"
+    ):
+        mean = float(record["評価"])
+        ratings.append(
+            Rating(
+                record["原文"],
+                record["訂正"],
+                {"quality": mean} if mean else {},
+                group=record["原文"],
+                raters={"quality": tuple(map(float, record["個別評価"].split(",")))},
+            )
+        )
+    return ratings
+
+
+@RATINGS.reader("sample")
+def _sample() -> list[Rating]:
+    return read_ratings(sample_folder())

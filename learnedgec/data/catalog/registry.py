@@ -1,0 +1,383 @@
+"""The table of datasets, what each of them holds, and the grammar of their names.
+
+    name = dataset [ ":" part ]        gug:train      sts:2012/MSRpar.train
+    part = word { "/" word }
+
+A name without a part, or with the first words of one, denotes all parts that begin with them: `robustgec` for
+its three domains, `sts:2012` for the five sets of that year. A dataset with its own order, such as
+`gug`, is read in that order.
+
+A row of `datasets.json` says where a dataset's files come from; `scripts/add_dataset.py` writes it. Readers
+parse the files, one function for each kind of data:
+
+    @PARALLEL.reader("jfleg", ("dev", "test"))
+    def _jfleg(part: str) -> Parallel: ...
+
+Other packages add datasets under the entry point group `learnedgec.datasets` (name -> `module:dataset`, a
+`Dataset` whose module holds the readers).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from learnedgec.errors import FormatError, InputError, UnknownNameError
+from learnedgec.runtime.plugins import Plugin, Registry
+from learnedgec.runtime.search_paths import local_path
+from learnedgec.runtime.writing import PathLike
+
+__all__ = ["DATASETS", "KINDS", "Dataset", "File", "Kind", "dataset", "read_datasets"]
+
+# No dataset has a folder or a suffix before the colon of its name.
+_FILE_NAME = re.compile(r"/|\\|\.[A-Za-z]\w*$")
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+# Every kind of data by name, in the order in which the modules of the catalog define them.
+KINDS: dict[str, Kind[Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a dataset: its path in the repository, its size in bytes and its sha256.
+
+    Attributes:
+        path: path in the repository.
+        bytes: size in bytes.
+        sha256: SHA-256 in hexadecimal.
+    """
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A public dataset, with its files at a pinned commit if it has any to download.
+
+    Attributes:
+        name: the catalog's name, such as `tmu-gfm`.
+        about: a description of one line.
+        licence: as its authors state it.
+        repository: `owner/name` on GitHub.
+        commit: the pinned revision.
+        files: path in the repository -> file.
+    """
+
+    name: str
+    about: str
+    licence: str
+    repository: str = ""
+    commit: str = ""
+    files: Mapping[str, File] = field(default_factory=dict)
+
+    @cached_property
+    def bytes(self) -> int:
+        """The size of all files together."""
+        return sum(file.bytes for file in self.files.values())
+
+    @property
+    def folder(self) -> str:
+        """The dataset's folder in a mirror and in the cache."""
+        return f"{self.repository}/{self.commit}"
+
+    @property
+    def base_url(self) -> str:
+        """The upstream address that paths are appended to."""
+        return f"https://raw.githubusercontent.com/{self.folder}/"
+
+    def url(self, file: str) -> str:
+        """The upstream address of one file."""
+        return self.base_url + quote(file)
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """What it holds: kind -> the names that can be loaded, the whole dataset first."""
+        return {
+            kind.name: kind.names_of(self.name)
+            for kind in KINDS.values()
+            if self.name in kind.readers
+        }
+
+
+def read_datasets(path: PathLike) -> dict[str, Dataset]:
+    """Read a table of datasets, as `scripts/add_dataset.py` writes it.
+
+    Raises:
+        FormatError: a row lacks a key.
+    """
+    rows = json.loads(Path(path).read_text("utf-8"))
+    try:
+        return {
+            name: Dataset(
+                name,
+                row["about"],
+                row["licence"],
+                row["repository"],
+                row["commit"],
+                {file: File(file, **values) for file, values in row["files"].items()},
+            )
+            for name, row in rows.items()
+        }
+    except (KeyError, TypeError) as error:
+        raise FormatError(
+            f"{os.fspath(path)}: not a table of datasets ({error}); write it with scripts/add_dataset.py."
+        ) from None
+
+
+def _plugged(plugin: Plugin) -> Dataset:
+    """Return the dataset of a plug-in."""
+    plugged = plugin.load_value(Dataset)
+    if plugged.name != plugin.name:
+        raise plugin.error(f"the dataset {plugin.point.value} is named {plugged.name!r}")
+    return plugged
+
+
+_SAMPLE = Dataset(
+    "sample",
+    "written for this project: 72 sentences with outputs, ratings and rankings, and robustness cases",
+    "Apache-2.0",
+)
+
+_OWN = {**read_datasets(Path(__file__).with_name("datasets.json")), _SAMPLE.name: _SAMPLE}
+
+DATASETS: Registry[Dataset] = Registry(
+    "dataset",
+    "learnedgec.datasets",
+    dict(sorted(_OWN.items())),
+    _plugged,
+    hint="`learnedgec data list` lists them.",
+)
+
+
+def dataset(name: str) -> Dataset:
+    """Return a dataset by name, without a part.
+
+    Raises:
+        UnknownNameError: no dataset has this name; the message suggests the nearest.
+        PluginError: it is from another installed package and cannot be loaded.
+    """
+    return DATASETS.find(name)
+
+
+Parts = Sequence[str] | Callable[[], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader(Generic[T]):
+    """How a dataset is read.
+
+    Attributes:
+        read: takes a part, or nothing where the dataset has none.
+        parts: the parts that `read` takes; `""` among them where it can read the whole dataset at once.
+    """
+
+    read: Callable[..., T]
+    parts: Parts
+
+    def known(self) -> tuple[str, ...]:
+        """Return the parts; `""` alone where there are none."""
+        return tuple(self.parts() if callable(self.parts) else self.parts) or ("",)
+
+    def load(self, part: str) -> T:
+        """Return a part."""
+        return self.read(part) if self.parts else self.read()
+
+
+class Kind(Generic[T]):
+    """A kind of data that datasets hold, such as ratings, and the datasets that hold it.
+
+    Example:
+        >>> from learnedgec.data.catalog import CASES
+        >>> CASES.expand("robustgec")
+        ('robustgec:conll14', 'robustgec:bea19', 'robustgec:tem8')
+        >>> "robustgec:tem8" in CASES, "jfleg" in CASES
+        (True, False)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        what: str,
+        *,
+        join: Callable[[Sequence[T]], T] | None = None,
+        read: Callable[[PathLike], T] | None = None,
+        hint: str = "",
+    ) -> None:
+        """Describe the kind.
+
+        Args:
+            name: for listings, such as `ratings`.
+            what: what messages call a dataset that holds it, such as `rated dataset`.
+            join: combines the parts that one name denotes; without it, no name denotes several.
+            read: reads a user's file or folder; without it, only datasets can be loaded.
+            hint: which files `read` takes, for messages.
+        """
+        self.name, self.what, self.hint = name, what, hint
+        self.readers: dict[str, Reader[T]] = {}
+        self._join, self._read = join, read
+        self._derived: list[tuple[Kind[Any], Callable[[Any], T]]] = []
+        KINDS[name] = self
+
+    def reader(
+        self, name: str, parts: Parts = ()
+    ) -> Callable[[Callable[..., T]], Callable[..., T]]:
+        """Return a decorator for the function that reads a dataset.
+
+        Args:
+            name: the dataset.
+            parts: its parts, or a function that returns them; with `""` where the dataset is read as a
+                whole in another way than one part after the other. The function is called with one of
+                them, or with nothing where there are none.
+        """
+
+        def register(read: Callable[..., T]) -> Callable[..., T]:
+            self.readers[name] = Reader(read, parts)
+            return read
+
+        return register
+
+    def derive(self, other: Kind[S], convert: Callable[[S], T]) -> None:
+        """Take the datasets of another kind as well, converted."""
+        self._derived.append((other, convert))
+
+    def load(self, name: str) -> T:
+        """Return the data that a name denotes.
+
+        Args:
+            name: in the grammar above, or a path where this kind is read from files as well.
+
+        Raises:
+            UnknownNameError: neither a dataset of this kind nor an existing path.
+            InputError: the name denotes parts that cannot be combined, or is a path that does not exist.
+            DataError: the files are not available.
+            PluginError: the dataset is from another installed package and cannot be loaded.
+        """
+        names = self.expand(name)
+        if len(names) == 1:
+            return self._load_one(names[0])
+        if self._join is None:
+            raise InputError(f"{name} includes {', '.join(names)}; choose one of them.")
+        return self._join([self._load_one(part) for part in names])
+
+    def expand(self, name: str) -> tuple[str, ...]:
+        """Return the names of the parts that a name denotes: itself if it is read as a whole.
+
+        Raises:
+            UnknownNameError: as for `load`.
+            InputError: the name is a path that does not exist.
+        """
+        head, _, part = name.partition(":")
+        reader = self._find(head)
+        if reader is None:
+            if self._is_path(name):
+                return (name,)
+            if self._read is not None and _FILE_NAME.search(head):
+                raise InputError(f"{name[:200]} does not exist; check the path.")
+            raise self._unknown(name)
+        if name.endswith(":"):
+            raise self._unknown(name)
+        parts = reader.known()
+        if part in parts:
+            return (name,)
+        below = [name for name in parts if not part or name.startswith(f"{part}/")]
+        # A part that is read as a whole includes those below it.
+        tops = [one for one in below if not any(one.startswith(f"{other}/") for other in below)]
+        if not tops:
+            raise self._unknown(name)
+        return tuple(f"{head}:{top}" for top in tops)
+
+    def names_of(self, name: str) -> tuple[str, ...]:
+        """Return every name of a dataset that can be loaded, the whole dataset first if it can be."""
+        reader = self._find(name)
+        if reader is None:
+            return ()
+        parts = reader.known()
+        names = list(parts)
+        if self._join is not None:
+            starts = ("/".join(part.split("/")[:end]) for part in parts for end in _ends(part))
+            names = ["", *starts]
+        return tuple(dict.fromkeys(f"{name}:{part}" if part else name for part in names))
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name that can be loaded, including those of plug-ins in use."""
+        heads = {**self.readers, **{h: None for kind, _ in self._derived for h in kind.readers}}
+        for head in sorted(heads):
+            yield from self.names_of(head)
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether a name denotes data of this kind, paths aside."""
+        if not isinstance(name, str) or self._find(name.partition(":")[0]) is None:
+            return False
+        try:
+            self.expand(name)
+        except UnknownNameError:
+            return False
+        return True
+
+    def _load_one(self, name: str) -> T:
+        """Return the data of a name that is read as a whole."""
+        head, _, part = name.partition(":")
+        reader = self._find(head)
+        if reader is not None:
+            return reader.load(part)
+        assert self._read is not None
+        return self._read(name)
+
+    def _find(self, head: str) -> Reader[T] | None:
+        """Return the reader of a dataset, loading the plug-in that it may be."""
+        if head not in DATASETS.own and not self._has(head) and head in DATASETS:
+            DATASETS.find(head)  # Its module registers its readers.
+        if head in self.readers:
+            return self.readers[head]
+        for kind, convert in self._derived:
+            reader = kind._find(head)
+            if reader is not None:
+                return Reader(_composed(convert, reader.read), reader.parts)
+        return None
+
+    def _has(self, head: str) -> bool:
+        return head in self.readers or any(kind._has(head) for kind, _ in self._derived)
+
+    def _is_path(self, name: str) -> bool:
+        return self._read is not None and (name == "-" or local_path(name) is not None)
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        """Return the error about a name, which suggests the nearest of this kind."""
+        head = name.partition(":")[0]
+        names = self.names_of(head)
+        hints = [self.hint] if self.hint else []
+        if not names:
+            held = [kind.what for kind in KINDS.values() if kind._find(head) is not None]
+            if held:
+                hints.insert(0, f"{head} is a {' and a '.join(held)}.")
+            elif head in DATASETS:
+                hints.insert(0, f"{head} has files that nothing reads so far.")
+            # Broken plug-ins are no reason to be silent about the others.
+            list(DATASETS.entries())
+        candidates = names or [other for other in self if "/" not in other]
+        return UnknownNameError(self.what, name, candidates, hint=" ".join(hints))
+
+
+def _ends(part: str) -> range:
+    """Return after how many words a part, and each of those that it belongs to, ends."""
+    return range(1, part.count("/") + 2)
+
+
+def _composed(convert: Callable[[S], T], read: Callable[..., S]) -> Callable[..., T]:
+    return lambda *part: convert(read(*part))
+
+
+def concatenated(lists: Sequence[list[T]]) -> list[T]:
+    """Return the items of several lists in turn: how lists of one kind are put together."""
+    return [item for items in lists for item in items]

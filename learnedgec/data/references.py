@@ -1,0 +1,250 @@
+"""References: for each sentence any number of corrected texts, with gold edits where known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from learnedgec.data.m2 import (
+    AnnotatedSentence,
+    Edit,
+    apply_edits,
+    is_m2,
+    read_m2,
+    without_overlaps,
+)
+from learnedgec.data.sentences import (
+    Items,
+    Sentences,
+    as_items,
+    as_optional_sentences,
+    as_sentences,
+    check_length,
+)
+from learnedgec.data.text import check_lengths, excerpts, read_lines
+from learnedgec.errors import InputError, LengthError
+from learnedgec.runtime.writing import PathLike
+
+__all__ = ["Reference", "ReferenceRows", "References", "as_references"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One annotator's correction of one sentence.
+
+    Attributes:
+        text: the corrected sentence; `""` is a reference that deletes everything.
+        edits: the annotator's gold edits in file order, or `None` where only the text is known.
+        annotator: the number of the M2 annotator, or of the reference file.
+
+    Example:
+        >>> References.from_texts(["He goes ."])[0][0].text
+        'He goes .'
+    """
+
+    text: str
+    edits: tuple[Edit, ...] | None = None
+    annotator: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class References(Sequence[tuple[Reference, ...]]):
+    """The references of N sentences; sentence i has `len(references[i])` of them, 0 allowed.
+
+    A missing reference is absent, never an empty text: files may be of different annotators, an M2
+    block may lack an annotator, a JSONL record may hold `null`. An empty *line* of a reference file
+    is a reference: the annotator deleted the sentence (CoNLL-14 has three).
+
+    Attributes:
+        rows: references of each sentence.
+
+    Example:
+        >>> references = References.from_texts(["A b .", "C ."], ["A c .", None])
+        >>> [len(row) for row in references]
+        [2, 1]
+    """
+
+    rows: tuple[tuple[Reference, ...], ...]
+
+    @classmethod
+    def from_texts(cls, *annotators: Items[str | None]) -> References:
+        """Build from R parallel sequences of N texts; `None` (or a table's NaN) where an annotator has none.
+
+        Raises:
+            LengthError: the sequences differ in length.
+            InputError: one is not a sequence, or an item is neither a text nor missing.
+        """
+        columns = [
+            as_optional_sentences(texts, f"annotators[{number}]")
+            for number, texts in enumerate(annotators)
+        ]
+        for number, texts in enumerate(columns[1:], 1):
+            if len(texts) != len(columns[0]):
+                check_lengths(
+                    ("reference 0", [text or "" for text in columns[0]]),
+                    (f"reference {number}", [text or "" for text in texts]),
+                )
+        return cls._of_texts(zip(*columns, strict=True))
+
+    @classmethod
+    def from_rows(cls, rows: ReferenceRows) -> References:
+        """Build from the texts of each sentence, `[[references of a sentence], …]`; their number may vary.
+
+        Raises:
+            InputError: a row is not a sequence of texts; the message names it as an item of `references`.
+
+        Example:
+            >>> [len(row) for row in References.from_rows([["A b .", "A c ."], ["C ."], []])]
+            [2, 1, 0]
+        """
+        items = as_items(rows, "references", "a sequence of each sentence's references")
+        return cls._of_texts(
+            as_sentences(row, f"references[{index}]") for index, row in enumerate(items)
+        )
+
+    @classmethod
+    def from_lists(cls, rows: Iterable[Sequence[str | None] | None]) -> References:
+        """Build from each sentence's texts as records hold them: `None` for a text or a row that is absent.
+
+        Example:
+            >>> References.from_lists([["A b .", None, "A c ."], None]).texts()
+            [['A b .', 'A c .'], []]
+        """
+        return cls._of_texts(row or () for row in rows)
+
+    @classmethod
+    def _of_texts(cls, rows: Iterable[Sequence[str | None]]) -> References:
+        """Build from each annotator's text of each sentence, `None` where there is none."""
+        return cls(
+            tuple(
+                tuple(
+                    Reference(text, annotator=number)
+                    for number, text in enumerate(row)
+                    if text is not None
+                )
+                for row in rows
+            )
+        )
+
+    @classmethod
+    def from_files(cls, *paths: PathLike) -> References:
+        """Read R parallel text files with one reference per line.
+
+        Raises:
+            LengthError: the files differ in length.
+            InputError: one is an M2 file.
+        """
+        texts = [read_lines(path) for path in paths]
+        for path, lines in zip(paths, texts, strict=True):
+            if is_m2(lines):
+                raise InputError(
+                    f"{os.fspath(path)} is an M2 file, and texts were expected; ",
+                    hint="read it with References.from_m2.",
+                    flag="name it with --gold.",
+                )
+        named = [(os.fspath(path), lines) for path, lines in zip(paths, texts, strict=True)]
+        check_lengths(*named)
+        return cls.from_texts(*texts)
+
+    @classmethod
+    def from_annotated(cls, blocks: Iterable[AnnotatedSentence]) -> References:
+        """Build from parsed M2 blocks; each text is the source with that annotator's edits applied.
+
+        Gold edits that overlap cannot be applied together; only the first of them is applied.
+        """
+        return cls(
+            tuple(
+                tuple(
+                    Reference(apply_edits(block.source, without_overlaps(edits)), edits, annotator)
+                    for annotator, edits in block.annotations.items()
+                )
+                for block in blocks
+            )
+        )
+
+    @classmethod
+    def from_m2(cls, path: PathLike, sources: Sequence[str] | None = None) -> References:
+        """Read an M2 file, checking its sentences against `sources` where given.
+
+        Raises:
+            LengthError: the file has more or fewer sentences than `sources`.
+            InputError: a sentence differs from its source in tokens.
+        """
+        blocks = read_m2(path)
+        if sources is not None:
+            check_lengths(("the source", sources), (os.fspath(path), [b.source for b in blocks]))
+            for number, (block, source) in enumerate(zip(blocks, sources, strict=True), 1):
+                if block.source.split() != source.split():
+                    gold, ours = excerpts(block.source, source)
+                    raise InputError(
+                        f"sentence {number} of {os.fspath(path)} differs from the source: {gold!r} against "
+                        f"{ours!r}; pass the M2 file that belongs to this source."
+                    )
+        return cls.from_annotated(blocks)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> tuple[Reference, ...]:  # type: ignore[override]
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[tuple[Reference, ...]]:
+        return iter(self.rows)
+
+    @property
+    def most(self) -> int:
+        """The largest number of references that a sentence has."""
+        return max((len(row) for row in self.rows), default=0)
+
+    @property
+    def annotated(self) -> bool:
+        """Whether every reference has gold edits."""
+        return all(reference.edits is not None for row in self.rows for reference in row)
+
+    def select(self, indices: Iterable[int]) -> References:
+        """Return the references of the given sentences, in that order, repeats allowed."""
+        return References(tuple(self.rows[index] for index in indices))
+
+    def without_edits(self) -> References:
+        """Return the texts without gold edits, so that edits are extracted as for hypotheses."""
+        return References(
+            tuple(tuple(replace(reference, edits=None) for reference in row) for row in self.rows)
+        )
+
+    def texts(self) -> list[list[str]]:
+        """Return the reference texts of each sentence."""
+        return [[reference.text for reference in row] for row in self.rows]
+
+
+ReferenceRows: TypeAlias = References | Items[Sentences]
+"""References, or the texts of each sentence's: `[[references of a sentence], …]`."""
+
+
+def as_references(given: ReferenceRows | None, sentences: int) -> References | None:
+    """Return the references of N sentences from any accepted form.
+
+    Args:
+        given: `References`, each sentence's texts (see `References.from_rows`), or `None`.
+        sentences: how many there are, to tell rows of sentences from rows of annotators.
+
+    Raises:
+        InputError: they have neither form, or a text has too many tokens for a sentence.
+        LengthError: there is a row for each annotator instead of one for each sentence.
+    """
+    if given is None:
+        return None
+    if isinstance(given, References):
+        for number, row in enumerate(given):
+            for reference in row:
+                check_length(reference.text, f"references[{number}]")
+        return given
+    references = References.from_rows(given)
+    if len(references) != sentences and {len(row) for row in references} == {sentences}:
+        raise LengthError(
+            f"references has {len(references)} × {sentences} texts, and a row for each of {sentences} "
+            "sentences was expected; if each row is an annotator's, pass "
+            "References.from_texts(*references)."
+        )
+    return references

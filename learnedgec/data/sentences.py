@@ -1,0 +1,217 @@
+"""Sentences from any container: a list, a tuple, an array, a column of a table.
+
+All sentences are converted here once, at the public boundary; inside the library they are lists of `str`, and
+no metric checks them again.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Set, Sized
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from learnedgec.errors import InputError
+
+__all__ = [
+    "Items",
+    "Sentences",
+    "Systems",
+    "as_items",
+    "as_optional_sentences",
+    "as_sentences",
+    "as_systems",
+    "changed_sentences",
+    "check_length",
+]
+
+LONGEST_SENTENCE = 3_000
+"""The most tokens of a sentence: aligning two takes time that grows with the square of their length."""
+
+LONGEST_TOKEN = 10_000
+"""The most characters of a token."""
+
+
+Element = TypeVar("Element", covariant=True)
+
+
+class Items(Protocol[Element]):
+    """Items in order: a list, a tuple, a NumPy array, a pandas Series, a column of `datasets`, …."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Element]: ...
+
+
+Sentences: TypeAlias = Items[str]
+"""N texts, one sentence each."""
+
+Systems: TypeAlias = Mapping[str, Sentences]
+"""Each system's N hypotheses, by the system's name."""
+
+
+def as_sentences(given: Sentences, argument: str) -> list[str]:
+    """Return the sentences of any sequence of texts.
+
+    Args:
+        given: texts in order, one sentence each.
+        argument: the argument's name, for the message.
+
+    Raises:
+        InputError: it is not a sequence, an item is not a text, has too many tokens for a sentence, or
+            contains half a character (a lone surrogate), which no file or tokenizer can represent; the
+            message names the argument and the index.
+
+    Example:
+        >>> import numpy as np
+        >>> as_sentences(np.array(["He go .", "She goes ."]), "sources")
+        ['He go .', 'She goes .']
+        >>> as_sentences(["He go .", None], "sources")
+        Traceback (most recent call last):
+        learnedgec.errors.InputError: sources[1] is None; a text was expected.
+    """
+    items = as_items(given, argument, "a sequence of texts")
+    if set(map(type, items)) <= {str} and all(map(_is_sentence, items)):
+        return items
+    return [_as_text(item, argument, index) for index, item in enumerate(items)]
+
+
+def as_optional_sentences(given: Items[str | None], argument: str) -> list[str | None]:
+    """Return the sentences of a sequence in which some are absent: `None`, or NaN in a table.
+
+    Raises:
+        InputError: see `as_sentences`.
+    """
+    items = as_items(given, argument, "a sequence of texts")
+    return [
+        None if item is None or _is_nan(item) else _as_text(item, argument, index)
+        for index, item in enumerate(items)
+    ]
+
+
+def as_systems(given: Systems, argument: str = "systems") -> dict[str, list[str]]:
+    """Return every system's sentences by name; see `as_sentences`.
+
+    Raises:
+        InputError: it is not a mapping from names to sequences of texts, or it is empty.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"{argument} is {_kind(given)}; a mapping from each system's name to its hypotheses was "
+            "expected."
+        )
+    if not given:
+        raise InputError(f"{argument} is empty; give at least one system.")
+    for name in given:
+        if not isinstance(name, str):
+            raise InputError(f"{argument} has the key {name!r}; a system's name is a text.")
+    return {name: as_sentences(texts, f"{argument}[{name!r}]") for name, texts in given.items()}
+
+
+def as_items(given: Any, argument: str, expected: str) -> list[Any]:
+    """Return the items of a sequence, whatever they are.
+
+    Args:
+        given: an ordered collection.
+        argument: the argument's name.
+        expected: what it should have been, in words.
+
+    Raises:
+        InputError: it is not a sequence, or it can be read only once.
+    """
+    if type(given) is list:
+        return given
+    if isinstance(given, str):
+        raise InputError(
+            f"{argument} is the text {_shown(given)}; {expected} was expected: put it into a list."
+        )
+    if isinstance(given, Iterator):
+        raise InputError(
+            f"{argument} is {_kind(given)}, which can be read only once; make it a list."
+        )
+    # A table has columns, not items, and only what has one dimension is a sequence of its items.
+    tabular = hasattr(given, "ndim") and not (given.ndim and hasattr(given, "tolist"))
+    unordered = isinstance(given, bytes | bytearray | Mapping | Set)
+    sequence = isinstance(given, Sized) and isinstance(given, Iterable)
+    if tabular or unordered or not sequence:
+        raise InputError(f"{argument} is {_kind(given)}; {expected} was expected.")
+    items: list[Any] = given.tolist() if hasattr(given, "tolist") else list(given)
+    return items
+
+
+def _as_text(item: object, argument: str, index: int) -> str:
+    """Return an item as plain `str`, or raise naming its place."""
+    if isinstance(item, str) and _is_whole(item):
+        check_length(item, f"{argument}[{index}]")
+        return str(item)
+    if isinstance(item, str):
+        raise InputError(
+            f"{argument}[{index}] is {_shown(item)}, which contains half a character (a lone surrogate)."
+        )
+    raise InputError(f"{argument}[{index}] is {_shown(item)}; a text was expected.")
+
+
+def check_length(text: str, place: str) -> None:
+    """Raise `InputError` if a text is too long for a sentence: a file without line breaks, encoded data, ….
+
+    Args:
+        text: the text.
+        place: where it stands, for the message.
+    """
+    # So many tokens, and the spaces between them, have at least so many characters.
+    if len(text) < 2 * LONGEST_SENTENCE:
+        return
+    tokens = text.split()
+    if len(tokens) > LONGEST_SENTENCE:
+        size, limit = f"{len(tokens):,} tokens", f"{LONGEST_SENTENCE:,}"
+    elif (longest := max(map(len, tokens), default=0)) > LONGEST_TOKEN:
+        size, limit = f"a token of {longest:,} characters", f"{LONGEST_TOKEN:,}"
+    else:
+        return
+    raise InputError(f"{place} has {size}, and at most {limit} are scored; split this line.")
+
+
+def _is_sentence(text: str) -> bool:
+    """Return whether a text has only whole characters and is surely not too long."""
+    return len(text) < 2 * LONGEST_SENTENCE and _is_whole(text)
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether a text has only whole characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_nan(item: object) -> bool:
+    """Return whether an item marks a missing text in a table."""
+    # pandas need not be installed to recognise its constant.
+    return (isinstance(item, float) and math.isnan(item)) or type(item).__name__ == "NAType"
+
+
+def _shown(item: object) -> str:
+    """Return an item as a message shows it."""
+    return "NaN" if _is_nan(item) else reprlib.repr(item)
+
+
+def _kind(given: object) -> str:
+    """Return what was given in place of a sequence, in words."""
+    if given is None or isinstance(given, int | float | complex):
+        return _shown(given)
+    return f"of type {type(given).__name__}"
+
+
+def changed_sentences(sources: Sentences, hypotheses: Sentences) -> list[bool]:
+    r"""Return for each of N sentences whether its tokens differ from those of its source.
+
+    White space around and between tokens, such as a carriage return, makes no difference.
+
+    Example:
+        >>> changed_sentences(["He go .", "Fine ."], ["He goes .", "Fine . \r"])
+        [True, False]
+    """
+    return [
+        source.split() != text.split() for source, text in zip(sources, hypotheses, strict=True)
+    ]

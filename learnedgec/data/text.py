@@ -1,0 +1,325 @@
+r"""Read and write lines and JSONL; all input and output of text goes through here.
+
+A sentence is one line, kept as it is: nothing is stripped, skipped or dropped, an empty line is an
+empty sentence, and tokens are `str.split()` wherever a metric needs them. Lines end at LF (a CR
+before it and a byte order mark at the start are removed), never at the other characters that
+`str.splitlines` breaks on. Files are UTF-8; `.gz` is decompressed; `-` is standard input. In JSON, an escape
+such as `\ud800`, which is half a character, is an error.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from learnedgec.errors import FormatError, InputError, LengthError, OutputError
+from learnedgec.runtime.writing import PathLike, atomic_path
+
+__all__ = [
+    "check_lengths",
+    "check_sentence",
+    "excerpts",
+    "read_json",
+    "read_jsonl",
+    "read_lines",
+    "read_record",
+    "write_json",
+    "write_jsonl",
+    "write_lines",
+]
+
+# The length of an excerpt, and the minimum length before the difference, in characters.
+_EXCERPT, _BEFORE = 60, 25
+
+
+def _read_bytes(path: PathLike) -> bytes:
+    """Return the whole (decompressed) content of `path`, or of standard input for `-`."""
+    name = os.fspath(path)
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{name} does not exist; check the path.") from None
+    except IsADirectoryError:
+        raise InputError(
+            f"{name} is a directory; a file with one sentence per line was expected."
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{name[:200]} cannot be read: {reason.lower()}.") from None
+    if Path(path).suffix != ".gz":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"{name}:1: not a complete gzip file ({error}).") from None
+
+
+def read_text(path: PathLike) -> str:
+    """Return the content of a UTF-8 file without its byte order mark.
+
+    Raises:
+        InputError: the file is missing, a directory or unreadable.
+        FormatError: the file is not UTF-8; the message names the line.
+    """
+    content = _read_bytes(path)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"{os.fspath(path)}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); "
+            "convert the file to UTF-8."
+        ) from None
+    return text.removeprefix("\ufeff")
+
+
+def read_lines(path: PathLike, *, allow_empty: bool = False) -> list[str]:
+    r"""Return the lines of `path`, each one sentence, exactly as written.
+
+    A final line feed ends the last sentence; another one adds an empty sentence.
+
+    Args:
+        path: a file, a `.gz` file or `-` for standard input.
+        allow_empty: return `[]` for a file without any content instead of raising.
+
+    Raises:
+        InputError: missing, a directory, unreadable or empty.
+        FormatError: not UTF-8.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "hypotheses.txt"
+        >>> _ = path.write_bytes(b"A b .\r\n\nC .\n\n")
+        >>> read_lines(path)
+        ['A b .', '', 'C .', '']
+    """
+    text = read_text(path)
+    if not text:
+        if allow_empty:
+            return []
+        raise InputError(f"{os.fspath(path)} is empty; at least one sentence was expected.")
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_jsonl(path: PathLike, required: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return one object per line of a JSON Lines file; blank lines are errors.
+
+    Args:
+        path: a file, a `.gz` file or `-` for standard input.
+        required: keys that every object must have.
+
+    Raises:
+        InputError: missing, a directory, unreadable or empty.
+        FormatError: a line is not a JSON object or lacks a required key; the message names the line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.jsonl"
+        >>> write_jsonl(path, [{"source": "He go .", "hypothesis": "He goes ."}])
+        >>> read_jsonl(path, required=["source"])[0]["hypothesis"]
+        'He goes .'
+    """
+    return [
+        read_record(line, path, number, required) for number, line in enumerate(read_lines(path), 1)
+    ]
+
+
+def read_record(
+    line: str, path: PathLike, number: int, required: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the object on line `number` of a JSON Lines file, or raise `FormatError`; see `read_jsonl`.
+
+    Args:
+        line: text of the line.
+        path: path of the file, for messages.
+        number: number of the line, from 1.
+        required: keys that the object must have.
+    """
+    place = f"{os.fspath(path)}:{number}"
+    record = _parse_json(line, path, number)
+    if not isinstance(record, dict):
+        raise FormatError(f"{place}: a JSON object was expected, not {type(record).__name__}.")
+    missing = [key for key in required if key not in record]
+    if missing:
+        raise FormatError(f"{place}: the key {missing[0]!r} is missing.")
+    return record
+
+
+def read_json(path: PathLike) -> Any:
+    """Return the content of a JSON file, or raise `FormatError` naming the line."""
+    return _parse_json(read_text(path), path)
+
+
+def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
+    """Return the value of a JSON text that starts on line `first` of a file, or raise `FormatError`."""
+    name = os.fspath(path)
+    try:
+        value = json.loads(text)
+        if "\\u" in text:
+            # Encoded as if to be written: this fails for half a character.
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        line = first + error.lineno - 1
+        raise FormatError(f"{name}:{line}: not JSON ({error.msg}).") from None
+    except UnicodeEncodeError:
+        raise FormatError(
+            f"{name}:{first}: a \\u escape is half a character (a lone surrogate)."
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise FormatError(f"{name}:{first}: JSON that cannot be read ({error}).") from None
+    return value
+
+
+def check_sentence(text: Any, place: str, key: str = "sentence") -> str:
+    """Return a record's sentence, or raise `FormatError` starting with `place`.
+
+    Args:
+        text: the value in the record, of any type.
+        place: `file:line`.
+        key: the record's key.
+
+    Raises:
+        FormatError: the value is not a text, or is more than one line.
+
+    Example:
+        >>> check_sentence("He goes .", "ratings.csv:2")
+        'He goes .'
+    """
+    if not isinstance(text, str):
+        raise FormatError(f"{place}: {key!r} must be a text, not {str(text)[:60]}.")
+    if "\n" in text:
+        raise FormatError(
+            f"{place}: {key!r} must be one line, and {text[:60]!r} holds a line feed; put a space there."
+        )
+    return text
+
+
+def check_lengths(
+    first: tuple[str, Sequence[object]], *others: tuple[str, Sequence[object]]
+) -> None:
+    """Raise `LengthError` unless all named parallel inputs have the same number of sentences.
+
+    The message names both inputs, both counts and the first line that only one of them has.
+    """
+    name, lines = first
+    for other_name, other in others:
+        if len(other) != len(lines):
+            short, long = sorted(((name, lines), (other_name, other)), key=lambda x: len(x[1]))
+            extra = long[1][len(short[1])]
+            shown = f": {extra[:60]!r}" if isinstance(extra, str) else ""
+            raise LengthError(
+                f"{name} has {len(lines)} sentences but {other_name} has {len(other)}; they must be "
+                f"parallel. The first line that only {long[0]} has is line {len(short[1]) + 1}{shown}."
+            )
+
+
+def excerpts(first: str, second: str) -> tuple[str, str]:
+    """Return excerpts of two sentences around the first difference between their tokens.
+
+    Example:
+        >>> before = "It is , as we all know from experience ,"
+        >>> excerpts(f"{before} a riks .", f"{before} a risk .")
+        ('…know from experience , a riks .', '…know from experience , a risk .')
+    """
+    texts = [" ".join(text.split()) for text in (first, second)]
+    pairs = enumerate(zip(*texts, strict=False))
+    same = next((place for place, (one, other) in pairs if one != other), min(map(len, texts)))
+    # From the start of a word some way before the difference; short sentences are shown whole.
+    start = texts[0].rfind(" ", 0, same - _BEFORE) + 1 if same > _BEFORE else 0
+    first, second = (
+        ("…" if start else "")
+        + text[start : start + _EXCERPT]
+        + ("…" if len(text) > start + _EXCERPT else "")
+        for text in texts
+    )
+    return first, second
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Write UTF-8 text atomically; `-` is standard output, `.gz` is compressed.
+
+    Raises:
+        InputError: a text with half a character (a lone surrogate), which UTF-8 cannot hold.
+        OutputError: the file cannot be written.
+    """
+    if os.fspath(path) == "-":
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except UnicodeEncodeError as error:
+            raise OutputError(
+                f"standard output is {error.encoding}, which lacks {text[error.start]!r}; write to a "
+                "file instead."
+            ) from None
+        return
+    try:
+        content = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{text[error.start : error.end]!r} is half a character (a lone surrogate) and cannot be "
+            f"written to {path}."
+        ) from None
+    with atomic_path(path) as temporary:
+        if Path(path).suffix == ".gz":
+            # No time stamp, so that equal content gives equal files.
+            content = gzip.compress(content, mtime=0)
+        temporary.write_bytes(content)
+
+
+def write_lines(path: PathLike, lines: Iterable[str]) -> None:
+    """Write one sentence per line, atomically.
+
+    Args:
+        path: a file, a `.gz` file or `-` for standard output.
+        lines: the sentences; `read_lines` returns the same ones.
+
+    Raises:
+        InputError: a sentence contains a line feed, or half a character (a lone surrogate).
+        OutputError: the file cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "hypotheses.txt"
+        >>> write_lines(path, ["A b .", ""])
+        >>> read_lines(path)
+        ['A b .', '']
+    """
+    sentences = list(lines)
+    for number, sentence in enumerate(sentences, 1):
+        if "\n" in sentence:
+            raise InputError(f"sentence {number} contains a line feed and cannot be one line.")
+    write_text(path, "".join(sentence + "\n" for sentence in sentences))
+
+
+def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write one JSON object per line, atomically.
+
+    Args:
+        path: a file, a `.gz` file or `-` for standard output.
+        records: mappings with values that JSON can represent.
+
+    Raises:
+        InputError: a text contains half a character (a lone surrogate).
+        OutputError: the file cannot be written.
+
+    Example:
+        >>> write_jsonl("-", [{"source": "He go .", "hypothesis": "He goes ."}])
+        {"source": "He go .", "hypothesis": "He goes ."}
+    """
+    write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records))
+
+
+def write_json(path: PathLike, content: Any) -> None:
+    """Write an indented JSON file with a final line feed."""
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")

@@ -1,0 +1,210 @@
+"""Tokenise texts and pack them into padded batches of similar length.
+
+Inputs are sorted by length and packed by a token budget. Each batch is padded to its longest input.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from learnedgec.evaluators.capitals import mark_capitals
+from learnedgec.evaluators.loading import torch_device
+from learnedgec.runtime.notices import InputWarning, warn_of_inputs
+from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.progress import track
+from learnedgec.runtime.runtime import Runtime
+
+__all__ = [
+    "TOKEN_COLUMNS",
+    "Batch",
+    "Item",
+    "TruncationWarning",
+    "group_by_length",
+    "padded_batches",
+    "tokenise",
+]
+
+# A batch of so many tokens keeps a processor busy.
+_ENOUGH_TOKENS = 512
+
+# What a tokenised input may have: one number for each token, 0 where it is padded.
+TOKEN_COLUMNS = ("input_ids", "token_type_ids", "capitals")
+
+Item: TypeAlias = str | tuple[str, str]
+
+Batch: TypeAlias = dict[str, torch.Tensor]
+
+
+class TruncationWarning(InputWarning):
+    """Warning that some inputs were longer than the encoder accepts and were truncated.
+
+    Attributes:
+        places: indices of the truncated inputs.
+        limit: number of tokens to which they were truncated.
+    """
+
+    places: Sequence[int] = ()
+    limit: int = 0
+
+    @classmethod
+    def of(cls, places: Sequence[int], inputs: int, limit: int) -> TruncationWarning:
+        """Return the warning that some inputs were truncated.
+
+        Args:
+            places: indices of the truncated inputs.
+            inputs: number of all inputs.
+            limit: number of tokens to which they were truncated.
+        """
+        warning = cls(
+            f"{len(places)} of {inputs} inputs were longer than {limit} tokens and were truncated."
+        )
+        warning.places, warning.limit = places, limit
+        return warning
+
+
+def tokenise(
+    tokenizer: Any,
+    items: Sequence[Item],
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+    capitals: bool = False,
+) -> Mapping[str, list[list[int]]]:
+    """Tokenise texts (or pairs of texts) without padding.
+
+    Args:
+        tokenizer: tokenizer of the model.
+        items: at least one text, or pair of texts, but not both. `run` removes duplicates first.
+        max_length: maximum length of an input in tokens; longer inputs are truncated, with one warning for
+            all.
+        special_tokens: add [CLS], [SEP] and the like.
+        capitals: mark the capitals of texts, with a fast tokenizer.
+
+    Returns:
+        `input_ids`, from some tokenizers `token_type_ids`, and on request `capitals` (`mark_capitals`), one
+        list for each item.
+    """
+    paired = not isinstance(items[0], str)
+    limit = max_length or _longest(tokenizer)
+    first: list[str] = [item[0] if paired else item for item in items]  # type: ignore[misc]
+    second = [item[1] for item in items] if paired else None
+
+    def encode(limit: int | None) -> Any:
+        return tokenizer(
+            first,
+            second,
+            add_special_tokens=special_tokens,
+            truncation=limit is not None,
+            max_length=limit,
+            return_attention_mask=False,
+            return_offsets_mapping=capitals,
+            verbose=False,
+        )
+
+    encoded = encode(limit)
+    if limit is not None:
+        if encoded.encodings is not None:
+            cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
+        else:
+            # Tokenizers that are written in Python do not say what they cut.
+            cut = [len(ids) > limit for ids in encode(None)["input_ids"]]
+        if any(cut):
+            warn_of_inputs(TruncationWarning.of(np.flatnonzero(cut).tolist(), len(items), limit))
+    columns = dict(encoded)
+    if capitals:
+        offsets = columns.pop("offset_mapping")
+        columns["capitals"] = [
+            mark_capitals(text, places) for text, places in zip(first, offsets, strict=True)
+        ]
+    return columns
+
+
+def padded_batches(
+    tokenizer: Any,
+    encoded: Mapping[str, Sequence[Sequence[int]]],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+) -> Iterator[tuple[list[int], Batch]]:
+    """Yield tokenised inputs in batches of similar length on the device.
+
+    Args:
+        tokenizer: tokenizer of the model, for its padding token.
+        encoded: tokenised inputs from `tokenise`.
+        runtime: token budget, device and progress bar.
+        description: label of the progress bar.
+
+    Yields:
+        The positions of the batch's inputs, and the batch: int64 tensors of shape (B, T).
+    """
+    groups = group_by_length([len(ids) for ids in encoded["input_ids"]], runtime.batch_tokens)
+    device = torch_device(runtime)
+    weights = [len(group) for group in groups]
+    with PROFILE.timed():
+        for group in track(groups, description, weights=weights, show=runtime.progress):
+            batch = pad(tokenizer, encoded, group)
+            tokens = int(batch["attention_mask"].sum())
+            PROFILE.encoded += len(group)
+            PROFILE.tokens += tokens
+            PROFILE.padding += batch["attention_mask"].numel() - tokens
+            yield group, {key: tensor.to(device) for key, tensor in batch.items()}
+
+
+def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Return the positions of inputs in groups of similar length that fit a token budget when padded.
+
+    A group of 512 tokens or more also ends before an input that is shorter than three quarters of its longest
+    one. Otherwise a few inputs of very different lengths would be mostly padding.
+
+    Example:
+        >>> group_by_length([2, 9, 3, 3], batch_tokens=9)
+        [[1], [2, 3, 0]]
+    """
+    # Longest first: running out of memory shows at once, and the progress bar errs on the safe side.
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
+    starts = [0]
+    while starts[-1] < len(order):
+        longest = max(int(lengths[order[starts[-1]]]), 1)
+        end = starts[-1] + max(batch_tokens // longest, 1)
+        similar = starts[-1] + max(math.ceil(_ENOUGH_TOKENS / longest), 1)
+        while similar < min(end, len(order)) and 4 * lengths[order[similar]] >= 3 * longest:
+            similar += 1
+        starts.append(min(end, similar))
+    return [order[a:b].tolist() for a, b in itertools.pairwise(starts)]
+
+
+def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Batch:
+    """Stack tokenised inputs, padded on the right to the longest, with their attention mask."""
+    longest = max(max(len(encoded["input_ids"][i]) for i in group), 1)
+    batch: Batch = {}
+    for key in TOKEN_COLUMNS:
+        if key in encoded:
+            fill = tokenizer.pad_token_id or 0 if key == "input_ids" else 0
+            rows = np.full((len(group), longest), fill, dtype=np.int64)
+            for row, i in enumerate(group):
+                rows[row, : len(encoded[key][i])] = encoded[key][i]
+            batch[key] = torch.from_numpy(rows)
+    lengths = torch.tensor([len(encoded["input_ids"][i]) for i in group])
+    mask = torch.arange(longest)[None] < lengths[:, None]
+    batch["attention_mask"] = mask.to(torch.int64)
+    return batch
+
+
+def _longest(tokenizer: Any) -> int | None:
+    """Return the tokenizer's own maximum length, if it has a real one."""
+    limit = int(tokenizer.model_max_length)
+    return limit if limit < 1_000_000 else None
+
+
+def model_inputs(batch: Mapping[str, torch.Tensor], model: Any) -> Batch:
+    """Return the inputs that a model's `forward` accepts; RoBERTa, for example, has no token types."""
+    accepted = {"input_ids", "attention_mask"}
+    if getattr(model.config, "type_vocab_size", 0) > 1:
+        accepted.add("token_type_ids")
+    return {key: value for key, value in batch.items() if key in accepted}

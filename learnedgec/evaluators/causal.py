@@ -1,0 +1,96 @@
+"""Token probabilities under a causal language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from learnedgec.errors import ModelError
+from learnedgec.evaluators.batching import model_inputs, padded_batches
+from learnedgec.evaluators.inference import autocast
+from learnedgec.evaluators.loading import load_model, load_tokenizer
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats
+
+__all__ = [
+    "TokenScores",
+    "token_scores",
+]
+
+# The largest table of logits at a time, in numbers: 256 MiB in float32.
+_LOGITS = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScores:
+    """A language model's output for a sentence of T tokens: token IDs and natural log-probabilities.
+
+    Attributes:
+        ids: int64 (T,).
+        logs: float64 (T,), the log-probability of each token given all tokens before it, including the
+            beginning-of-sentence token.
+    """
+
+    ids: npt.NDArray[np.int64]
+    logs: Floats
+
+
+def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[TokenScores]:
+    """Return the log-probability of every token of every text; each distinct text runs once.
+
+    A text longer than the model's context is read in windows that overlap by half, so every token after the
+    first window has at least half a context before it.
+
+    Args:
+        name: hub id or directory of a causal language model.
+        texts: N texts; `""` has no tokens.
+        runtime: device, precision, token budget, progress.
+
+    Raises:
+        ModelError: the model cannot be loaded, or its tokenizer has no token to begin with.
+    """
+    tokenizer = load_tokenizer(name)
+    model: Any = load_model(name, runtime, "AutoModelForCausalLM")
+    start = tokenizer.bos_token_id
+    if start is None:
+        raise ModelError(
+            f"the tokenizer of {name} has no beginning-of-sentence token; use a model that has one."
+        )
+    distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    encoded = (
+        tokenizer(list(distinct), add_special_tokens=False, verbose=False)["input_ids"]
+        if distinct
+        else []
+    )
+    found = [TokenScores(np.array(ids, dtype=np.int64), np.zeros(len(ids))) for ids in encoded]
+    context = getattr(model.config, "max_position_embeddings", None) or 1 << 30
+    windows: list[list[int]] = []
+    # For each window: the text, its first token's position, and how many tokens were scored before.
+    places: list[tuple[int, int, int]] = []
+    for number, ids in enumerate(encoded):
+        sequence = [start, *ids]
+        first = scored = 0
+        while scored < len(ids):
+            windows.append(sequence[first : first + context])
+            places.append((number, first, scored))
+            scored = min(first + context, len(sequence)) - 1
+            first += context - context // 2
+    budget = max(min(runtime.batch_tokens, _LOGITS // model.config.vocab_size), 1)
+    limited = replace(runtime, batch_tokens=budget)
+    with torch.inference_mode(), autocast(runtime):
+        for group, batch in padded_batches(
+            tokenizer, {"input_ids": windows}, limited, description="language model"
+        ):
+            logits = model(**model_inputs(batch, model)).logits[:, :-1].float()
+            targets = batch["input_ids"][:, 1:, None]
+            logs = logits.log_softmax(dim=-1).gather(2, targets)[..., 0].double().cpu().numpy()
+            for row, window in zip(logs, group, strict=True):
+                number, first, scored = places[window]
+                end = first + len(windows[window]) - 1
+                found[number].logs[scored:end] = row[scored - first : end - first]
+    return [found[distinct[text]] for text in texts]

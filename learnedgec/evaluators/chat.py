@@ -1,0 +1,256 @@
+"""Ask a chat model at an OpenAI-compatible endpoint, and store its answers on disk (extra `llm`).
+
+The client is `openai`, which repeats requests after temporary failures: no connection, a time-out, 408, 409,
+429 and any 5xx. Any other failure is one clear error. The key is read from the environment. It never appears
+in a message, a name, a signature or a file. Addresses do appear there, so an address must not contain a key.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from learnedgec.errors import ConfigError, MissingDependencyError, ModelError
+from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.store import Store
+
+__all__ = [
+    "OPENAI",
+    "Answer",
+    "AnswerStore",
+    "Endpoint",
+    "OutputFormat",
+    "ask_all",
+    "check_key",
+    "find_key",
+]
+
+OPENAI = "https://api.openai.com/v1"
+OutputFormat = Literal["json-schema", "json-object", "text"]
+
+# Characters of an endpoint's message that an error repeats.
+_EXCERPT = 200
+
+_Request = TypeVar("_Request")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A model's answer, or the reason for its refusal.
+
+    Attributes:
+        text: the text of the answer, or `None` if the model refused.
+        refusal: the model's or the provider's reason, or `None`.
+        prompt_tokens: number of tokens read in all attempts, as counted by the endpoint.
+        completion_tokens: number of tokens written in all attempts.
+    """
+
+    text: str | None
+    refusal: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A chat model at an OpenAI-compatible address.
+
+    Attributes:
+        url: the base address, such as `https://api.openai.com/v1` or `http://localhost:8000/v1`.
+        model: the model's name at that address.
+        key: key that is sent as a bearer token; empty for none.
+        output: how the request asks for JSON: by a schema, as any object, or not at all.
+        timeout: seconds after which an attempt fails.
+        attempts: maximum number of attempts.
+    """
+
+    url: str
+    model: str
+    key: str | None = field(default=None, repr=False)
+    output: OutputFormat = "json-schema"
+    timeout: float = 120.0
+    attempts: int = 6
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or re.search(r"[@?#;\s]", self.url):
+            # Whatever may hold a key is not repeated.
+            shown = "the address given" if re.search(r"[@?#;]", self.url) else repr(self.url[:200])
+            raise ConfigError(
+                f"{shown} is not an endpoint; an address such as {OPENAI} or http://localhost:8000/v1 was "
+                "expected, without user name, query or key, because signatures show it (a key belongs in the "
+                "environment, as LEARNEDGEC_API_KEY)."
+            )
+
+    @cached_property
+    def _client(self) -> Any:
+        openai = import_openai()
+        try:
+            return openai.OpenAI(
+                base_url=self.url,
+                api_key=self.key or "none",
+                timeout=self.timeout,
+                max_retries=self.attempts - 1,
+            )
+        except (openai.OpenAIError, ValueError) as error:
+            raise ConfigError(
+                f"{self.url!r} is not an endpoint ({self._without_key(str(error))}); check the address."
+            ) from None
+
+    def ask(
+        self,
+        prompt: str,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        temperature: float | None = 0.0,
+        seed: int | None = None,
+    ) -> Answer:
+        """Return the model's answer to one prompt.
+
+        Args:
+            prompt: the user's message.
+            schema: JSON schema that the answer should follow; it is not checked here.
+            temperature: sampling temperature; `None` leaves it to the endpoint.
+            seed: sampling seed; `None` leaves it to the endpoint.
+
+        Raises:
+            MissingDependencyError: `openai` is not installed.
+            ModelError: the endpoint rejected the request, or no attempt was answered.
+        """
+        options: dict[str, Any] = {"temperature": temperature, "seed": seed}
+        if schema is not None and self.output == "json-schema":
+            described = {"name": "answer", "strict": True, "schema": schema}
+            options["response_format"] = {"type": "json_schema", "json_schema": described}
+        elif schema is not None and self.output == "json-object":
+            options["response_format"] = {"type": "json_object"}
+        openai = import_openai()
+        try:
+            completion = self._client.chat.completions.create(
+                model=self.model,
+                messages=[{"role": "user", "content": prompt}],
+                **{name: value for name, value in options.items() if value is not None},
+            )
+            return _read(completion)
+        except openai.APIStatusError as error:
+            text = " ".join(error.response.text.split()) or error.message
+            raise ModelError(
+                f"{self.url} answered {error.status_code}: {self._without_key(text)[:_EXCERPT]}; "
+                f"{self._advice(error.status_code)}."
+            ) from None
+        except (openai.OpenAIError, ValueError) as error:
+            reason = self._without_key(str(error.__cause__ or error)) or type(error).__name__
+            raise ModelError(
+                f"{self.url} failed ({reason[:_EXCERPT]}); run this again later, the answers so far are kept."
+            ) from None
+
+    def _advice(self, status: int) -> str:
+        """Return what to do about an error status."""
+        if status in (401, 403):
+            return "set LEARNEDGEC_API_KEY to a key that it accepts"
+        if status == 404:
+            return f"check the address and the model's name {self.model!r}"
+        if status in (408, 409, 429) or status >= 500:
+            return "run this again later, the answers so far are kept"
+        return (
+            "check the model's name; if it does not know json_schema, seed or temperature, "
+            "use output='json-object' or 'text', temperature=None or seed=None"
+        )
+
+    def _without_key(self, text: str) -> str:
+        """Return a text without the key, in case a server or a library repeats it."""
+        return text.replace(self.key, "[key]") if self.key else text
+
+
+def import_openai() -> Any:
+    """Return the module `openai`.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    try:
+        import openai
+    except ImportError:
+        raise MissingDependencyError("openai", "llm", "asking a model at an endpoint") from None
+    return openai
+
+
+def check_key(url: str) -> None:
+    """Raise `ModelError` if the address is OpenAI's, which needs a key, and no key is set."""
+    if urlsplit(url).hostname == urlsplit(OPENAI).hostname and find_key(url) is None:
+        raise ModelError(
+            f"{url} needs a key, and there is none in the environment; set LEARNEDGEC_API_KEY or "
+            "OPENAI_API_KEY, or name another endpoint, such as endpoint='http://localhost:8000/v1'."
+        )
+
+
+def find_key(url: str) -> str | None:
+    """Return the key from the environment: LEARNEDGEC_API_KEY, or for OpenAI's address OPENAI_API_KEY."""
+    names = ["LEARNEDGEC_API_KEY"]
+    if urlsplit(url).hostname == urlsplit(OPENAI).hostname:
+        names.append("OPENAI_API_KEY")
+    keys = (os.environ.get(name, "").strip() for name in names)
+    return next((key for key in keys if key), None)
+
+
+def _read(completion: Any) -> Answer:
+    """Return the answer in a response; raise `ValueError` if the response is no chat completion."""
+    try:
+        choice = completion.choices[0]
+        text, refusal, usage = choice.message.content, choice.message.refusal, completion.usage
+    except (AttributeError, IndexError, TypeError):
+        raise ValueError("the response is not a chat completion") from None
+    tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
+    if refusal is None and choice.finish_reason == "content_filter":
+        refusal = "content filter"
+    if refusal is not None:
+        return Answer(None, str(refusal), *tokens)
+    if not isinstance(text, str):
+        raise ValueError("the response has no text")  # noqa: TRY004
+    return Answer(text, None, *tokens)
+
+
+class AnswerStore:
+    """Answers on disk by everything they depend on; several processes may share it."""
+
+    def __init__(self, folder: Path, *about: str) -> None:
+        self._store, self._about = Store(folder), about
+
+    def get(self, request: str) -> Answer | None:
+        """Return the stored answer to a request, or `None`."""
+        key = self._key(request)
+        content = self._store.read([key]).get(key)
+        return None if content is None else Answer(**json.loads(content))
+
+    def put(self, request: str, answer: Answer) -> None:
+        """Store an answer."""
+        self._store.write({self._key(request): json.dumps(asdict(answer)).encode()})
+
+    def _key(self, request: str) -> str:
+        return key_of("answer", *self._about, request)
+
+
+def ask_all(
+    ask: Callable[[_Request], Answer], requests: Sequence[_Request], at_once: int
+) -> Iterator[tuple[_Request, Answer]]:
+    """Yield requests with their answers as they arrive, with at most `at_once` requests at a time.
+
+    After an error, or if the caller stops, requests that have not begun are not sent. Nothing waits for those
+    under way.
+
+    Args:
+        ask: function that returns the answer to a request; it is called in threads.
+        requests: the requests.
+        at_once: maximum number of requests at a time.
+    """
+    if not requests:
+        return
+    with ThreadPool(min(max(at_once, 1), len(requests))) as pool:
+        yield from pool.imap_unordered(lambda request: (request, ask(request)), requests)

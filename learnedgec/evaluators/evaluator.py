@@ -1,0 +1,496 @@
+"""Trained evaluators: one encoder with named heads, loaded from a package (`packages`).
+
+Once this module is imported, which `from learnedgec import Evaluator` does, `AutoConfig.from_pretrained` and
+`AutoModel.from_pretrained` of transformers load packages too. `import learnedgec` alone does not: it loads
+neither torch nor transformers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch.nn.functional import logsigmoid
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+
+from learnedgec._version import __version__
+from learnedgec.errors import InputError, PackageError
+from learnedgec.evaluators.batching import Batch, Item, model_inputs
+from learnedgec.evaluators.capitals import capitals_likelihood
+from learnedgec.evaluators.inference import mean_pool, remembered_rows, run
+from learnedgec.evaluators.loading import load_tokenizer, quiet_transformers, torch_device
+from learnedgec.evaluators.lora import add_lora, using_lora
+from learnedgec.evaluators.packages import (
+    MODEL_TYPE,
+    Package,
+    fetch_package,
+    find_evaluator,
+    open_package,
+    output_names,
+)
+from learnedgec.evaluators.precision import evaluator_precision
+from learnedgec.evaluators.quantization import unpack
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.store import RowStore
+from learnedgec.types import Floats
+
+__all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "HeadConfig"]
+
+Pooling = Literal["mean", "cls", "pooler"]
+# Inputs of one kind whose values stay in memory, unless more are asked for at once: several benchmarks.
+_MOST_REMEMBERED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class HeadConfig:
+    """One output of an evaluator.
+
+    Attributes:
+        input: the input of the encoder: the `hypothesis` alone, or the `pair` (source, hypothesis).
+        offset: the head's value is `offset` + `scale` · output of the linear layer. So training uses
+            standardised targets, and values have the units of the ratings.
+        scale: see `offset`.
+        reads: the `pooled` states, or the states of all tokens. For `tokens` the value is the logarithm of
+            the probability that no token is wrong, the sum over tokens of log(1 − p). For `capitals` it is
+            the log-probability of the words' capitals (`capitals_likelihood`).
+        layer: the encoder's layer whose states are read, counted from 1; the last one if it is `None`.
+        objective: what it was trained for, as in the training configuration (`regression`, `sigmoid`, …);
+            `None` in packages that do not say, and then a head with an offset counts as `regression`.
+        range: the lowest and the highest rating of the scale that it was trained on; `None` for a head that
+            ranks pairs, and in packages that do not say.
+
+    Example:
+        >>> HeadConfig(objective="regression", range=(0, 100)).rated, HeadConfig(offset=2.8).rated
+        (True, True)
+    """
+
+    input: Literal["hypothesis", "pair"] = "hypothesis"
+    offset: float = 0.0
+    scale: float = 1.0
+    reads: Literal["pooled", "tokens", "capitals"] = "pooled"
+    layer: int | None = None
+    objective: str | None = None
+    range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.range is not None:
+            # JSON has no tuples.
+            low, high = self.range
+            object.__setattr__(self, "range", (float(low), float(high)))
+
+    @property
+    def rated(self) -> bool:
+        """Whether it learned from ratings rather than from ranked pairs."""
+        if self.objective is None:
+            # The offset of a rated head is the mean rating; a head that ranks pairs has none.
+            return self.offset != 0
+        return self.objective == "regression"
+
+
+class EvaluatorConfig(PretrainedConfig):  # type: ignore[misc]
+    """Architecture of an evaluator: configuration of the encoder, pooling, heads and their sums.
+
+    Attributes:
+        sums: name of an output -> head -> weight of the head's value in the sum. A sum with the name of a
+            head is the output of this name in place of the head's bare value.
+        lora: `rank` and `layers` of the low-rank matrices beside the encoder's (`evaluators.lora`), and
+            `inputs`, the kinds of input that use them; empty if there are none.
+        corrections: what older packages call `lora`.
+        encoder: configuration of the encoder.
+        heads: head -> fields of its `HeadConfig`.
+        pooling: `mean` of the encoder's states, the first state (`cls`), or BERT's `pooler`.
+        dropout: dropout rate before the heads.
+        max_tokens: maximum length of an input in tokens.
+        others: options of `PretrainedConfig`.
+    """
+
+    model_type = MODEL_TYPE
+
+    def __init__(
+        self,
+        encoder: Mapping[str, Any] | None = None,
+        heads: Mapping[str, Mapping[str, Any]] | None = None,
+        pooling: Pooling = "mean",
+        dropout: float = 0.1,
+        max_tokens: int = 128,
+        sums: Mapping[str, Mapping[str, float]] | None = None,
+        lora: Mapping[str, Any] | None = None,
+        corrections: Mapping[str, Any] | None = None,
+        **others: Any,
+    ) -> None:
+        self.encoder = dict(encoder or {})
+        self.heads = {name: dict(head) for name, head in (heads or {}).items()}
+        self.sums = {name: dict(parts) for name, parts in (sums or {}).items()}
+        self.lora = dict(lora or corrections or {})
+        self.pooling = pooling
+        self.dropout = dropout
+        self.max_tokens = max_tokens
+        super().__init__(**others)
+
+    def head(self, name: str) -> HeadConfig:
+        """Return one head's configuration."""
+        return HeadConfig(**self.heads[name])
+
+    def uses_lora(self, kind: str) -> bool:
+        """Return whether inputs of this kind use the encoder's low-rank matrices."""
+        return kind in self.lora.get("inputs", ())
+
+
+class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
+    """One encoder and a linear head per output.
+
+    `forward` returns the value of each requested head for each input, in the units of the ratings. It calls
+    `encode`, and then `values` and `token_logits`, which read the encoder's output.
+    """
+
+    config_class = EvaluatorConfig
+    base_model_prefix = "encoder"
+
+    def __init__(self, config: EvaluatorConfig, encoder: torch.nn.Module | None = None) -> None:
+        super().__init__(config)
+        if encoder is None:
+            settings = dict(config.encoder)
+            settings.pop("dtype", None)
+            kind = settings.pop("model_type")
+            encoder = AutoModel.from_config(
+                AutoConfig.for_model(kind, **settings), trust_remote_code=False
+            )
+        if config.pooling != "pooler" and getattr(encoder, "pooler", None) is not None:
+            encoder.pooler = None
+        if config.lora:
+            add_lora(encoder, config.lora["rank"], config.lora["layers"])
+        self.encoder: Any = encoder
+        self.dropout = torch.nn.Dropout(config.dropout)
+        width = int(config.encoder["hidden_size"])
+        self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(width, 1) for name in config.heads})
+        self.post_init()
+
+    @classmethod
+    def from_pretrained(cls, path: str | os.PathLike[str], **options: Any) -> EvaluatorModel:
+        """Load the model of a package with transformers' options; its weights may be packed.
+
+        Args:
+            path: directory of the package, or a hub ID.
+            options: options of transformers, such as `config`, `revision` and `dtype`.
+        """
+        revision = options.pop("revision", None)
+        folder = Path(path)
+        if not folder.is_dir():
+            folder = fetch_package(os.fspath(path) + (f"@{revision}" if revision else ""))
+        config = options.pop("config", None)
+        if config is None:
+            config = EvaluatorConfig.from_pretrained(folder, local_files_only=True)
+        weights = unpack(load_file(folder / "model.safetensors"))
+        model: EvaluatorModel = super().from_pretrained(
+            None, config=config, state_dict=weights, **options
+        )
+        return model
+
+    @classmethod
+    def from_encoder(
+        cls,
+        encoder: Any,
+        heads: Mapping[str, HeadConfig],
+        *,
+        pooling: Pooling = "mean",
+        dropout: float = 0.1,
+        max_tokens: int = 128,
+        sums: Mapping[str, Mapping[str, float]] | None = None,
+        lora: Mapping[str, Any] | None = None,
+    ) -> EvaluatorModel:
+        """Put new heads on a pretrained encoder.
+
+        Args:
+            encoder: pretrained encoder.
+            heads: head -> its configuration.
+            pooling: pooling of the encoder's states.
+            dropout: dropout rate before the heads.
+            max_tokens: maximum length of an input in tokens.
+            sums: output -> head -> weight.
+            lora: low-rank matrices; see `EvaluatorConfig`.
+        """
+        config = EvaluatorConfig(
+            encoder=encoder.config.to_dict(),
+            heads={name: asdict(head) for name, head in heads.items()},
+            pooling=pooling,
+            dropout=dropout,
+            max_tokens=max_tokens,
+            sums=sums,
+            lora=lora,
+        )
+        return cls(config, encoder)
+
+    def _init_weights(self, module: torch.nn.Module) -> None:
+        """Initialise heads with small weights, so that the first predictions are near the mean rating."""
+        if isinstance(module, torch.nn.Linear) and module.out_features == 1:
+            torch.nn.init.normal_(module.weight, std=0.02)
+            torch.nn.init.zeros_(module.bias)
+
+    def encode(self, batch: Batch, kind: str) -> Any:
+        """Return the encoder's output for (B, T) token IDs of one kind of input, `hypothesis` or `pair`."""
+        on = self.config.uses_lora(kind)
+        lower = any(
+            head.get("layer") is not None and self.config.uses_lora(head["input"]) == on
+            for head in self.config.heads.values()
+        )
+        with using_lora(on):
+            return self.encoder(
+                **model_inputs(batch, self.encoder), output_hidden_states=True if lower else None
+            )
+
+    def pool(self, output: Any, batch: Batch) -> torch.Tensor:
+        """Return one vector per input, (B, H), pooled from the encoder's output."""
+        if self.config.pooling == "pooler":
+            pooled: torch.Tensor = output.pooler_output
+        elif self.config.pooling == "cls":
+            pooled = output.last_hidden_state[:, 0]
+        else:
+            pooled = mean_pool(output.last_hidden_state.float(), batch["attention_mask"])
+        return pooled.float()
+
+    def token_logits(self, output: Any, name: str) -> torch.Tensor:
+        """Return a token head's logits that each token is wrong, or begins with a capital, (B, T)."""
+        layer = self.config.head(name).layer
+        states = output.last_hidden_state if layer is None else output.hidden_states[layer]
+        return self._head(name, self.dropout(states))
+
+    def values(self, output: Any, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
+        """Return each head's value, (B,), for the encoder's output.
+
+        Args:
+            output: the encoder's output.
+            batch: the batch, for its attention mask, and its `capitals` where a head reads them.
+            heads: names of the heads.
+
+        Raises:
+            InputError: a head reads capitals, and the batch has no marks of them.
+        """
+        values = {}
+        pooled: torch.Tensor | None = None
+        for name in heads:
+            head = self.config.head(name)
+            if head.reads == "tokens":
+                right = logsigmoid(-self.token_logits(output, name).float())
+                value = (right * batch["attention_mask"]).sum(dim=1)
+            elif head.reads == "capitals":
+                if "capitals" not in batch:
+                    raise InputError(
+                        f"the head {name} reads capitals, and the batch has no marks of them; name other "
+                        "heads, or use Evaluator.predict."
+                    )
+                logits = self.token_logits(output, name).float()
+                value = capitals_likelihood(logits, batch["capitals"])
+            else:
+                pooled = self.dropout(self.pool(output, batch)) if pooled is None else pooled
+                value = self._head(name, pooled)
+            values[name] = value * head.scale + head.offset
+        return values
+
+    def _head(self, name: str, states: torch.Tensor) -> torch.Tensor:
+        """Return a head's output for states (…, H), in float32 even if the encoder runs in bfloat16.
+
+        bfloat16 has only 64 values between the ratings 3 and 4, too few to rank similar sentences.
+        """
+        with torch.autocast(states.device.type, enabled=False):
+            output: torch.Tensor = self.heads[name](states.float()).squeeze(-1)
+        return output
+
+    def forward(
+        self, batch: Batch | None = None, heads: Sequence[str] | None = None, **inputs: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
+        """Return each head's value, (B,), with one shared pass through the encoder.
+
+        There are two passes if some heads read inputs with low-rank matrices and others without.
+
+        Args:
+            batch: `input_ids`, `attention_mask` and, for some encoders, `token_type_ids`, each (B, T);
+                `capitals` (B, T) for heads that read them.
+            heads: names of the heads; by default all, even if some expect another kind of input.
+            inputs: the batch as keyword arguments, as for models of transformers.
+        """
+        batch = dict(inputs) if batch is None else batch
+        wanted = list(self.config.heads) if heads is None else heads
+        groups: dict[bool, list[str]] = {}
+        for name in wanted:
+            groups.setdefault(self.config.uses_lora(self.config.head(name).input), []).append(name)
+        values: dict[str, torch.Tensor] = {}
+        for names in groups.values():
+            kind = self.config.head(names[0]).input
+            values |= self.values(self.encode(batch, kind), batch, names)
+        return {name: values[name] for name in wanted}
+
+
+AutoConfig.register(MODEL_TYPE, EvaluatorConfig, exist_ok=True)
+AutoModel.register(EvaluatorConfig, EvaluatorModel, exist_ok=True)
+
+
+class Evaluator:
+    """A loaded package, ready to predict.
+
+    Attributes:
+        digest: digest of the package (`package_digest`) when it was loaded; empty for an evaluator without a
+            package.
+        name: name in progress bars.
+        model: encoder and heads.
+        tokenizer: tokenizer of the encoder.
+
+    Example:
+        >>> evaluator = Evaluator.load("joint-mpnet-3")
+        >>> fluency = evaluator.predict(["He go ."] * 2, ["He go .", "He goes ."])["fluency"]
+        >>> bool(fluency[0] < fluency[1])
+        True
+    """
+
+    def __init__(
+        self, model: EvaluatorModel, tokenizer: Any, digest: str = "", name: str = "evaluator"
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.digest = digest
+        self.name = name
+        # (kind of input, device, precision) -> input -> values. Threads share it: a row may be added at any
+        # time, and a full memory is replaced rather than emptied, so that who reads one keeps its rows.
+        self._memory: dict[tuple[str, str, str], dict[Item, Floats]] = {}
+
+    @classmethod
+    def load(cls, name: str, *, runtime: Runtime = Runtime()) -> Evaluator:
+        """Load a package by name or directory after checking every file's SHA-256; packages are cached.
+
+        Raises:
+            UnknownNameError: no evaluator has this name.
+            PackageError: a file is missing, altered or truncated.
+        """
+        path = find_evaluator(name)
+        while True:
+            before = path.stat()
+            try:
+                return cls.of(open_package(str(path)), runtime)
+            except PackageError:
+                # Files of two packages look like a damaged one while another process replaces it.
+                now = path.stat()
+                if (now.st_ino, now.st_ctime_ns) == (before.st_ino, before.st_ctime_ns):
+                    raise
+
+    @classmethod
+    def of(cls, package: Package, runtime: Runtime) -> Evaluator:
+        """Return the evaluator of a package, loaded once for each device.
+
+        Raises:
+            PackageError: its weights do not fit its configuration, or it has been replaced.
+        """
+        return _load(package, str(torch_device(runtime)))
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs: heads first, then sums."""
+        config = self.model.config
+        return tuple(output_names({"heads": config.heads, "sums": config.sums}))
+
+    def predict(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        outputs: Sequence[str] | None = None,
+        *,
+        runtime: Runtime = Runtime(),
+    ) -> dict[str, Floats]:
+        """Return each output's value for N (source, hypothesis) rows, float64 (N,).
+
+        Heads that read the same input share a pass. Each distinct input is encoded once, even if it occurs
+        again in a later call.
+
+        Args:
+            sources: N sources; heads that read the hypothesis alone ignore them.
+            hypotheses: N hypotheses.
+            outputs: names of heads and sums; all by default.
+            runtime: how to run.
+        """
+        wanted = list(outputs or self.outputs)
+        sums = self.model.config.sums
+        read = dict.fromkeys(head for name in wanted for head in sums.get(name, (name,)))
+        values: dict[str, Floats] = {}
+        for kind in ("hypothesis", "pair"):
+            if any(self.model.config.head(name).input == kind for name in read):
+                items: list[Item] = (
+                    list(hypotheses)
+                    if kind == "hypothesis"
+                    else list(zip(sources, hypotheses, strict=True))
+                )
+                values |= self._values(kind, items, runtime)
+        totals = {
+            name: np.sum([weight * values[head] for head, weight in sums[name].items()], axis=0)
+            for name in set(wanted) & set(sums)
+        }
+        return {name: (values | totals)[name] for name in wanted}
+
+    def _values(self, kind: str, items: Sequence[Item], runtime: Runtime) -> dict[str, Floats]:
+        """Return the values of every head that reads `kind`, (N,) float64 each.
+
+        Heads cost little compared with the pass that they share, so the values of all stay in memory.
+        Metrics that read different heads of one package, or the same systems again, need no further pass. A
+        cache folder keeps the values for later runs.
+        """
+        heads = self.model.config.heads
+        names = [name for name, head in heads.items() if head["input"] == kind]
+        precision = evaluator_precision(runtime)
+        key = (kind, runtime.device, precision)
+        memory = self._memory.setdefault(key, {})
+        if len(memory) + sum(item not in memory for item in set(items)) > _MOST_REMEMBERED:
+            memory = self._memory[key] = {}
+        store: RowStore | None = None
+        if runtime.cache_dir is not None and self.digest:
+            about = ["evaluator", self.digest, kind, precision, *names, __version__]
+            store = RowStore(runtime.cache_dir, about, len(names) + 1)
+        values = remembered_rows(
+            lambda fresh: run(
+                lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
+                self.tokenizer,
+                fresh,
+                replace(runtime, dtype=precision),
+                max_length=self.model.config.max_tokens,
+                capitals=any(heads[name].get("reads") == "capitals" for name in names),
+                description=self.name,
+            ),
+            items,
+            memory,
+            store,
+        ).reshape(len(items), len(names))
+        return {name: values[:, column] for column, name in enumerate(names)}
+
+
+@lru_cache(maxsize=8)
+def _load(package: Package, device: str) -> Evaluator:
+    """Load a package's model and tokenizer; its digest makes the cache miss when files change."""
+    path = package.path
+    with quiet_transformers():
+        try:
+            model = EvaluatorModel.from_pretrained(path, dtype=torch.float32)
+        except (
+            AttributeError,
+            OSError,
+            LookupError,
+            RuntimeError,
+            SafetensorError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise PackageError(
+                f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
+            ) from None
+    model = model.eval().requires_grad_(False).to(device)
+    evaluator = Evaluator(
+        model, load_tokenizer(str(path)), package.digest, package.manifest["name"]
+    )
+    if open_package(str(path)) != package:
+        raise PackageError(
+            f"the evaluator {path} was replaced while it was loaded; run this again."
+        )
+    return evaluator

@@ -1,0 +1,270 @@
+"""Inference with a transformer.
+
+Every metric with an encoder or a language model passes its texts (or pairs of texts) to this module. Each
+distinct input of all systems is run once, in batches of similar length. Results do not depend on the batch:
+in float32 they agree to about 1e-6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from learnedgec.evaluators.batching import (
+    Batch,
+    Item,
+    TruncationWarning,
+    model_inputs,
+    padded_batches,
+    tokenise,
+)
+from learnedgec.evaluators.loading import load_model, load_tokenizer, torch_device
+from learnedgec.evaluators.precision import model_precision
+from learnedgec.runtime.notices import collected, warn_of_inputs
+from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.store import RowStore
+from learnedgec.types import Floats
+
+__all__ = [
+    "TokenStates",
+    "autocast",
+    "cosines",
+    "remembered_rows",
+    "run",
+    "sentence_vectors",
+    "token_states",
+]
+
+
+def autocast(runtime: Runtime) -> Any:
+    """Return the context in which a model other than an evaluator runs at the runtime's precision."""
+    enabled = model_precision(runtime) == "bfloat16"
+    return torch.autocast(torch_device(runtime).type, dtype=torch.bfloat16, enabled=enabled)
+
+
+def run(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    items: Sequence[Item],
+    runtime: Runtime,
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+    capitals: bool = False,
+    description: str = "encoding",
+) -> npt.NDArray[np.float32]:
+    """Apply `forward` once to every distinct text or pair, and return a row for each item.
+
+    Items with equal tokens share a row, so that their rows are equal to the last digit.
+
+    Args:
+        forward: function that takes a batch of B inputs and returns a tensor of shape (B, K).
+        tokenizer: the model's tokenizer.
+        items: N texts or pairs.
+        runtime: device, precision, token budget and progress bar.
+        max_length: maximum length of an input in tokens, including special tokens.
+        special_tokens: add [CLS], [SEP] and the like.
+        capitals: give `forward` the marks of capitals too (`mark_capitals`).
+        description: what the progress bar says.
+
+    Returns:
+        float32 (N, K), in the order of `items`.
+    """
+    if not items:
+        return np.empty((0, 0), dtype=np.float32)
+    texts = list(dict.fromkeys(items))
+    encoded = tokenise(
+        tokenizer, texts, max_length=max_length, special_tokens=special_tokens, capitals=capitals
+    )
+    # Inputs with equal tokens are one to the model: texts may differ in spaces or, for many models, in case.
+    numbers: dict[tuple[tuple[int, ...], ...], int] = {}
+    inputs = zip(*(map(tuple, encoded[key]) for key in encoded), strict=True)
+    row_of = {
+        text: numbers.setdefault(tokens, len(numbers))
+        for text, tokens in zip(texts, inputs, strict=True)
+    }
+    distinct = dict(zip(encoded, zip(*numbers, strict=True), strict=True))
+    rows: npt.NDArray[np.float32] | None = None
+    with torch.inference_mode(), autocast(runtime):
+        for positions, batch in padded_batches(
+            tokenizer, distinct, runtime, description=description
+        ):
+            output = forward(batch).float().cpu().numpy()
+            if rows is None:
+                rows = np.empty((len(numbers), output.shape[1]), dtype=np.float32)
+            rows[positions] = output
+    assert rows is not None
+    return rows[[row_of[item] for item in items]]
+
+
+def remembered_rows(
+    encode: Callable[[Sequence[Item]], npt.NDArray[np.float32]],
+    items: Sequence[Item],
+    memory: dict[Item, Floats],
+    store: RowStore | None,
+) -> Floats:
+    """Return a row for each input, float64 (N, K); only inputs neither in memory nor on disk are encoded.
+
+    In memory and on disk each row has one more number: the tokens to which the input was truncated, or 0. So
+    the warning about truncated inputs is repeated for stored rows.
+
+    Args:
+        encode: function that returns a row of K numbers for each of some distinct inputs.
+        items: N texts or pairs.
+        memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
+        store: rows on disk; new rows are added. `None` without a cache folder.
+    """
+    distinct = list(dict.fromkeys(items))
+    rows = {item: row for item in distinct if (row := memory.get(item)) is not None}
+    new = [item for item in distinct if item not in rows]
+    stored = store.load(new) if store and new else {}
+    fresh = [item for item in new if item not in stored]
+    PROFILE.asked += len(distinct)
+    PROFILE.remembered += len(distinct) - len(new)
+    PROFILE.kept += len(stored)
+    if fresh:
+        with collected() as notices:
+            values = encode(fresh).astype(np.float64)
+        limits = np.zeros((len(fresh), 1))
+        for notice in notices:
+            if isinstance(notice, TruncationWarning) and notice.places:
+                limits[notice.places] = notice.limit
+            else:
+                warn_of_inputs(notice)
+        encoded = dict(zip(fresh, np.hstack([values, limits]), strict=True))
+        if store:
+            store.save(encoded)
+        stored |= encoded
+    memory.update(stored)
+    rows |= stored
+    truncated = [place for place, item in enumerate(distinct) if rows[item][-1]]
+    if truncated:
+        limit = int(rows[distinct[truncated[0]]][-1])
+        warn_of_inputs(TruncationWarning.of(truncated, len(distinct), limit))
+    return np.array([rows[item][:-1] for item in items], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStates:
+    """The token states of N inputs, concatenated without padding, on the device.
+
+    Attributes:
+        values: float32 (T, H), where T is the number of tokens in all inputs.
+        starts: int64 (N + 1,), the first row of each input; the last element is T.
+    """
+
+    values: torch.Tensor
+    starts: torch.Tensor
+
+    def index(
+        self, rows: Sequence[int] | npt.NDArray[np.intp]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the positions of the tokens of some inputs, padded to the longest, and their mask.
+
+        Returns:
+            int64 (B, L), indices into `values` (arbitrary where padded), and bool (B, L).
+        """
+        numbers = torch.as_tensor(rows, device=self.starts.device)
+        starts, ends = self.starts[numbers], self.starts[numbers + 1]
+        places = torch.arange(int((ends - starts).max()), device=starts.device)
+        index = starts[:, None] + places
+        real = index < ends[:, None]
+        return index.clamp(max=len(self.values) - 1), real
+
+
+def token_states(
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
+    inputs: Sequence[Sequence[int]],
+    runtime: Runtime,
+    *,
+    description: str = "encoding",
+) -> TokenStates:
+    """Apply `forward` once to each tokenised input, and return the states of all tokens.
+
+    Args:
+        forward: function that takes a batch of B inputs padded to T tokens and returns a tensor of shape (B,
+            T, H).
+        tokenizer: the model's tokenizer.
+        inputs: the token IDs of N ≥ 1 inputs, including special tokens.
+        runtime: device, precision, token budget and progress bar.
+        description: what the progress bar says.
+    """
+    lengths = torch.tensor([len(ids) for ids in inputs], device=torch_device(runtime))
+    starts = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
+    values: torch.Tensor | None = None
+    with torch.inference_mode(), autocast(runtime):
+        for positions, batch in padded_batches(
+            tokenizer, {"input_ids": inputs}, runtime, description=description
+        ):
+            output = forward(batch).float()
+            if values is None:
+                values = output.new_empty(int(starts[-1]), output.shape[-1])
+            places = torch.arange(output.shape[1], device=output.device)
+            index = starts[torch.tensor(positions, device=output.device)][:, None] + places
+            real = batch["attention_mask"].bool()
+            values[index[real]] = output[real]
+    assert values is not None
+    return TokenStates(values, starts)
+
+
+def mean_pool(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the mean over unmasked tokens: (B, T, H) and (B, T) to (B, H)."""
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def sentence_vectors(
+    name: str,
+    texts: Sequence[str],
+    runtime: Runtime,
+    *,
+    max_length: int | None = None,
+    description: str = "encoding",
+) -> npt.NDArray[np.float64]:
+    """Return the mean of a pretrained encoder's last states over all tokens of each text.
+
+    Args:
+        name: name of the encoder, which is not fine-tuned.
+        texts: N texts. Texts with equal tokens are encoded once, so their vectors are identical. The mean
+            includes [CLS] and [SEP].
+        runtime: device, precision, batches and progress bar.
+        max_length: maximum length of a text in tokens; longer texts are truncated.
+        description: what the progress bar says.
+
+    Returns:
+        float64 (N, H).
+    """
+    model = load_model(name, runtime)
+    if not texts:
+        return np.empty((0, int(model.config.hidden_size)))
+
+    def forward(batch: Batch) -> torch.Tensor:
+        return mean_pool(
+            model(**model_inputs(batch, model)).last_hidden_state, batch["attention_mask"]
+        )
+
+    rows = run(
+        forward,
+        load_tokenizer(name),
+        list(texts),
+        runtime,
+        max_length=max_length,
+        description=description,
+    )
+    return rows.astype(np.float64)
+
+
+def cosines(
+    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the cosine of each row of one matrix with that of another, both (N, H), as (N,)."""
+    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    cosine: npt.NDArray[np.float64] = np.sum(first * second, axis=1) / np.maximum(norms, 1e-12)
+    return cosine

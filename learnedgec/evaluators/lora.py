@@ -1,0 +1,179 @@
+"""LoRA: low-rank matrices beside frozen ones, which extend an encoder without changing it.
+
+A matrix W (R, C) stays frozen, and the encoder uses W + U·D for certain inputs; U (R, k) and D (k, C) are
+trained (Hu et al., "LoRA", ICLR 2022). This serves two purposes:
+
+- Ordinary training of an encoder with 4-bit weights is lost when they are rounded again, because a short run
+  moves a weight by less than half the distance between two of its sixteen values. U and D are stored
+  beside the rounded matrices (Dettmers et al., "QLoRA", NeurIPS 2023).
+- An evaluator can learn to read pairs of source and hypothesis better, while the values of heads that read
+  the hypothesis alone do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch.nn.functional import linear
+
+from learnedgec.errors import ConfigError
+
+__all__ = [
+    "LoraLinear",
+    "add_lora",
+    "using_lora",
+    "freeze_layers",
+    "is_lora",
+    "merged",
+    "remove_lora",
+]
+
+_DOWN, _UP = ".down", ".up"
+
+# Each thread has its own value, so that threads may share a model.
+_ON: ContextVar[bool] = ContextVar("using_lora", default=False)
+
+
+class LoraLinear(torch.nn.Module):
+    """A linear layer with frozen weight and bias, and two trained matrices of low rank beside them.
+
+    It is not a subclass of `torch.nn.Linear`, because models reset the weights of those when they are built.
+
+    Args:
+        layer: the linear layer, whose weight and bias are shared, not copied.
+        rank: rank k of U·D, which begins at zero: U is 0, and D is initialised as by He et al. (2015).
+
+    Example:
+        >>> layer = LoraLinear(torch.nn.Linear(8, 3), rank=2)
+        >>> {name: tuple(value.shape) for name, value in layer.named_parameters() if value.requires_grad}
+        {'down': (2, 8), 'up': (3, 2)}
+    """
+
+    def __init__(self, layer: torch.nn.Linear, rank: int) -> None:
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+        self.requires_grad_(False)
+        self.down = torch.nn.Parameter(torch.empty(rank, layer.in_features))
+        self.up = torch.nn.Parameter(torch.zeros(layer.out_features, rank))
+        torch.nn.init.kaiming_uniform_(self.down, a=5**0.5)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return W·x + b for states (…, C), plus U·(D·x) within `using_lora`."""
+        output = linear(states, self.weight, self.bias)
+        return output + (states @ self.down.T) @ self.up.T if _ON.get() else output
+
+
+@contextmanager
+def using_lora(on: bool) -> Iterator[None]:
+    """Switch the low-rank matrices of all models on or off within this context."""
+    token = _ON.set(on)
+    try:
+        yield
+    finally:
+        _ON.reset(token)
+
+
+def add_lora(encoder: torch.nn.Module, rank: int, layers: int | None = None) -> None:
+    """Freeze an encoder and add low-rank matrices to the linear layers in its uppermost layers, in place.
+
+    Args:
+        encoder: a transformer.
+        rank: rank of each pair of matrices.
+        layers: number of its uppermost layers; all by default.
+
+    Raises:
+        ConfigError: it has fewer layers.
+    """
+    every = encoder_layers(encoder)
+    count = len(every) if layers is None else layers
+    if not 1 <= count <= len(every):
+        raise ConfigError(
+            f"model.lora.layers is {count}, but the encoder has {len(every)} layers; "
+            "name a number up to that."
+        )
+    encoder.requires_grad_(False)
+    for parent in [module for layer in every[-count:] for module in layer.modules()]:
+        for name, child in list(parent.named_children()):
+            if type(child) is torch.nn.Linear:
+                setattr(parent, name, LoraLinear(child, rank))
+
+
+def freeze_layers(encoder: torch.nn.Module, layers: int) -> None:
+    """Freeze an encoder's lowest layers and its parameters outside of layers, in place.
+
+    Args:
+        encoder: a transformer.
+        layers: number of its lowest layers; the other layers are trained as before.
+
+    Raises:
+        ConfigError: it has fewer layers.
+
+    Example:
+        >>> encoder = torch.nn.ModuleDict({"embeddings": torch.nn.Embedding(9, 2)})
+        >>> encoder["layers"] = torch.nn.ModuleList([torch.nn.Linear(2, 2, bias=False) for _ in range(3)])
+        >>> freeze_layers(encoder, 2)
+        >>> [name for name, parameter in encoder.named_parameters() if parameter.requires_grad]
+        ['layers.2.weight']
+    """
+    every = encoder_layers(encoder)
+    if not 0 <= layers <= len(every):
+        raise ConfigError(
+            f"model.frozen_layers is {layers}, but the encoder has {len(every)} layers; name a number up to "
+            "that."
+        )
+    # What layers share, such as a bias by distance, would ask the lowest of them for gradients too.
+    trained = {id(parameter) for layer in every[layers:] for parameter in layer.parameters()}
+    for name, parameter in encoder.named_parameters():
+        if id(parameter) not in trained and "pooler" not in name.split("."):
+            parameter.requires_grad_(False)
+
+
+def encoder_layers(encoder: torch.nn.Module) -> list[torch.nn.Module]:
+    """Return an encoder's layers, the lowest first: its longest list of modules."""
+    lists = [module for module in encoder.modules() if isinstance(module, torch.nn.ModuleList)]
+    return list(max(lists, key=len, default=[]))
+
+
+def remove_lora(encoder: torch.nn.Module) -> None:
+    """Replace each layer with low-rank matrices by its original linear layer, in place.
+
+    Example:
+        >>> encoder = torch.nn.ModuleDict({"query": LoraLinear(torch.nn.Linear(8, 3), rank=2)})
+        >>> remove_lora(encoder)
+        >>> encoder["query"]
+        Linear(in_features=8, out_features=3, bias=True)
+    """
+    for parent in list(encoder.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, LoraLinear):
+                outputs, inputs = child.weight.shape
+                layer = torch.nn.Linear(inputs, outputs, device="meta")
+                layer.weight, layer.bias = child.weight, child.bias
+                # Without this mark, transformers gives it random weights when a model is built around it.
+                setattr(layer, "_is_hf_initialized", True)  # noqa: B010
+                setattr(parent, name, layer)
+
+
+def is_lora(name: str) -> bool:
+    """Return whether a name in a model's state is that of a low-rank matrix."""
+    return name.endswith((_DOWN, _UP))
+
+
+def merged(weights: Mapping[str, torch.Tensor], on: bool = True) -> dict[str, torch.Tensor]:
+    """Return a model's state without low-rank matrices, after adding or leaving out their products.
+
+    Example:
+        >>> state = {"a.weight": torch.zeros(2, 2), "a.down": torch.ones(1, 2), "a.up": torch.ones(2, 1)}
+        >>> merged(state)
+        {'a.weight': tensor([[1., 1.],
+                [1., 1.]])}
+    """
+    state = {name: value for name, value in weights.items() if not is_lora(name)}
+    for name, down in weights.items():
+        if on and name.endswith(_DOWN):
+            layer = name.removesuffix(_DOWN)
+            state[f"{layer}.weight"] = state[f"{layer}.weight"] + weights[layer + _UP] @ down
+    return state

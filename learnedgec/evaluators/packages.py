@@ -1,0 +1,317 @@
+"""Evaluator packages on disk: find them by name and check their integrity, without importing torch.
+
+A package is a directory that `from_pretrained` reads without the network or the base model:
+
+    config.json             the encoder's architecture, the heads and their sums
+    model.safetensors       all weights, in 16 or 4 bits (`quantization`)
+    tokenizer.json …        the tokenizer
+    training.yaml           the resolved training configuration
+    manifest.json           SHA-256 of each file, training data, seed, versions, development results
+    README.md               the model card
+
+The manifest lists every file that scores depend on: configuration, weights and tokenizer. The package must
+not contain other files, because a library might read them; hidden files (`.name`) are ignored. The model
+card may be edited, because no score depends on it.
+
+A package may also be a repository on a hub (`hub`), named by `org/name@revision` in place of a directory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from learnedgec.data.text import read_json
+from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
+from learnedgec.evaluators.hub import hub_file, hub_files, is_hub_name
+from learnedgec.runtime.digests import file_digest, files_digest, folder_state
+from learnedgec.runtime.search_paths import local_path, lookup_folders
+
+__all__ = [
+    "CARD",
+    "MANIFEST",
+    "MODEL_TYPE",
+    "Package",
+    "check_package",
+    "fetch_package",
+    "find_evaluator",
+    "is_evaluator",
+    "is_package",
+    "learned_from",
+    "list_evaluators",
+    "manifest_datasets",
+    "open_package",
+    "output_names",
+    "package_digest",
+    "was_checked",
+]
+
+MANIFEST = "manifest.json"
+CARD = "README.md"
+# How a configuration calls an evaluator.
+MODEL_TYPE = "learnedgec-evaluator"
+
+_FORMAT = 1
+# Keys that every manifest has, and their types.
+_KEYS = {
+    "name": str,
+    "encoder": str,
+    "seed": int | list,
+    "heads": dict,
+    "data": dict,
+    "files": dict,
+}
+# Without these there is no evaluator. (Which files a tokenizer has besides, depends on its kind.)
+_NEEDED = ("config.json", "model.safetensors", "tokenizer_config.json")
+# What people read; no score depends on it.
+_DESCRIPTIVE = {CARD, "training.yaml"}
+
+
+def check_package(path: Path) -> dict[str, Any]:
+    """Return the manifest after checking it and the SHA-256 of every file.
+
+    Raises:
+        PackageError: the manifest is damaged or lacks a required file; or a file is missing, not in the
+            manifest, or has another SHA-256.
+    """
+    again = "fetch or train it again"
+    manifest = _read_manifest(path / MANIFEST)
+    files: dict[str, str] = manifest["files"]
+    try:
+        for name, expected in files.items():
+            file = path / name
+            if not file.is_file():
+                raise PackageError(f"the evaluator {path} lacks the file {name}; {again}.")
+            if name == CARD:
+                continue
+            digest = file_digest(file)
+            if digest != expected:
+                raise PackageError(
+                    f"{file} was altered or truncated: its SHA-256 is {digest[:12]}…, the manifest says "
+                    f"{expected[:12]}…; {again}."
+                )
+        visible = {file.name for file in path.iterdir() if not file.name.startswith(".")}
+    except OSError as error:
+        raise PackageError(f"the evaluator {path} cannot be read ({error}); {again}.") from None
+    if unlisted := sorted(visible - files.keys() - {MANIFEST}):
+        raise PackageError(
+            f"the evaluator {path} holds {unlisted[0]}, which its manifest does not list; move it elsewhere."
+        )
+    return manifest
+
+
+def _read_manifest(file: Path) -> dict[str, Any]:
+    """Return a manifest after checking its form, or raise `PackageError`."""
+    try:
+        manifest = read_json(file)
+    except FormatError as error:
+        raise PackageError(f"{file} is damaged ({error}); fetch or train it again.") from None
+    if problem := _problem(manifest):
+        raise PackageError(f"{file} is damaged ({problem}); fetch or train it again.")
+    if manifest.get("format") != _FORMAT:
+        raise PackageError(
+            f"the evaluator {file.parent} is of format {manifest.get('format')!r}; this version of "
+            f"learnedgec reads format {_FORMAT}; update learnedgec."
+        )
+    return dict(manifest)
+
+
+def _problem(manifest: Any) -> str | None:
+    """Return the first error in the form of a manifest, or `None`."""
+    if not isinstance(manifest, dict):
+        return "not a JSON object"
+    for key, kind in _KEYS.items():
+        if not isinstance(manifest.get(key), kind):
+            return f"{key!r} is missing or of another type"
+    if not isinstance(manifest["data"].get("datasets"), list):
+        return "'data.datasets' is missing or of another type"
+    for name, digest in manifest["files"].items():
+        # Packages are flat, and their files visible: no name leads elsewhere.
+        if (
+            not name
+            or Path(name).name != name
+            or name.startswith(".")
+            or name == MANIFEST
+            or "\0" in name
+        ):
+            return f"'files' has {name[:60]!r}, which is not the name of a file of the package"
+        if not isinstance(digest, str):
+            return f"'files' has no SHA-256 of {name}"
+    for name in _NEEDED:
+        if name not in manifest["files"]:
+            return f"'files' lacks {name}"
+    return None
+
+
+@dataclass(frozen=True)
+class Package:
+    """An evaluator package whose files are those that its manifest lists.
+
+    Attributes:
+        path: its directory.
+        digest: the first 12 digits of the SHA-256 of the files that scores depend on (`package_digest`).
+        manifest: its `manifest.json`.
+        config: its `config.json`.
+    """
+
+    path: Path
+    digest: str
+    manifest: dict[str, Any] = field(compare=False, repr=False)
+    config: dict[str, Any] = field(compare=False, repr=False)
+
+
+def open_package(name: str) -> Package:
+    """Return a package, given by directory, name or hub ID, after checking its files.
+
+    It is read again only if one of its files changes.
+
+    Raises:
+        UnknownNameError: no evaluator has this name.
+        PackageError: see `check_package`.
+    """
+    path = find_evaluator(name)
+    return _open(path, folder_state(path))
+
+
+@lru_cache(maxsize=32)
+def _open(path: Path, state: object) -> Package:
+    manifest = check_package(path)
+    files: dict[str, str] = manifest["files"]
+    read = {file: digest for file, digest in files.items() if file not in _DESCRIPTIVE}
+    config: dict[str, Any] = read_json(path / "config.json")
+    return Package(path, files_digest(read)[:12], manifest, config)
+
+
+def package_digest(name: str) -> str:
+    """Return the first 12 digits of the SHA-256 of the files that scores depend on, for signatures.
+
+    It is the SHA-256 of a list of configuration, weights and tokenizer with the SHA-256 of each, without card
+    and training configuration. The files are checked, and no model is loaded. This command prints the same:
+
+        LC_ALL=C; sha256sum [!.]* | grep -Ev ' (README.md|training.yaml|manifest.json)$' | sha256sum
+
+    Args:
+        name: name or directory of the evaluator.
+
+    Raises:
+        UnknownNameError: no evaluator has this name.
+        PackageError: see `check_package`.
+
+    Example:
+        >>> package_digest("joint-mpnet-3")
+        'fffb776dde96'
+    """
+    return open_package(name).digest
+
+
+def output_names(about: Mapping[str, Any]) -> list[str]:
+    """Return the names of an evaluator's outputs by its configuration or manifest: heads first, then sums.
+
+    A sum with the name of a head takes its place.
+
+    Example:
+        >>> output_names({"heads": {"quality": {}, "capitals": {}}, "sums": {"quality": {}, "both": {}}})
+        ['quality', 'capitals', 'both']
+    """
+    return list(dict.fromkeys([*about["heads"], *(about.get("sums") or {})]))
+
+
+def was_checked(manifest: Mapping[str, Any]) -> bool:
+    """Return whether an evaluator's training data were checked for text of the benchmarks."""
+    return bool(manifest["data"].get("check_leakage", True))
+
+
+def learned_from(name: str) -> tuple[str, ...]:
+    """Return the training data of an evaluator, including those of evaluators that it continues."""
+    return manifest_datasets(open_package(name).manifest)
+
+
+def manifest_datasets(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the same as `learned_from`, for a manifest."""
+    earlier = manifest.get("continued") or {"datasets": []}
+    return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
+
+
+def is_package(path: Path) -> bool:
+    """Return whether a directory looks like an evaluator package."""
+    return (path / MANIFEST).is_file()
+
+
+def is_evaluator(name: str) -> bool:
+    """Return whether a model's name is that of an evaluator package: a directory, a name or a hub ID."""
+    return _local_package(name) is not None or (is_hub_name(name) and _is_hub_package(name))
+
+
+def _local_package(name: str) -> Path | None:
+    """Return the directory of a package, given by directory or by name; `None` if there is none."""
+    path = local_path(name)
+    if path is not None and is_package(path):
+        return path
+    if not name or os.path.basename(name) != name:  # noqa: PTH119 - a Path would drop a last slash
+        return None
+    places = (local_path(str(folder / name)) for folder in lookup_folders())
+    return next((place for place in places if place is not None and is_package(place)), None)
+
+
+def _is_hub_package(name: str) -> bool:
+    """Return whether a repository holds a package; `False` if the hub cannot be reached."""
+    try:
+        config = read_json(hub_file(name, "config.json"))
+    except (FormatError, ModelError):
+        return False
+    return isinstance(config, dict) and config.get("model_type") == MODEL_TYPE
+
+
+def fetch_package(name: str, *, fresh: bool = False) -> Path:
+    """Return the local folder of a package on the hub; missing files are downloaded.
+
+    Args:
+        name: a hub ID, `org/name` or `org/name@revision`.
+        fresh: ask the hub for the current version of `org/name`, even if the cache has one.
+
+    Raises:
+        ModelError: the repository does not exist or holds no package, or the hub cannot be reached.
+        PackageError: its manifest is damaged.
+    """
+    manifest = hub_file(name, MANIFEST, fresh=fresh)
+    # No other file of the repository is taken.
+    return hub_files(name, manifest, _read_manifest(manifest)["files"])
+
+
+def list_evaluators() -> dict[str, Path]:
+    """Return every evaluator that can be loaded by name, with its directory."""
+    evaluators: dict[str, Path] = {}
+    for folder in lookup_folders():
+        if folder.is_dir():
+            for path in sorted(folder.iterdir()):
+                if is_package(path):
+                    evaluators.setdefault(path.name, path)
+    return evaluators
+
+
+def find_evaluator(name: str) -> Path:
+    """Return the directory of an evaluator, given by directory, name or hub ID.
+
+    Names are looked up in `$LEARNEDGEC_EVALUATORS`, `./checkpoints` and learnedgec's own evaluators;
+    `org/name@revision` in the local cache of the hub and then on the hub.
+
+    Raises:
+        UnknownNameError: no evaluator has this name; the message suggests the nearest name.
+        ModelError: the package of a hub ID is unavailable.
+    """
+    if path := _local_package(name):
+        return path
+    if is_hub_name(name):
+        return fetch_package(name)
+    hint = (
+        "Train it (`learnedgec train --config …`), give a package's directory, or name its folder "
+        "in LEARNEDGEC_EVALUATORS."
+    )
+    folder = local_path(name)
+    if folder is not None and folder.is_dir():
+        hint += f" The directory of this name holds no {MANIFEST}, which a package has."
+    raise UnknownNameError("evaluator", name, list_evaluators(), hint=hint)

@@ -1,0 +1,312 @@
+"""Tables that installed packages can extend: metrics, datasets, benchmarks, pair sources, annotators.
+
+A package adds a name by an entry point, for example in its pyproject.toml:
+
+    [project.entry-points."learnedgec.metrics"]
+    my-metric = "my_package.metric:MyMetric"
+
+The name is then listed, suggested and loaded like learnedgec's own. The module is imported when the name is
+used or listed. A plug-in that cannot be loaded raises a `PluginError`; the others stay usable.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import marshal
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from learnedgec.errors import BadNameError, PluginError, UnknownNameError
+from learnedgec.runtime.digests import file_digest, key_of
+from learnedgec.runtime.search_paths import local_path
+
+__all__ = ["Plugin", "Registry", "import_class", "origin", "see_current_folder"]
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """One entry point of an installed package.
+
+    Attributes:
+        what: kind of thing in the table, such as `metric`.
+        point: the entry point, with name, group and `module:attribute`.
+    """
+
+    what: str
+    point: EntryPoint
+
+    @property
+    def name(self) -> str:
+        """The name in the table."""
+        return self.point.name
+
+    @property
+    def package(self) -> str:
+        """The name of the installed package."""
+        return _package(self.point)[0]
+
+    def load_value(self, kind: type[S]) -> S:
+        """Import the plug-in, which must be an instance of `kind`; raise `PluginError` otherwise."""
+        value = self._load()
+        if not isinstance(value, kind):
+            raise self.error(f"{self.point.value} is not of the type {kind.__name__}")
+        return value
+
+    def load_class(self, base: type[S]) -> type[S]:
+        """Import the plug-in, which must be a subclass of `base`; raise `PluginError` otherwise."""
+        value = self._load()
+        if not (isinstance(value, type) and issubclass(value, base)):
+            raise self.error(f"{self.point.value} is not a subclass of {base.__name__}")
+        return value
+
+    def summary(self, loaded: object) -> str:
+        """Return one line about the loaded plug-in: the first line of its docstring, or its package."""
+        line = inspect.cleandoc(loaded.__doc__ or "").partition("\n")[0].rstrip(".")
+        return line or f"from {self.package}"
+
+    def error(self, reason: str) -> PluginError:
+        """Return the error for a plug-in that cannot be used, with the reason."""
+        return PluginError(
+            f"the {self.what} {self.name!r} of the installed package {self.package} cannot be used: "
+            f"{reason}; update or uninstall the package."
+        )
+
+    def _load(self) -> Any:
+        try:
+            return self.point.load()
+        except Exception as error:
+            # Any error that a third-party module raises when it is imported.
+            cause = _cause(error)
+            raise self.error(f"{self.point.value} cannot be imported ({cause})") from error
+
+
+class Registry(Generic[T]):
+    """A table with learnedgec's own entries and those of installed packages.
+
+    An entry of learnedgec takes precedence over a plug-in of the same name. Iteration yields all names,
+    learnedgec's own first.
+
+    Example:
+        >>> registry = Registry("colour", "example.colours", {"red": 1}, lambda plugin: 0)
+        >>> registry.find("red"), "blue" in registry, list(registry)
+        (1, False, ['red'])
+    """
+
+    def __init__(
+        self,
+        what: str,
+        group: str,
+        own: Mapping[str, T],
+        adapt: Callable[[Plugin], T],
+        *,
+        hint: str = "",
+    ) -> None:
+        """Describe the table.
+
+        Args:
+            what: kind of thing in the table for messages, such as `metric`.
+            group: entry point group, such as `learnedgec.metrics`.
+            own: learnedgec's own entries.
+            adapt: function that loads a plug-in and returns its entry, or raises `PluginError`.
+            hint: end of the message about an unknown name.
+        """
+        self.what, self.group, self.own, self.hint = what, group, own, hint
+        self._adapt = adapt
+
+    def find(self, name: str) -> T:
+        """Return the entry with a name.
+
+        Raises:
+            UnknownNameError: no entry has this name; the message suggests the nearest name.
+            PluginError: it is a plug-in that cannot be loaded.
+        """
+        if name in self.own:
+            return self.own[name]
+        plugins = self.plugins()
+        if name not in plugins:
+            raise UnknownNameError(self.what, name, [*self.own, *plugins], hint=self.hint)
+        return self._adapt(plugins[name])
+
+    def spelt(self, name: str) -> str:
+        """Return a name in the spelling of the table, ignoring capitals, hyphens and underscores.
+
+        A name that is in the table, or that matches no name or several names, is returned unchanged.
+
+        Example:
+            >>> Registry("colour", "example.colours", {"dark-red": 1}, lambda plugin: 0).spelt("DarkRed")
+            'dark-red'
+        """
+        if name in self:
+            return name
+        alike = [entry for entry in self if _letters(entry) == _letters(name)]
+        return alike[0] if len(alike) == 1 else name
+
+    def plugins(self) -> dict[str, Plugin]:
+        """Return the plug-ins of installed packages by name, without importing them."""
+        points = sorted(entry_points(group=self.group), key=lambda point: point.name)
+        return {
+            point.name: Plugin(self.what, point) for point in points if point.name not in self.own
+        }
+
+    def entries(self) -> Iterator[tuple[str, T | PluginError]]:
+        """Yield every name with its entry, or with the error if a plug-in cannot be loaded."""
+        yield from self.own.items()
+        for name, plugin in self.plugins().items():
+            try:
+                yield name, self._adapt(plugin)
+            except PluginError as error:
+                yield name, error
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in self.plugins()
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own
+        yield from self.plugins()
+
+
+def see_current_folder() -> None:
+    """Add the current folder to the end of the import path, which an installed script does not have there.
+
+    In front, a file with the name of any library's module would be imported in its place.
+    """
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+
+
+def import_class(path: str, base: type[S]) -> type[S]:
+    """Import the class `module:Class` from an installed package or from a module in the current folder.
+
+    An installed module comes first; a warning says so where the current folder has another of its name.
+
+    Raises:
+        BadNameError: the module cannot be imported, or it has no such subclass of `base`.
+
+    Example:
+        >>> import_class("learnedgec.errors:InputError", Exception)
+        <class 'learnedgec.errors.InputError'>
+    """
+    see_current_folder()
+    module_name, _, attribute = path.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    # Anything that a third-party module does when it is imported, such as to end the program.
+    except (Exception, SystemExit) as error:
+        raise BadNameError(
+            f"{path}: the module {module_name} cannot be imported ({_cause(error)}); MODULE:CLASS was "
+            "expected, with a module in the current folder or of an installed package."
+        ) from error
+    place = getattr(module, "__file__", None) or module_name
+    _warn_of_another(module_name, place)
+    kind = getattr(module, attribute, None)
+    if kind is None:
+        raise BadNameError(f"{path}: {place} has no {attribute}; name a class that it has.")
+    if not (isinstance(kind, type) and issubclass(kind, base)):
+        raise BadNameError(f"{path}: {attribute} in {place} is not a subclass of {base.__name__}.")
+    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
+        raise BadNameError(
+            f"{path}: {attribute} in {place} lacks {', '.join(missing)}; define the missing methods."
+        )
+    return kind
+
+
+@cache
+def _warn_of_another(module: str, place: str) -> None:
+    """Warn, once, where the current folder has a module of the name of one imported from elsewhere."""
+    path = Path.cwd().joinpath(*module.split("."))
+    for own in (path.with_suffix(".py"), path / "__init__.py"):
+        if own.is_file() and own.resolve() != Path(place).resolve():
+            warnings.warn(
+                f"{module} is imported from {place} and not from {own}, since installed modules come first; "
+                "rename this file, or install its folder with `pip install -e .`.",
+                stacklevel=3,
+            )
+
+
+def origin(kind: type) -> dict[str, str]:
+    """Return what identifies the code of a class from outside learnedgec; nothing for a class of its own.
+
+    `package` is the installed package with its version, if it adds to one of learnedgec's tables. `code` is
+    a SHA-256, of 12 digits: of the file that defines the class and of those of its bases outside learnedgec
+    and the standard library, or of the methods of a class that has no file, as in a notebook. Modules that
+    these import are not read.
+
+    Example:
+        >>> from learnedgec.metrics.gleu import Gleu
+        >>> origin(Gleu)
+        {}
+    """
+    outside = [base for base in kind.__mro__ if not _is_own(base)]
+    if not outside:
+        return {}
+    modules = {base.__module__.partition(".")[0] for base in outside}
+    packages = {
+        "==".join(_package(point))
+        for group in entry_points().groups
+        for point in entry_points(group=group)
+        if group.startswith("learnedgec.") and point.module.partition(".")[0] in modules
+    }
+    package = {"package": "+".join(sorted(packages))} if packages else {}
+    return package | {"code": key_of([_code_digest(base) for base in outside])[:12]}
+
+
+def _is_own(kind: type) -> bool:
+    """Return whether a class is learnedgec's or the standard library's, whose versions are known."""
+    top = kind.__module__.partition(".")[0]
+    return top == "learnedgec" or top in sys.stdlib_module_names
+
+
+def _code_digest(kind: type) -> str:
+    """Return a digest of the file that defines a class, or of its methods if there is none."""
+    file = Path(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
+    if file.is_file():
+        return file_digest(file)
+    codes = (
+        getattr(inspect.unwrap(getattr(member, "__func__", member)), "__code__", None)
+        for member in vars(kind).values()
+    )
+    return key_of([marshal.dumps(code).hex() for code in codes if code is not None])
+
+
+def check_no_module(name: str) -> None:
+    """Raise `BadNameError` if a name is that of a Python file, where a class in the file is needed.
+
+    Raises:
+        BadNameError: the current folder has such a file.
+    """
+    path = local_path(name if name.endswith(".py") else f"{name}.py")
+    if path is None or not path.is_file():
+        return
+    raise BadNameError(
+        f"{name} is a Python file, and a class in it was expected; write {path.stem}:CLASS, with the name of "
+        "that class."
+    )
+
+
+def _letters(name: str) -> str:
+    return re.sub("[-_]", "", name).lower()
+
+
+def _cause(error: BaseException) -> str:
+    """Return an error's message as one line."""
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def _package(point: EntryPoint) -> tuple[str, str]:
+    """Return the name and the version of the installed package that defines an entry point."""
+    distribution = point.dist
+    assert distribution is not None  # that of every installed entry point
+    return distribution.metadata["Name"], distribution.version

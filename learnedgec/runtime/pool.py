@@ -1,0 +1,105 @@
+"""Work in several processes, for long computations in Python such as the search for edits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import TypeVar
+
+from learnedgec.errors import ConfigError
+from learnedgec.runtime.progress import track
+from learnedgec.runtime.runtime import Runtime
+
+__all__ = ["parallel_map"]
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+# Large enough to make sending it cheap, small enough to keep all processes busy to the end.
+_CHUNK = 32
+
+
+def parallel_map(
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    description: str,
+    runtime: Runtime,
+    *,
+    chunk_size: int = _CHUNK,
+) -> list[_Result]:
+    """Return the result of a function for every item, in order, from `runtime.processes` processes.
+
+    Processes are started (spawned) on every platform, because forking a process that has loaded torch can
+    hang. So they do not share its state, and a script that uses several processes needs the usual
+    ``if __name__ == "__main__":``. With one process, or few items, the work is done in the calling process.
+
+    Args:
+        function: pure function at a module's top level, or a `functools.partial` of one.
+        items: picklable arguments.
+        description: label of the progress bar.
+        runtime: number of processes and progress bar.
+        chunk_size: number of items that a process gets at a time; 1 if each takes long.
+
+    Raises:
+        ConfigError: the processes cannot be started, or they were killed.
+
+    Example:
+        >>> parallel_map(str.upper, ["a", "b"], "shout", Runtime(jobs=1))
+        ['A', 'B']
+    """
+    chunks = [items[start : start + chunk_size] for start in range(0, len(items), chunk_size)]
+    weights = [len(chunk) for chunk in chunks]
+    run = partial(_run, function)
+
+    def gather(results: Iterator[list[_Result]]) -> list[_Result]:
+        shown = track(results, description, weights=weights, show=runtime.progress)
+        return [result for chunk in shown for result in chunk]
+
+    processes = min(runtime.processes, len(chunks))
+    if processes <= 1:
+        return gather(map(run, chunks))
+    context = get_context("spawn")
+    end, lifeline = context.Pipe(duplex=False)
+    executor = ProcessPoolExecutor(
+        processes, mp_context=context, initializer=_live_by, initargs=(end,)
+    )
+    try:
+        return gather(executor.map(run, chunks))
+    except BrokenProcessPool:
+        raise ConfigError(
+            f"the {processes} processes for {description!r} ended before their work was done; put the "
+            'script\'s own code under `if __name__ == "__main__":`, or use jobs=1.'
+        ) from None
+    except BaseException:
+        # An error or an interrupt waits for no process, and leaves none behind.
+        lifeline.close()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+        lifeline.close()
+        end.close()
+
+
+def _live_by(end: Connection) -> None:
+    """End this process when its parent closes the other end of a pipe or dies, and not by Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        with contextlib.suppress(EOFError, OSError):
+            end.recv()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _run(function: Callable[[_Item], _Result], chunk: Sequence[_Item]) -> list[_Result]:
+    """Return the result of a function for each item of a chunk."""
+    return [function(item) for item in chunk]

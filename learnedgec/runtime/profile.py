@@ -1,0 +1,91 @@
+"""Counts of the work of models in this process, for `--profile`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+__all__ = ["PROFILE", "Profile"]
+
+
+@dataclass
+class Profile:
+    """Counts since the process began, or since `reset`.
+
+    Attributes:
+        rows: number of rows (source, hypothesis and references of a system) that metrics scored.
+        distinct: number of rows that were distinct within a call.
+        asked: number of distinct inputs (texts or pairs) for which a model's values were needed.
+        remembered: number of inputs whose values were in memory from an earlier call.
+        kept: number of inputs whose values were in the cache folder.
+        encoded: number of inputs that a model processed.
+        tokens: number of their tokens.
+        padding: number of padding tokens in their batches.
+        seconds: elapsed time in models.
+        processor: processor time in models, of all threads of this process.
+        wanted: whether to show the counts at the end.
+    """
+
+    rows: int = 0
+    distinct: int = 0
+    asked: int = 0
+    remembered: int = 0
+    kept: int = 0
+    encoded: int = 0
+    tokens: int = 0
+    padding: int = 0
+    seconds: float = 0.0
+    processor: float = 0.0
+    wanted: bool = False
+
+    def reset(self) -> None:
+        """Set all counts to zero."""
+        self.__init__()  # type: ignore[misc]
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the time of a `with` block."""
+        clock, processor = time.perf_counter(), time.process_time()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - clock
+            self.processor += time.process_time() - processor
+
+    def lines(self) -> list[str]:
+        r"""Return the counts as lines of text.
+
+        Example:
+            >>> profile = Profile(rows=10, distinct=8, asked=8, remembered=2, kept=1, encoded=5)
+            >>> print(*profile.lines(), sep="\n")
+            rows: 10, of which 8 are distinct (80.0 %)
+            inputs: 8, of which 2 were in memory and 1 in the cache folder
+            models: 5 inputs in 0.0 s
+        """
+        share = self.distinct / max(self.rows, 1)
+        lines = [
+            f"rows: {self.rows:,}, of which {self.distinct:,} are distinct ({100 * share:.1f} %)"
+        ]
+        if self.asked:
+            lines.append(
+                f"inputs: {self.asked:,}, of which {self.remembered:,} were in memory and {self.kept:,} in "
+                "the cache folder"
+            )
+        if not self.encoded:
+            return [*lines, "models: none was asked"]
+        work = f"models: {self.encoded:,} inputs in {self.seconds:.1f} s"
+        if self.seconds:
+            work += (
+                f", {self.encoded / self.seconds:.1f} a second "
+                f"({self.encoded / max(self.processor, 1e-9):.1f} a processor second)"
+            )
+        if self.tokens:
+            share = self.padding / (self.tokens + self.padding)
+            work += f"; {self.tokens:,} tokens, padding {100 * share:.1f} %"
+        return [*lines, work]
+
+
+PROFILE = Profile()
+"""The counts of this process. They are approximate if several threads count at the same time."""

@@ -1,0 +1,166 @@
+"""Blocks of work on a Ray cluster: Ray Data sends their numbers to actors, each with its own models.
+
+Ray transfers only the numbers of blocks. An actor gets the work once, reads each block from the files that
+the work names, and writes the results and the block's entry. So all machines need access to these files under
+the same paths or URLs. If an actor is killed, Ray starts another one and gives it the block again, as often
+as the work allows; a block on which all actors die is given up.
+
+Ray's usage statistics and its dashboard are switched off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from learnedgec.errors import ConfigError, MissingDependencyError
+from learnedgec.runtime.blocks import BlockEntry, BlockWork
+
+__all__ = ["RayBlocks"]
+
+
+class RayBlocks:
+    """Process blocks with a pool of actors; a context manager, connected to the cluster while it is open."""
+
+    def __init__(
+        self,
+        *,
+        address: str | None = None,
+        workers: int = 1,
+        cpus: float = 1.0,
+        gpus: float = 0.0,
+    ) -> None:
+        """Describe the pool.
+
+        Args:
+            address: address of the cluster: `auto`, `HOST:PORT` or `ray://HOST:PORT`. By default the one in
+                RAY_ADDRESS; if that is not set, a cluster is started on this machine and ends with the
+                context.
+            workers: number of actors.
+            cpus: number of processor cores per actor.
+            gpus: number of GPUs per actor; 0.25 puts four actors on one.
+
+        Raises:
+            MissingDependencyError: Ray is not installed.
+            ConfigError: a number is invalid.
+        """
+        if workers < 1 or cpus < 0 or gpus < 0:
+            raise ConfigError(
+                f"{workers} workers with {cpus:g} cores and {gpus:g} GPUs each were requested; give 1 worker "
+                "or more, and no negative numbers."
+            )
+        self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
+
+    def __enter__(self) -> RayBlocks:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Its C++ part warns of what Ray Data itself does, and of this setting.
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        try:
+            import ray
+            import ray.data
+        except ImportError:
+            raise MissingDependencyError("ray", "ray", "engine='ray'") from None
+        for name in ("ray", "ray.data"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        local = not (self.address or os.environ.get("RAY_ADDRESS"))
+        settings: dict[str, Any] = {
+            "num_cpus": max(self.workers * self.cpus, 1),
+            "include_dashboard": False,
+            # Modules of the current folder, such as somebody's own metric, are found by actors, too.
+            "runtime_env": {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
+        }
+        try:
+            with _silence():
+                ray.init(
+                    self.address,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    **(settings if local else {}),
+                )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ConfigError(
+                f"no Ray cluster can be used at {self.address or 'this machine'}: {error}"
+            ) from None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        import ray
+
+        ray.shutdown()
+
+    def run(self, work: BlockWork, blocks: Sequence[int]) -> Iterator[BlockEntry]:
+        """Process each block and yield its entry, in the order in which blocks are finished."""
+        import ray.data
+
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.execution_options.preserve_order = False
+        # An error of the work is in the block's entry; what else ends a block is the death of its actors.
+        context.max_errored_blocks = -1
+        resources: dict[str, Any] = {"num_cpus": self.cpus}
+        if self.gpus:
+            resources["num_gpus"] = self.gpus
+        numbers = ray.data.from_items(
+            [{"block": block} for block in blocks], override_num_blocks=len(blocks)
+        )
+        finished = numbers.map_batches(
+            _Worker,
+            fn_constructor_args=(work,),
+            # One block at a time, so that a block that kills an actor costs no other block an attempt.
+            compute=ray.data.ActorPoolStrategy(size=self.workers, max_tasks_in_flight_per_actor=1),
+            batch_size=1,
+            max_task_retries=work.retries,
+            **resources,
+        )
+        lost = set(blocks)
+        for row in finished.iter_rows():
+            block = int(row["block"])
+            lost.discard(block)
+            yield work.entries.read(block) or {"block": block, "status": "failed"}
+        for block in sorted(lost):
+            entry = {
+                "block": block,
+                "status": "failed",
+                "attempts": work.retries + 1,
+                "error": f"its worker was killed in each attempt ({work.retries + 1}), such as for want of "
+                "memory",
+            }
+            work.entries.write(entry)
+            yield entry
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Silence stderr of all code, whatever its language; errors are still raised."""
+    sys.stderr.flush()
+    stderr = os.dup(2)
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+
+
+class _Worker:
+    """The work of an actor: one block at a time, with the same loaded models."""
+
+    def __init__(self, work: BlockWork) -> None:
+        self.work = work
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        for block in batch["block"].tolist():
+            self.work.run(block)
+        return {"block": batch["block"]}

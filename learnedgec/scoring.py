@@ -1,0 +1,211 @@
+"""Score systems with metrics, each by name or as a value, in one call.
+
+Inputs are normalised once for all metrics, and metrics with equal statistics share them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+from learnedgec.data.references import ReferenceRows
+from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences, as_systems
+from learnedgec.errors import InputError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import as_inputs, scores_of
+from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.scores import Score, Scores
+from learnedgec.runtime.runtime import Runtime
+
+__all__ = ["as_metric", "score", "score_metrics", "shared_statistics"]
+
+_Computed = TypeVar("_Computed")
+
+
+_EXPECTED = "a metric's name such as 'gleu', a metric, or a list of them"
+
+
+def as_metric(given: object, argument: str = "metric") -> Metric:
+    """Return the metric for a name, or a metric as it is.
+
+    Args:
+        given: a metric's name such as `gleu` or `m2(beta=1.0)`, or a `Metric`.
+        argument: the argument's name, for the message.
+
+    Raises:
+        InputError: it is neither.
+        BadNameError: no metric has this name.
+    """
+    if isinstance(given, Metric):
+        return given
+    if isinstance(given, str):
+        return load_metric(given)
+    if isinstance(given, type):
+        raise InputError(
+            f"{argument} is the class {given.__name__}; give a value of it: {given.__name__}()."
+        )
+    raise InputError(f"{argument} is {given!r}; {_EXPECTED} was expected.")
+
+
+# `str` is a sequence of `str`, and a mapping is a sequence of its keys: the first signature that fits counts.
+@overload
+def score(  # type: ignore[overload-overlap]
+    metric: str | Metric,
+    sources: Sentences,
+    hypotheses: Systems,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Scores[Score]: ...
+
+
+@overload
+def score(  # type: ignore[overload-overlap]
+    metric: str | Metric,
+    sources: Sentences,
+    hypotheses: Sentences,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Score: ...
+
+
+@overload
+def score(  # type: ignore[overload-overlap]
+    metric: Sequence[str | Metric],
+    sources: Sentences,
+    hypotheses: Systems,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Scores[Scores[Score]]: ...
+
+
+@overload
+def score(
+    metric: Sequence[str | Metric],
+    sources: Sentences,
+    hypotheses: Sentences,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Scores[Score]: ...
+
+
+def score(
+    metric: str | Metric | Sequence[str | Metric],
+    sources: Sentences,
+    hypotheses: Sentences | Systems,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> Any:
+    """Score one system or several, with one metric or several.
+
+    Args:
+        metric: a metric's name such as `gleu` or `m2(beta=1.0)`, a `Metric`, or a list of them.
+        sources: N texts, one sentence each, tokens separated by spaces: any sequence of `str`.
+        hypotheses: one system's N texts, or several systems' by name.
+        references: each sentence's texts, `[[references of a sentence], …]`, or `References`, which may
+            hold gold edits; `None` for metrics that need none.
+        runtime: how to run.
+
+    Returns:
+        A `Score`; for several systems, their `Scores` by name; for several metrics, each metric's result by
+        its name as given (for a `Metric`, its label).
+
+    Raises:
+        BadNameError: no metric has this name, or it lacks a parameter that the name gives.
+        LengthError: sources, hypotheses and references differ in length.
+        InputError: an item is not a text, or a metric needs references and none are given; the message names
+            the argument and the index.
+
+    Example:
+        >>> sources, references = ["He go home ."], [["He goes home ."]]
+        >>> score("gleu", sources, ["He goes home ."], references).value
+        1.0
+        >>> systems = {"ours": ["He goes home ."], "theirs": ["He go home ."]}
+        >>> scores = score(["gleu", "length"], sources, systems, references)
+        >>> scores["gleu"]["ours"].value, scores["length"]["theirs"].value
+        (1.0, 4.0)
+    """
+    several = isinstance(hypotheses, Mapping)
+    systems: Systems = (
+        hypotheses
+        if isinstance(hypotheses, Mapping)
+        else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
+    )
+    if isinstance(metric, str | Metric | type):
+        by_system = as_metric(metric).score_systems(sources, systems, references, runtime=runtime)
+        return by_system if several else by_system["hypotheses"]
+    names = as_items(metric, "metric", _EXPECTED)
+    if not names:
+        raise InputError("metric is an empty list; give at least one metric.")
+    metrics = [as_metric(item, f"metric[{index}]") for index, item in enumerate(names)]
+    scores = score_metrics(metrics, sources, systems, references, runtime=runtime)
+    by_name = {
+        name if isinstance(name, str) else value.label: scores[value]
+        for name, value in zip(names, metrics, strict=True)
+    }
+    if several:
+        return Scores(by_name, "metric")
+    return Scores({name: of["hypotheses"] for name, of in by_name.items()}, "metric")
+
+
+def score_metrics(
+    metrics: Sequence[Metric],
+    sources: Sentences,
+    systems: Systems,
+    references: ReferenceRows | None = None,
+    *,
+    runtime: Runtime = Runtime(),
+) -> dict[Metric, Scores[Score]]:
+    """Score several systems with several metrics; metrics with equal statistics share them.
+
+    For example, `m2` and `sentm2` differ only in `aggregate`, so the edits are extracted once.
+
+    Args:
+        metrics: the metrics.
+        sources: N texts.
+        systems: N texts each, by the system's name.
+        references: see `Metric.statistics_of_systems`.
+        runtime: how to run.
+
+    Returns:
+        For each metric, the scores by system.
+
+    Raises:
+        LengthError, InputError: as for `Metric.statistics_of_systems`.
+    """
+    check_metrics(metrics, runtime)
+    inputs = as_inputs(metrics, sources, as_systems(systems), references, runtime)
+    return {
+        metric: scores_of(metric, statistics, inputs.references, runtime)
+        for metric, statistics in shared_statistics(
+            metrics, lambda metric: metric.compute_systems(*inputs, runtime)
+        )
+    }
+
+
+def shared_statistics(
+    metrics: Sequence[Metric], compute: Callable[[Metric], _Computed]
+) -> Iterator[tuple[Metric, _Computed]]:
+    """Yield each metric with its statistics, computed once for metrics whose statistics are equal.
+
+    They are held in memory no longer than for the last metric that shares them.
+
+    Args:
+        metrics: the metrics.
+        compute: a function from a metric to its statistics, such as those of several systems.
+    """
+    left = Counter(metric.for_statistics for metric in metrics)
+    shared: dict[Metric, _Computed] = {}
+    for metric in metrics:
+        key = metric.for_statistics
+        statistics = shared.pop(key) if key in shared else compute(metric)
+        left[key] -= 1
+        if left[key]:
+            shared[key] = statistics
+        yield metric, statistics

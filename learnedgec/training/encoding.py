@@ -1,0 +1,165 @@
+"""Tokenise training examples, and make batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+
+from learnedgec.evaluators.batching import TOKEN_COLUMNS, Batch, pad
+from learnedgec.evaluators.capitals import mark_capitals
+from learnedgec.training.detection import wrong_tokens
+from learnedgec.training.examples import Example
+from learnedgec.training.heads import HeadOptions
+from learnedgec.training.objectives import Objective, Targets
+
+__all__ = ["Encoding"]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How examples become batches for heads.
+
+    Attributes:
+        tokenizer: the encoder's tokenizer.
+        max_tokens: maximum length of an input in tokens.
+        heads: head -> its options.
+        objectives: head -> its objective.
+    """
+
+    tokenizer: Any
+    max_tokens: int
+    heads: Mapping[str, HeadOptions]
+    objectives: Mapping[str, Objective]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The inputs that heads read: `hypothesis`, `pair` or both."""
+        return list(dict.fromkeys(head.input for head in self.heads.values()))
+
+    def _reading(self, states: str) -> set[str]:
+        """Return the heads that read these states of the encoder."""
+        return {name for name, goal in self.objectives.items() if goal.reads == states}
+
+    def encode(self, examples: Sequence[Example]) -> Dataset:
+        """Tokenise examples into a dataset with a row for each.
+
+        Its columns `INPUT/KEY` hold one list per text of an example; they are empty if no head reads the
+        example as INPUT. `hypothesis/wrong` has one label per token, where a head detects wrong words and the
+        correct text is known, and `hypothesis/capitals` marks the capitals, where a head learns them. The
+        others are the targets, and `length`, the number of tokens of the longest text.
+        """
+        columns: dict[str, list[Any]] = {}
+        lengths = np.zeros(len(examples), dtype=np.int64)
+        for kind in self.kinds:
+            names = {name for name, head in self.heads.items() if head.input == kind}
+            rows = [number for number, row in enumerate(examples) if names & row.heads]
+            for key, texts in self._tokenised(kind, [examples[number] for number in rows]).items():
+                column: list[list[list[int]]] = [[] for _ in examples]
+                for number, values in zip(rows, texts, strict=True):
+                    column[number] = values
+                columns[f"{kind}/{key}"] = column
+                if key == "input_ids":
+                    longest = (max(map(len, ids), default=0) for ids in column)
+                    lengths += np.fromiter(longest, dtype=np.int64, count=len(column))
+        for head in self.heads:
+            columns[f"values/{head}"] = [row.values.get(head, float("nan")) for row in examples]
+        columns["ranked"] = [list(row.ranked) for row in examples]
+        columns["margin"] = [row.margin for row in examples]
+        columns["consistent"] = [list(row.consistent) for row in examples]
+        return Dataset.from_dict({**columns, "length": lengths.tolist()})
+
+    def _tokenised(self, kind: str, examples: Sequence[Example]) -> dict[str, list[Any]]:
+        """Return key -> for each example, a list for each text."""
+        texts = [text for example in examples for text in example.texts]
+        hypotheses = [hypothesis for _, hypothesis in texts]
+        detecting = self._reading("tokens") if kind == "hypothesis" else set()
+        capitals = kind == "hypothesis" and bool(self._reading("capitals"))
+        encoded: Any = {"input_ids": []}
+        if texts:
+            encoded = self.tokenizer(
+                *([hypotheses] if kind == "hypothesis" else [[s for s, _ in texts], hypotheses]),
+                truncation=True,
+                max_length=self.max_tokens,
+                return_offsets_mapping=bool(detecting) or capitals,
+            )
+        if capitals and texts:
+            encoded["capitals"] = list(map(mark_capitals, hypotheses, encoded["offset_mapping"]))
+        ends = np.cumsum([len(example.texts) for example in examples]).tolist()
+        starts = [0, *ends[:-1]]
+        found = {
+            key: [encoded[key][start:end] for start, end in zip(starts, ends, strict=True)]
+            for key in TOKEN_COLUMNS
+            if key in encoded
+        }
+        if detecting:
+            found["wrong"] = [
+                [
+                    wrong_tokens(hypothesis, example.correct, offsets)
+                    for (_, hypothesis), offsets in zip(
+                        example.texts, encoded["offset_mapping"][start:end], strict=True
+                    )
+                ]
+                if example.correct and detecting & set(example.ranked)
+                else []
+                for example, start, end in zip(examples, starts, ends, strict=True)
+            ]
+        return found
+
+    def collate(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return a batch: `inputs`, the padded texts of each input, and `targets`, head -> `Targets`."""
+        inputs: dict[str, Batch] = {}
+        starts: dict[str, list[int]] = {}
+        for kind in self.kinds:
+            counts = [len(row[f"{kind}/input_ids"]) for row in rows]
+            starts[kind] = [0, *np.cumsum(counts).tolist()]
+            if sum(counts):
+                encoded = {
+                    key: [ids for row in rows for ids in row[f"{kind}/{key}"]]
+                    for key in TOKEN_COLUMNS
+                    if f"{kind}/{key}" in rows[0]
+                }
+                inputs[kind] = pad(self.tokenizer, encoded, range(sum(counts)))
+        targets = {
+            name: self._targets(name, rows, starts[head.input], inputs.get(head.input))
+            for name, head in self.heads.items()
+        }
+        return {"inputs": inputs, "targets": targets}
+
+    def _targets(
+        self,
+        head: str,
+        rows: Sequence[Mapping[str, Any]],
+        starts: Sequence[int],
+        inputs: Batch | None,
+    ) -> Targets:
+        """Return what a head is to learn from rows whose texts begin at `starts` in their batch."""
+        kind, reads = self.heads[head].input, self.objectives[head].reads
+        ratings = torch.full((starts[-1],), float("nan"))
+        wrong = None
+        if reads == "tokens" and inputs is not None:
+            wrong = torch.full(inputs["input_ids"].shape, float("nan"))
+        pairs, margins, cases = [], [], []
+        for start, row in zip(starts, rows, strict=False):
+            if row[f"{kind}/input_ids"]:
+                ratings[start] = row[f"values/{head}"]
+            if head in row["ranked"]:
+                pairs.append([start, start + 1])
+                margins.append(row["margin"])
+                for place, labels in enumerate(row[f"{kind}/wrong"] if wrong is not None else ()):
+                    known = torch.tensor(labels, dtype=torch.float32)
+                    wrong[start + place, : len(labels)] = known  # type: ignore[index]
+            if head in row["consistent"]:
+                cases.append([start + place for place in range(4)])
+        return Targets(
+            ratings,
+            torch.tensor(pairs, dtype=torch.long).view(-1, 2),
+            torch.tensor(margins, dtype=torch.float32),
+            torch.tensor(cases, dtype=torch.long).view(-1, 4),
+            wrong,
+            inputs["capitals"] if inputs is not None and reads == "capitals" else None,
+        )

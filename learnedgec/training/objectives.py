@@ -1,0 +1,274 @@
+"""Training objectives by name: what a head learns from which data, and how that is measured.
+
+Other packages add objectives under the entry point group `learnedgec.objectives` (name -> `module:Class`). A
+configuration also accepts the import path of a class in the current folder, such as `mymodule.MyObjective`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from statistics import fmean
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits, softplus
+from torchmetrics import MeanMetric, Metric, PearsonCorrCoef
+
+from learnedgec.errors import ConfigError
+from learnedgec.evaluators.capitals import CAPITAL, UNMARKED
+from learnedgec.runtime.plugins import Plugin, Registry, import_class
+from learnedgec.training.examples import Example
+
+__all__ = ["OBJECTIVES", "REGISTRY", "Objective", "Targets", "find_objective", "unrated"]
+
+
+@dataclass
+class Targets:
+    """What one head is to learn from a batch, of whose texts M have the head's input.
+
+    Attributes:
+        ratings: (M,), NaN where unrated.
+        pairs: (P, 2), the rows of the better and the worse text of each ranked pair.
+        margins: (P,), the margins of the pairs.
+        cases: (C, 4), the rows of the correction and the source of each case, then those of its variant.
+        wrong: (M, T), 1 for a token of a wrong word, NaN where unknown; for objectives that read tokens.
+        capitals: (M, T), the marks of `evaluators.capitals`; for objectives that read capitals.
+    """
+
+    ratings: torch.Tensor
+    pairs: torch.Tensor
+    margins: torch.Tensor
+    cases: torch.Tensor
+    wrong: torch.Tensor | None = None
+    capitals: torch.Tensor | None = None
+
+
+class Objective(ABC):
+    """What a head learns: a loss, a measure on the dev part, and what these need of the data.
+
+    Attributes:
+        reads: the encoder's states that the head reads, as in `HeadConfig`. The loss gets the value of each
+            text, (M,), or, where the head does not read pooled states, the logit of each token, (M, T).
+        rated: whether it learns from ratings, with which its values then agree; otherwise from ranked pairs,
+            whose better text gets the higher value.
+        margin: the head's option.
+        scale: the unit of the loss; see `standardise`.
+    """
+
+    reads: ClassVar[Literal["pooled", "tokens", "capitals"]] = "pooled"
+    rated: ClassVar[bool] = False
+
+    def __init__(self, margin: float = 0.0) -> None:
+        self.margin = margin
+        self.scale = 1.0
+
+    @abstractmethod
+    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return the terms whose mean is the loss, one for each rating, pair or token that is learned from.
+
+        Args:
+            values: the head's values, (M,), or logits, (M, T), in any precision.
+            targets: what it is to learn.
+        """
+
+    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+        """Return offset and scale of a head, by which its values get the units of its training examples.
+
+        `None` leaves them as they are. The number `scale` is also the attribute's value in training.
+
+        Raises:
+            ConfigError: the examples lack what the objective needs.
+        """
+        return None
+
+    def loss(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return the mean of the terms, 0 if there are none."""
+        terms = self.terms(values, targets)
+        # The sum of nothing is 0 and keeps the graph; the mean would not be a number.
+        return terms.sum() / max(len(terms), 1)
+
+    @property
+    def measure(self) -> Literal["pearson", "accuracy"]:
+        """The name of its measure on the dev part."""
+        return "pearson" if self.rated else "accuracy"
+
+    def new_measure(self) -> Metric:
+        """Return the measure, which collects what `update` gives it."""
+        return PearsonCorrCoef() if self.rated else MeanMetric()
+
+    def update(self, measure: Metric, values: torch.Tensor, targets: Targets) -> None:
+        """Give the measure the head's values with the ratings, or whether pairs are in order.
+
+        Args:
+            measure: the measure from `measure`.
+            values: the head's values, (M,).
+            targets: the ratings and pairs of the same texts.
+        """
+        if self.rated:
+            known = ~targets.ratings.isnan()
+            if known.any():
+                measure.update(values[known].float(), targets.ratings[known])
+        elif len(targets.pairs):
+            high, low = values[targets.pairs].unbind(dim=1)
+            measure.update((high > low).float())
+
+
+class Regression(Objective):
+    """The squared error on standardised ratings."""
+
+    rated = True
+
+    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return ((value − rating) / scale)² for each rating."""
+        known = ~targets.ratings.isnan()
+        return ((values[known] - targets.ratings[known]) / self.scale).square()
+
+    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+        """Return the mean and the standard deviation of the ratings."""
+        ratings = [example.values[head] for example in examples if head in example.values]
+        if len(ratings) < 2:
+            raise unrated(head, {name for example in examples for name in example.values})
+        return float(np.mean(ratings)), float(np.std(ratings)) or 1.0
+
+
+class Order(Objective):
+    """An objective for the order of pairs: its terms are a function of low − high + margin."""
+
+    def behind(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return low − high + margin for each ranked pair and for both contexts of each case."""
+        pairs = torch.cat((targets.pairs, targets.cases.view(-1, 2)))
+        high, low = values[pairs].float().unbind(dim=1)
+        return low - high + self.margin
+
+
+class Sigmoid(Order):
+    """IMPARA's loss: σ(low − high + margin) (Maeda et al. 2022, equation 2, with margin 0)."""
+
+    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return the sigmoid of what each better text is behind."""
+        return self.behind(values, targets).sigmoid()
+
+
+class Logistic(Order):
+    """The cross entropy log(1 + exp(low − high + margin)): the likelihood of the Bradley-Terry model."""
+
+    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return the softplus of what each better text is behind."""
+        return softplus(self.behind(values, targets))
+
+
+class Difference(Objective):
+    """The squared error ((high − low − m)/s)², where m is the pair's own margin.
+
+    s is the root mean square of all margins that the head is trained on, so that its values have their units.
+    """
+
+    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return the squared error of each pair's difference."""
+        high, low = values[targets.pairs].float().unbind(dim=1)
+        return ((high - low - targets.margins) / self.scale).square()
+
+    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+        """Return 0 and the root mean square of the margins, 1 where all are 0."""
+        margins = [example.margin for example in examples if head in example.ranked]
+        return 0.0, math.sqrt(fmean(m**2 for m in margins)) or 1.0 if margins else 1.0
+
+
+class Detection(Objective):
+    """The binary cross entropy of each token being part of a wrong word, where the correct text is known.
+
+    The head's value is the log-probability that no token is wrong, so the head also ranks.
+    """
+
+    reads = "tokens"
+
+    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return the cross entropy of each token whose label is known."""
+        assert targets.wrong is not None
+        known = ~targets.wrong.isnan()
+        return binary_cross_entropy_with_logits(
+            values[known].float(), targets.wrong[known], reduction="none"
+        )
+
+    def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
+        """Check that a pair has a correct text."""
+        if not any(example.correct and head in example.ranked for example in examples):
+            raise ConfigError(
+                f"model.heads.{head}: no pair of data.pairs.{head} has a correct text, so there is no wrong "
+                "word to detect; use pairs made from corrections, or files of pairs with `correct`."
+            )
+        return None
+
+
+class Capitals(Objective):
+    """The binary cross entropy of each word of the better text beginning with a capital.
+
+    An uncased encoder does not see which do, so it learns which should. The head's value is the
+    log-probability of the capitals that a text has.
+    """
+
+    reads = "capitals"
+
+    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return the cross entropy of the first token of each word."""
+        assert targets.capitals is not None
+        better = targets.pairs[:, 0]
+        marks = targets.capitals[better]
+        known = marks != UNMARKED
+        capital = (marks[known] == CAPITAL).float()
+        return binary_cross_entropy_with_logits(
+            values[better][known].float(), capital, reduction="none"
+        )
+
+
+OBJECTIVES: Mapping[str, type[Objective]] = {
+    "regression": Regression,
+    "sigmoid": Sigmoid,
+    "logistic": Logistic,
+    "difference": Difference,
+    "detection": Detection,
+    "capitals": Capitals,
+}
+
+
+def unrated(head: str, dimensions: Set[str]) -> ConfigError:
+    """Return the error about a head whose dimension is not among the rated ones."""
+    rated = ", ".join(sorted(dimensions)) or "nothing"
+    return ConfigError(
+        f"model.heads.{head}: the training data rates {rated}, not {head!r}; name a rated dimension or add "
+        "data for it."
+    )
+
+
+def _plugged(plugin: Plugin) -> type[Objective]:
+    return plugin.load_class(Objective)  # type: ignore[type-abstract]
+
+
+REGISTRY: Registry[type[Objective]] = Registry(
+    "training objective",
+    "learnedgec.objectives",
+    OBJECTIVES,
+    _plugged,
+    hint="The import path of a class is also accepted.",
+)
+
+
+def find_objective(name: str) -> type[Objective]:
+    """Return the objective with a name or an import path, `module.Class` or `module:Class`.
+
+    Raises:
+        UnknownNameError, PluginError: as for `Registry.find`.
+        BadNameError: the import path leads to no objective.
+
+    Example:
+        >>> find_objective("sigmoid") is find_objective("learnedgec.training.objectives.Sigmoid")
+        True
+    """
+    if name in REGISTRY or not ("." in name or ":" in name):
+        return REGISTRY.find(name)
+    path = name if ":" in name else ":".join(name.rsplit(".", 1))
+    return import_class(path, Objective)  # type: ignore[type-abstract]

@@ -1,0 +1,420 @@
+"""Ranked pairs whose worse side lacks corrections, has plausible wrong corrections, or both.
+
+The worse side is made from the better one. Some gold edits are removed, or replaced by wrong corrections of
+the same words, and wrong edits are added where no reference has an edit. The mixture of kinds decides whether
+more edits predict the better side; by default they do not.
+
+    kind           the worse side                                             its number of edits
+    missing        lacks gold edits                                           smaller
+    added          has wrong edits besides                                    larger
+    miscorrected   has other corrections of the same words                    the same
+    displaced      lacks gold edits, has equally many wrong ones elsewhere    the same
+    mixed          lacks gold edits and has more or fewer wrong ones          either
+
+Wrong edits come from
+
+    system         what a real system did and no reference has
+    misapplied     a gold edit, made elsewhere beside one of its neighbours
+    reversed       a learner's error, made in text that is right
+    confused       a word that was corrected to this one, or from it, anywhere
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from learnedgec.data.catalog.corrections import load_corrections
+from learnedgec.data.catalog.outputs import OUTPUTS, load_outputs
+from learnedgec.data.catalog.parallel import PARALLEL, load_parallel
+from learnedgec.data.catalog.sentences import load_sentences
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import default_annotator, describe_annotator
+from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.training.pairs.balance import edit_balance
+from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.training.pairs.mistakes import (
+    Change,
+    Material,
+    Ngrams,
+    Rules,
+    is_plain,
+    is_wrong,
+    lower,
+    place_of,
+    touch,
+    undone,
+)
+
+__all__ = ["KINDS", "CorruptedPairs", "Sides"]
+
+# Default share of each kind.
+KINDS = {"missing": 0.25, "added": 0.25, "miscorrected": 0.2, "displaced": 0.2, "mixed": 0.1}
+# How many edits the sides differ by, each with how often: most pairs differ by one.
+_COUNTS = {1: 0.6, 2: 0.28, 3: 0.12}
+# How often both sides have a wrong edit in common, and how often the better side has all gold edits.
+_SHARED, _COMPLETE = 0.2, 0.35
+# Variants of a case that make pairs, materials tried for a pair, and candidates tried for a wrong edit.
+_VARIANTS, _MATERIALS, _TRIES = 2, 100, 12
+# How often each origin of wrong edits is tried first.
+_ORIGINS = {"system": 20.0, "misapplied": 1.5, "reversed": 1.5, "confused": 0.5}
+# Of a clean sentence, the least and most words and the most errors.
+_WORDS, _MOST_ERRORS = (6, 45), 6
+# How much less natural an error makes a clean sentence, at least.
+_ERROR = 0.7
+
+
+class Sides(NamedTuple):
+    """The edits of both sides of a pair."""
+
+    better: tuple[Change, ...]
+    worse: tuple[Change, ...]
+
+
+class CorruptedPairs(PairSource):
+    """Pairs of a partly corrected sentence and a sentence that is worse in a plausible way.
+
+    A wrong edit touches no gold edit of any reference of its source, except one that replaces a gold edit;
+    the worse text is not a reference; and n-grams of correct text judge it worse. The margin is the number of
+    edits that only one side has. The kinds have the given shares, and sides more often differ by one edit
+    than by several, whatever the corrections. Groups are drawn equally often; two of the variants of a
+    RobustGEC case are used. In one pair out of five, both sides share a wrong edit elsewhere.
+
+    Not every edit that is meant to be wrong is wrong: some leave the text as good as before.
+
+    Args:
+        corrections: datasets or files with corrections, from which mistakes are learnt and pairs made; see
+            `load_corrections`.
+        number: number of pairs.
+        sentences: sentences that are assumed to be correct (`load_sentences`). Errors are inserted into them,
+            in the numbers that the corrections have.
+        sentence_share: share of the pairs that are made from such sentences; by default half, if there are
+            any.
+        outputs: outputs of systems on sentences with references (`gmeg:fce`, `gmeg:wiki`). An edit that no
+            reference has is used as a real mistake.
+        kinds: kind -> share of the pairs. By default the number of edits does not tell which side is better.
+            The shares are divided by their sum.
+        annotator: spaCy pipeline; by default as for the metric `errant`.
+        seed: seed of all draws.
+    """
+
+    def __init__(
+        self,
+        corrections: list[str],
+        number: int,
+        sentences: list[str] | None = None,
+        sentence_share: float | None = None,
+        outputs: list[str] | None = None,
+        kinds: dict[str, float] | None = None,
+        annotator: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not corrections:
+            raise ConfigError("data.pairs: corrections is empty; name a dataset or a file.")
+        self.corrections = corrections
+        self.number = positive(number, "number") or 1
+        self.sentences, self.outputs = list(sentences or []), list(outputs or [])
+        default = 0.5 if self.sentences else 0.0
+        self.sentence_share = default if sentence_share is None else sentence_share
+        if not 0 <= self.sentence_share <= bool(self.sentences):
+            raise ConfigError(
+                f"data.pairs: sentence_share is {self.sentence_share}; a share from 0 to 1 was expected, and "
+                "0 without sentences."
+            )
+        for name in self.outputs:
+            if name not in OUTPUTS or name not in PARALLEL:
+                known = set(OUTPUTS) & set(PARALLEL)
+                raise UnknownNameError("set of outputs with references", name, known)
+        self.kinds = dict(kinds or KINDS)
+        for kind in self.kinds.keys() - KINDS.keys():
+            raise UnknownNameError("kind of corrupted pairs", kind, KINDS)
+        if min(self.kinds.values()) < 0 or not any(self.kinds.values()):
+            raise ConfigError(
+                f"data.pairs: kinds is {self.kinds}; shares of 0 or more, not all 0, were expected."
+            )
+        # Decided now, so that the manifest says which.
+        self.annotator = annotator or default_annotator()
+        self.seed = seed
+        self._made: list[tuple[str, Sides]] = []
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters."""
+        keys = ("corrections", "number", "sentences", "sentence_share", "outputs", "kinds")
+        return {key: getattr(self, key) for key in (*keys, "annotator", "seed")}
+
+    def datasets(self) -> list[str]:
+        """Return the datasets with corrections, outputs and sentences."""
+        return list(dict.fromkeys([*self.corrections, *self.outputs, *self.sentences]))
+
+    def digests(self) -> dict[str, str]:
+        """Return the digests of the datasets and the version of the annotator."""
+        return super().digests() | describe_annotator(self.annotator)
+
+    def material(self) -> Iterator[str]:
+        """Yield the corrections, outputs and sentences that mistakes are learnt from or inserted into."""
+        for name in self.corrections:
+            for row in load_corrections(name):
+                yield from (row.source, row.target)
+        for name in self.outputs:
+            for hypotheses in load_outputs(name).values():
+                yield from hypotheses
+        for name in self.sentences:
+            yield from load_sentences(name)
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs."""
+        return [pair for _, pair, _ in self.make_with_sides(runtime)]
+
+    def make_with_sides(self, runtime: Runtime = Runtime()) -> list[tuple[str, RankedPair, Sides]]:
+        """Return the kind, the texts and the edits of each pair."""
+        maker = _Maker(self, runtime)
+        pairs: dict[tuple[str, str, str], tuple[str, RankedPair, Sides]] = {}
+        for number in range(self.number):
+            generator = random.Random(f"{self.seed} {number}")
+            kind = _draw(self.kinds, generator)
+            for _ in range(_MATERIALS):
+                if sides := maker.pair(kind, generator):
+                    pair = sides[0]
+                    if (
+                        pairs.setdefault((pair.source, pair.better, pair.worse), (kind, *sides))[1]
+                        is pair
+                    ):
+                        break
+        if len(pairs) < self.number:
+            warnings.warn(
+                f"{', '.join(self.datasets())}: found {len(pairs)} pairs of {self.number} requested.",
+                stacklevel=2,
+            )
+        self._made = [(kind, sides) for kind, _, sides in pairs.values()]
+        return list(pairs.values())
+
+    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
+        """Return the numbers of pairs by kind, the origins of wrong edits, and whether more edits are better.
+
+        `better_more_edits`, `equally_many`, `better_fewer_edits` are shares by the edits that were applied;
+        the others are those of `edit_balance`.
+        """
+        more = [len(sides.better) - len(sides.worse) for _, sides in self._made]
+        total = max(len(more), 1)
+        origins = (change.origin for _, sides in self._made for change in sides.worse)
+        return {
+            "pairs": len(pairs),
+            "groups": len({pair.group for pair in pairs}),
+            "kinds": dict(sorted(Counter(kind for kind, _ in self._made).items())),
+            "wrong_edits": dict(sorted(Counter(filter(None, origins)).items())),
+            "better_more_edits": sum(n > 0 for n in more) / total,
+            "equally_many": sum(n == 0 for n in more) / total,
+            "better_fewer_edits": sum(n < 0 for n in more) / total,
+            **edit_balance(pairs),
+        }
+
+
+class _Maker:
+    """Makes pairs of what it has learnt from the data of a `CorruptedPairs`."""
+
+    def __init__(self, settings: CorruptedPairs, runtime: Runtime) -> None:
+        self.settings = settings
+        rows = [(name, row) for name in settings.corrections for row in load_corrections(name)]
+        variants: dict[str, dict[str, None]] = defaultdict(dict)
+        for _, row in rows:
+            variants[row.group][row.source] = None
+        used = {source for sources in variants.values() for source in list(sources)[:_VARIANTS]}
+        rows = [(name, row) for name, row in rows if row.source in used and row.source.split()]
+        references = [(row.source, row.target) for _, row in rows]
+        outputs: list[tuple[str, str]] = []
+        for name in settings.outputs:
+            data = load_parallel(name)
+            for source, texts in zip(data.sources, data.references, strict=True):
+                references += [(source, reference.text) for reference in texts]
+            for system, hypotheses in load_outputs(name).items():
+                if system != "source+error":  # GMEG's sources with errors put in
+                    outputs += zip(data.sources, hypotheses, strict=True)
+        edits = extract_edits(
+            [*references, *outputs], settings.annotator, types=False, runtime=runtime
+        )
+        known: dict[str, list[Edit]] = defaultdict(list)
+        accepted: dict[str, set[str]] = defaultdict(set)
+        for (source, target), found in zip(references, edits, strict=False):
+            known[source] += found
+            accepted[source].add(" ".join(target.split()))
+        mistakes: dict[str, dict[Edit, None]] = defaultdict(dict)
+        for (source, _), found in zip(outputs, edits[len(references) :], strict=True):
+            keys = {(edit.start, edit.end, edit.correction.lower()) for edit in known[source]}
+            for edit in found:
+                old = lower(source.split()[edit.start : edit.end])
+                if (edit.start, edit.end, edit.correction.lower()) not in keys and is_plain(
+                    old, lower(edit.correction.split())
+                ):
+                    mistakes[source][edit] = None
+        groups: dict[str, list[Material]] = defaultdict(list)
+        for (name, row), gold in zip(rows, edits, strict=False):
+            source = row.source
+            groups[row.group].append(
+                Material(
+                    tuple(source.split()),
+                    tuple(gold),
+                    known[source],
+                    accepted[source],
+                    list(mistakes[source]),
+                    row.group,
+                    name,
+                )
+            )
+        self.groups = list(groups.values())
+        # An edit that several references share counts once.
+        materials = [material for group in self.groups for material in group]
+        observed = dict.fromkeys((row.tokens, edit) for row in materials for edit in row.gold)
+        backward = dict.fromkeys(
+            (target, edit)
+            for target, edits in (undone(row.tokens, row.gold) for row in materials)
+            for edit in edits
+        )
+        self.rates = [len(row.gold) / len(row.tokens) for row in materials]
+        self.forward, self.backward = Rules(observed, least=2), Rules(backward, least=2)
+        self.errors = Rules(backward)
+        clean = {
+            sentence: name
+            for name in settings.sentences
+            for sentence in load_sentences(name)
+            if _looks_clean(sentence.split())
+        }
+        self.clean = [(name, tuple(sentence.split())) for sentence, name in clean.items()]
+        correct = {tuple(target.split()) for source, target in references if source in used}
+        self.ngrams = Ngrams([*sorted(correct), *(tokens for _, tokens in self.clean)])
+
+    def pair(self, kind: str, generator: random.Random) -> tuple[RankedPair, Sides] | None:
+        """Return a pair of a kind from one material, or `None` if it does not allow it."""
+        material = self._draw_material(generator)
+        count = _draw(_COUNTS, generator)
+        sides = material and self._sides(material, kind, count, generator)
+        if not material or not sides:
+            return None
+        source = " ".join(material.tokens)
+        better, worse = (apply_edits(source, [change.edit for change in side]) for side in sides)
+        if better == worse or worse in material.accepted:
+            return None
+        margin = float(len(set(sides.better) ^ set(sides.worse)))
+        gold = apply_edits(source, material.gold)
+        return RankedPair(
+            source, better, worse, margin, material.group or source, material.origin, gold
+        ), sides
+
+    def _sides(
+        self, material: Material, kind: str, count: int, generator: random.Random
+    ) -> Sides | None:
+        """Return both sides of a pair of a kind that differ by `count` edits, or `None`."""
+        missing = 0 if kind == "added" else count
+        wrong = count if kind in ("added", "displaced") else 0
+        if kind == "mixed":
+            missing, wrong = generator.choice(((count, count + 1), (count + 1, count)))
+        if len(material.gold) < missing:
+            return None
+        number = len(material.gold)
+        if generator.random() >= _COMPLETE:
+            number = generator.randint(missing, number)
+        better = [
+            Change(edit) for edit in sorted(generator.sample(material.gold, number), key=place_of)
+        ]
+        lost = generator.sample(better, missing)
+        instead: list[Change | None] = []
+        elsewhere: list[Change | None] = []
+        if kind == "miscorrected":
+            instead = [self._instead(material, change.edit, generator) for change in lost]
+        shared = int(generator.random() < _SHARED)
+        for _ in range(shared + wrong):
+            taken = [change.edit for change in elsewhere if change]
+            elsewhere.append(self._elsewhere(material, taken, generator))
+        if None in (*instead, *elsewhere):
+            return None
+        kept = [change for change in better if change not in lost]
+        return Sides(
+            (*better, *filter(None, elsewhere[:shared])),
+            (*kept, *filter(None, instead), *filter(None, elsewhere)),
+        )
+
+    def _elsewhere(
+        self, material: Material, taken: Sequence[Edit], generator: random.Random
+    ) -> Change | None:
+        """Return a wrong edit that touches neither an edit of a reference nor a taken one."""
+        tokens = material.tokens
+        weights = _ORIGINS.items()
+        order = sorted(weights, key=lambda item: -(generator.random() ** (1 / item[1])))
+        for origin, _ in order:
+            if origin == "system":
+                edits: Iterable[Edit] = material.mistakes
+            elif origin == "confused":
+                edits = (
+                    e for r in (self.forward, self.backward) for e in r.candidates(tokens, True)
+                )
+            else:
+                rules = self.forward if origin == "misapplied" else self.backward
+                edits = rules.candidates(tokens)
+            free = [edit for edit in edits if material.is_free(edit, taken)]
+            for edit in generator.sample(free, min(len(free), _TRIES)):
+                loss = self.ngrams.loss(tokens, edit)
+                if loss > 0 if origin == "system" else is_wrong(loss, generator):
+                    return Change(edit, origin)
+        return None
+
+    def _instead(self, material: Material, gold: Edit, generator: random.Random) -> Change | None:
+        """Return a wrong correction of the words that a gold edit corrects."""
+        tokens, start, end = material.tokens, gold.start, gold.end
+        found = {
+            edit: "system" for edit in material.mistakes if (edit.start, edit.end) == (start, end)
+        }
+        for edit in self.forward.at(tokens, start, end, anywhere=True):
+            found.setdefault(edit, "misapplied")
+        words = tuple(gold.correction.split())
+        if len(words) == 1:
+            for rules in (self.forward, self.backward):
+                for edit in rules.at(words, 0, 1, anywhere=True):
+                    found.setdefault(Edit(start, end, edit.correction), "confused")
+        # Another reference's correction of one of these words may be right here as well.
+        right = {edit.correction.lower() for edit in material.known if touch(edit, gold)}
+        right.add(" ".join(lower(tokens[start:end])))
+        wrong = [edit for edit in found if edit.correction.lower() not in right]
+        for edit in generator.sample(wrong, min(len(wrong), _TRIES)):
+            loss = self.ngrams.loss(tokens, edit, gold.correction)
+            if loss > 0 if found[edit] == "system" else is_wrong(loss, generator):
+                return Change(edit, found[edit])
+        return None
+
+    def _draw_material(self, generator: random.Random) -> Material | None:
+        """Return a correction, or a clean sentence with errors."""
+        if generator.random() >= self.settings.sentence_share:
+            return generator.choice(generator.choice(self.groups)) if self.groups else None
+        if not self.clean:
+            return None
+        name, tokens = generator.choice(self.clean)
+        expected = generator.choice(self.rates) * len(tokens)
+        count = min(int(expected) + (generator.random() < expected % 1), _MOST_ERRORS)
+        candidates = list(self.errors.candidates(tokens))
+        errors: list[Edit] = []
+        for edit in generator.sample(candidates, min(len(candidates), _TRIES * count)):
+            apart = not any(touch(edit, other) for other in errors)
+            if len(errors) < count and apart and self.ngrams.loss(tokens, edit) > _ERROR:
+                errors.append(edit)
+        source, gold = undone(tokens, errors)
+        text = " ".join(tokens)
+        return Material(source, tuple(gold), gold, {text}, group=text, origin=name)
+
+
+def _looks_clean(tokens: Sequence[str]) -> bool:
+    """Return whether a text begins and ends like a sentence, has a medium length and contains no address."""
+    return (
+        _WORDS[0] <= len(tokens) <= _WORDS[1]
+        and tokens[0][0].isupper()
+        and tokens[-1] in (".", "?", "!")
+        and all(len(token) < 25 and "@" not in token and "/" not in token for token in tokens)
+    )
+
+
+def _draw(shares: Mapping[Any, float], generator: random.Random) -> Any:
+    """Draw one of the keys by their shares."""
+    return generator.choices(list(shares), list(shares.values()))[0]

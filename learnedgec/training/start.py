@@ -1,0 +1,253 @@
+"""The model that a training run starts from: a pretrained encoder with new heads, or another evaluator."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from learnedgec.errors import ConfigError
+from learnedgec.evaluators.evaluator import (
+    Evaluator,
+    EvaluatorConfig,
+    EvaluatorModel,
+    HeadConfig,
+    Pooling,
+)
+from learnedgec.evaluators.loading import load_pretrained, load_tokenizer
+from learnedgec.evaluators.lora import (
+    encoder_layers,
+    freeze_layers,
+    is_lora,
+    remove_lora,
+)
+from learnedgec.evaluators.packages import check_package, find_evaluator, is_evaluator
+
+__all__ = ["Lora", "ModelOptions", "Start", "start_model"]
+
+
+@dataclass
+class Lora:
+    """Low-rank weights that are trained beside a frozen encoder's matrices (`evaluators.lora`).
+
+    Attributes:
+        rank: their rank.
+        layers: number of the encoder's uppermost layers that have them; all by default.
+    """
+
+    rank: int
+    layers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise ConfigError(f"model.lora.rank is {self.rank}; at least 1 was expected.")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The options of `EvaluatorModule` that decide where training starts; see there."""
+
+    encoder: str
+    layer: int | None
+    pooling: Pooling
+    dropout: float
+    max_tokens: int
+    allow_pickle: bool
+    sums: Mapping[str, Mapping[str, float]]
+    lora: Lora | None
+    frozen_layers: int | None
+
+
+@dataclass
+class Start:
+    """Where a run starts.
+
+    Attributes:
+        model: the model with its heads; parameters that are not trained need no gradient.
+        tokenizer: its tokenizer.
+        encoder: name of the pretrained encoder.
+        continued: manifest of the continued evaluator, if any.
+        differences: head -> what the continued evaluator's head of its name does otherwise, `""` if it has
+            none; `None` for a head that continues.
+        dropped_sums: sums of the continued evaluator that are not passed on.
+    """
+
+    model: EvaluatorModel
+    tokenizer: Any
+    encoder: str
+    continued: dict[str, Any] | None = None
+    differences: dict[str, str | None] = field(default_factory=dict)
+    dropped_sums: list[str] = field(default_factory=list)
+
+    @property
+    def notice(self) -> str | None:
+        """One sentence on which heads go on from the continued evaluator; `None` without one."""
+        if self.continued is None:
+            return None
+        name = self.continued["name"]
+        same = [head for head, reason in self.differences.items() if reason is None]
+        parts = [f"{', '.join(same)} continue{'s' * (len(same) == 1)}"] if same else []
+        for head, reason in self.differences.items():
+            if reason is not None:
+                parts.append(
+                    f"{head} starts untrained" + (f" (in {name} {reason})" if reason else "")
+                )
+        if self.dropped_sums:
+            parts.append(
+                f"its sums {', '.join(self.dropped_sums)} are not passed on (name them in model.sums)"
+            )
+        return f"Continuing {name}: {'; '.join(parts)}."
+
+
+def start_model(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
+    """Return the model that training starts from, with the heads that it is to train.
+
+    Raises:
+        ConfigError: the options do not suit each other or the encoder.
+    """
+    build = _continued if is_evaluator(options.encoder) else _new
+    start = build(heads, options)
+    model = start.model
+    if model.config.lora:
+        for name, parameter in model.encoder.named_parameters():
+            parameter.requires_grad_(is_lora(name))
+    for name, head in model.heads.items():
+        head.requires_grad_(name in heads)
+    if options.frozen_layers is not None:
+        freeze_layers(model.encoder, options.frozen_layers)
+    model.train()
+    return start
+
+
+def _new(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
+    """Put new heads on a pretrained encoder."""
+    encoder = load_pretrained(
+        options.encoder, allow_pickle=options.allow_pickle, layer=options.layer
+    )
+    tokenizer = load_tokenizer(options.encoder)
+    model = _model(encoder, heads, options, options.sums, _lora(heads, options))
+    return Start(model, tokenizer, options.encoder)
+
+
+def _continued(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
+    """Take the encoder of an evaluator, the heads that stay as they are, and those that are trained on."""
+    name = options.encoder
+    if options.layer is not None:
+        raise ConfigError(
+            f"model.layer: {name} is already an evaluator and keeps its layers; leave the key out."
+        )
+    folder = find_evaluator(name)
+    manifest = check_package(folder)
+    first = copy.deepcopy(Evaluator.load(str(folder)).model).cpu().requires_grad_(True)
+    config = first.config
+    encoder, tokenizer = first.encoder, load_tokenizer(str(folder))
+    frozen = options.lora is None and options.frozen_layers == len(encoder_layers(encoder))
+    lora = config.lora if frozen else _lora(heads, options)
+    if config.lora and config.lora != lora:
+        remove_lora(encoder)
+    staying = {
+        head: config.head(head)
+        for head in config.heads
+        if head not in heads and (frozen or _unaffected(config, head, lora))
+    }
+    pooled = [head for head, options_ in staying.items() if options_.reads == "pooled"]
+    if pooled and options.pooling != config.pooling:
+        raise ConfigError(
+            f"model.pooling is {options.pooling}, but {', '.join(pooled)} of {folder} stay as they are and "
+            f"read {config.pooling}; set model.pooling to {config.pooling}."
+        )
+    if options.pooling == "pooler" and config.pooling != "pooler":
+        raise ConfigError(
+            f"model.pooling: the evaluator {folder} has no pooler; name {config.pooling}."
+        )
+    passed = {
+        output: parts
+        for output, parts in config.sums.items()
+        if output not in heads and not set(parts) - set(staying)
+    }
+    sums = passed | dict(options.sums)
+    model = _model(encoder, staying | dict(heads), options, sums, lora)
+    differences = {head: _difference(head, wanted, config) for head, wanted in heads.items()}
+    for head, settings in model.config.heads.items():
+        if differences.get(head) is None:
+            model.heads[head].load_state_dict(first.heads[head].state_dict())
+            settings |= {key: config.heads[head][key] for key in ("offset", "scale")}
+    dropped = [output for output in config.sums if output not in sums]
+    return Start(model, tokenizer, str(manifest["encoder"]), manifest, differences, dropped)
+
+
+def _model(
+    encoder: torch.nn.Module,
+    heads: Mapping[str, HeadConfig],
+    options: ModelOptions,
+    sums: Mapping[str, Mapping[str, float]],
+    lora: Mapping[str, Any],
+) -> EvaluatorModel:
+    """Return a model of an encoder and new heads, after checking its heads and sums."""
+    depth = len(encoder_layers(encoder))
+    for name, head in heads.items():
+        if head.layer is not None and not 1 <= head.layer <= depth:
+            raise ConfigError(
+                f"model.heads.{name}: layer is {head.layer}, but the encoder has {depth} layers; name one "
+                "of them."
+            )
+    for name, parts in options.sums.items():
+        if not parts or set(parts) - set(heads):
+            raise ConfigError(
+                f"model.sums.{name}: a sum needs parts among the heads {', '.join(heads)}; its parts are "
+                f"{', '.join(parts) or 'none'}."
+            )
+        if name in heads and name not in parts:
+            raise ConfigError(
+                f"model.sums.{name} replaces the head {name} and must contain it; its parts are "
+                f"{', '.join(parts)}. Add {name}, or give the sum another name."
+            )
+    return EvaluatorModel.from_encoder(
+        encoder,
+        heads,
+        pooling=options.pooling,
+        dropout=options.dropout,
+        max_tokens=options.max_tokens,
+        sums=sums,
+        lora=lora,
+    )
+
+
+def _lora(heads: Mapping[str, HeadConfig], options: ModelOptions) -> dict[str, Any]:
+    """Return the settings of the low-rank weights: they serve the inputs that the trained heads read."""
+    if options.lora is None:
+        return {}
+    inputs = sorted({head.input for head in heads.values()})
+    return {"rank": options.lora.rank, "layers": options.lora.layers, "inputs": inputs}
+
+
+def _unaffected(config: EvaluatorConfig, head: str, lora: Mapping[str, Any]) -> bool:
+    """Return whether an evaluator's head reads the same states with these low-rank weights as before."""
+    kind = config.head(head).input
+    if not lora or kind in lora["inputs"]:
+        return False
+    return bool(config.lora == lora) or not config.uses_lora(kind)
+
+
+def _difference(name: str, wanted: HeadConfig, config: EvaluatorConfig) -> str | None:
+    """Return what the continued evaluator's head of this name does otherwise; `None` if nothing.
+
+    A head of the same name that reads or learned something else is another head: the values of one that
+    ranks pairs, for example, have no relation to a scale of ratings. Where there is none, it is "".
+    """
+    if name not in config.heads:
+        return ""
+    head = config.head(name)
+    if head.input != wanted.input:
+        return f"it reads the {head.input}"
+    if head.reads != wanted.reads:
+        learned = {"tokens": "detects wrong words", "capitals": "learned capitals"}
+        return f"it {learned.get(head.reads, 'reads pooled states')}"
+    if head.layer != wanted.layer:
+        return "it reads another layer"
+    if head.rated != wanted.rated:
+        return "it predicts ratings" if head.rated else "it ranks pairs"
+    return None

@@ -1,0 +1,152 @@
+"""References of scores: percentiles, a calibration that is right where the truth is known, and words."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from learnedgec.analysis.explanation.explain import explain_score
+from learnedgec.analysis.explanation.fitting import fit_preference, make_reference
+from learnedgec.analysis.explanation.reference import ScoreReference
+from learnedgec.analysis.explanation.released import (
+    evaluators_of,
+    find_reference,
+    read_references,
+    write_references,
+)
+from learnedgec.errors import InputError
+from learnedgec.evaluators.packages import find_evaluator
+from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.digests import file_digest
+
+SLOPE, INTERCEPT, SENTENCES = 4.0, 0.5, 2000
+
+
+@pytest.fixture(scope="module")
+def reference() -> ScoreReference:
+    """Return a reference made of outputs whose preferences follow a known law."""
+    random = np.random.default_rng(0)
+    source = random.normal(size=SENTENCES)
+    scores = {
+        name: source + random.normal(mean, 0.5, SENTENCES)
+        for name, mean in (("a", 0.1), ("b", 0.4))
+    }
+    rated = random.normal(50, 10, SENTENCES)
+    ratings = {}
+    for name, values in scores.items():
+        better = random.random(SENTENCES) < expit(SLOPE * (values - source) + INTERCEPT)
+        ratings[name] = rated + np.where(better, 5.0, -5.0)
+    ratings["a"][:10] = np.nan
+    ratings["b"][:10] = rated[:10]
+    changed = {name: np.arange(SENTENCES) >= 5 for name in scores}
+    corpus = {name: float(values.mean()) for name, values in scores.items()}
+    return make_reference("m", {}, "bench", scores, corpus, source, ratings, rated, changed)
+
+
+def test_the_law_is_found(reference: ScoreReference) -> None:
+    gains = np.linspace(-0.5, 1.0, 16)
+    assert reference.preferred(gains) == pytest.approx(expit(SLOPE * gains + INTERCEPT), abs=0.06)
+    assert (np.diff(reference.probabilities) >= 0).all()
+    # Ties, outputs that nobody rated and those that are their source tell nothing.
+    assert reference.pairs == 2 * SENTENCES - 20
+    assert reference.outputs == 2 * SENTENCES - 10
+    # Beyond what was seen nothing is surer than at the ends.
+    ends = reference.preferred(np.array([-100.0, 100.0]))
+    assert ends.tolist() == [reference.probabilities[0], reference.probabilities[-1]]
+
+
+def test_it_is_reliable_on_sources_that_it_has_not_seen(reference: ScoreReference) -> None:
+    assert sum(each.count for each in reference.bins) == reference.pairs
+    predicted = [each.predicted for each in reference.bins]
+    assert predicted == sorted(predicted)
+    within = [each.low <= each.predicted <= each.high for each in reference.bins]
+    assert sum(within) >= 8
+    assert all(each.low < each.preferred < each.high for each in reference.bins[1:-1])
+
+
+def test_percentiles(reference: ScoreReference) -> None:
+    middle = reference.percentiles(np.array([-1e9, reference.quantiles[50], 1e9]))
+    assert middle.tolist() == [0.0, 50.0, 100.0]
+
+
+def test_a_score_that_says_nothing_has_a_flat_calibration() -> None:
+    random = np.random.default_rng(1)
+    _, probabilities = fit_preference(random.normal(size=5000), random.random(5000) < 0.8)
+    assert probabilities == pytest.approx(np.full(len(probabilities), 0.8), abs=0.05)
+
+
+def test_equal_gains_are_one_point() -> None:
+    gains, probabilities = fit_preference(np.zeros(10), np.arange(10) < 7)
+    assert (gains.tolist(), probabilities.tolist()) == ([0.0], [0.7])
+
+
+def test_files(reference: ScoreReference, tmp_path: Path) -> None:
+    write_references(tmp_path / "r.json", [reference])
+    (found,) = read_references(tmp_path / "r.json")
+    assert found.quantiles == pytest.approx(reference.quantiles, rel=1e-5)
+    assert found.bins[3].predicted == pytest.approx(reference.bins[3].predicted, rel=1e-5)
+    assert (found.metric, found.systems.keys()) == ("m", reference.systems.keys())
+
+
+def test_words(reference: ScoreReference) -> None:
+    scores, source = np.array([1.0, 2.0, 0.0]), np.array([0.0, 0.0, 0.0])
+    found = explain_score(reference, 1.0, scores, source, [True, True, False])
+    assert found.below == ("b", "a")
+    assert np.isnan(found.preferred[2])
+    assert found.sentence.startswith(
+        "1.0000 is above all 2 systems of bench; it changes 2 of 3 sentences"
+    )
+    assert f"({reference.pairs:,} rated outputs)" in found.sentence
+    between = (reference.systems["a"] + reference.systems["b"]) / 2
+    assert (
+        "above 1 of the 2 systems of bench (the best of these is a)"
+        in explain_score(reference, between, scores, source, [True] * 3).sentence
+    )
+    none = explain_score(reference, -9.0, source, source, [False] * 3)
+    assert none.sentence == "-9.0000 is below all 2 systems of bench; it changes no sentence."
+
+
+def test_too_few_ratings() -> None:
+    few: Any = {"a": np.zeros(5)}
+    with pytest.raises(InputError, match="at least 100"):
+        make_reference(
+            "m", {}, "b", few, {"a": 0.0}, np.zeros(5), few, np.ones(5), {"a": np.ones(5, bool)}
+        )
+
+
+def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:
+    for name in ("some", "impara", "preference"):
+        found = find_reference(load_metric(name))
+        assert found is not None
+        assert found.benchmark == "gmeg:fce"
+        assert found.evaluators == evaluators_of(load_metric(name))
+        assert found.pairs > 3000
+        # The released calibrations keep what they promise: no bin is far from what people said.
+        for each in found.bins:
+            assert abs(each.predicted - each.preferred) < 0.1
+    assert find_reference(load_metric("some(weights=(1.0, 0.0, 0.0))")) is None
+    assert find_reference(load_metric("some", model=str(tiny_evaluator))) is None
+    assert find_reference(load_metric("edit-count")) is None
+
+
+def test_other_sums_of_the_same_weights_have_no_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A folder of evaluators comes before the released ones, so that the name stays the same.
+    package = tmp_path / "joint-mpnet-3"
+    shutil.copytree(find_evaluator("joint-mpnet-3"), package)
+    config = json.loads((package / "config.json").read_text())
+    config["sums"]["quality"]["capitals"] *= 2
+    (package / "config.json").write_text(json.dumps(config))
+    manifest = json.loads((package / "manifest.json").read_text())
+    manifest["files"]["config.json"] = file_digest(package / "config.json")
+    (package / "manifest.json").write_text(json.dumps(manifest))
+    assert find_reference(load_metric("impara")) is not None
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path))
+    assert find_reference(load_metric("impara")) is None

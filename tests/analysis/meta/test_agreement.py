@@ -1,0 +1,224 @@
+"""Agreement with comparisons, against literal loops over the rankings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from learnedgec.analysis.meta.agreement import (
+    agreement,
+    agreement_with_ties,
+    at_equal_counts,
+    human_wins,
+    tie_threshold,
+)
+from learnedgec.analysis.meta.evaluation import benchmark_statistics
+from learnedgec.analysis.ranking import expected_wins, sentence_scores
+from learnedgec.data.benchmarks.base import Benchmark, Ranking
+from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.errors import InputError
+from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.stats.resampling import multiplicities, resample
+
+NAMES = ("a", "b", "c", "d")
+
+
+def random_benchmark(seed: int, sentences: int = 12) -> tuple[Benchmark, np.ndarray]:
+    """Rankings of some systems each, listed in random order, and a metric's scores with ties."""
+    generator = np.random.default_rng(seed)
+    rankings = []
+    for _ in range(30):
+        chosen = generator.permutation(NAMES)[: generator.integers(2, 5)]
+        ranks = {str(name): int(generator.integers(1, 4)) for name in chosen}
+        rankings.append(Ranking(int(generator.integers(sentences)), ranks))
+    texts = tuple(str(number) for number in range(sentences))
+    benchmark = Benchmark("b", texts, dict.fromkeys(NAMES, texts), rankings=tuple(rankings))
+    return benchmark, generator.integers(0, 3, (len(NAMES), sentences)).astype(float)
+
+
+def literal_script(
+    rankings: Sequence[Ranking], systems: Sequence[str], scores: np.ndarray
+) -> tuple[float, float]:
+    """Accuracy and τ as SEEDA's script counts: -1 wherever the first listed does not score higher."""
+    right = wrong = 0
+    for ranking in rankings:
+        for first, second in itertools.combinations(range(len(systems)), 2):
+            names = systems[first], systems[second]
+            if not all(name in ranking.ranks for name in names):
+                continue
+            ranks = [ranking.ranks[name] for name in names]
+            if ranks[0] == ranks[1]:
+                continue
+            human = 1 if ranks[0] < ranks[1] else -1
+            here = scores[:, ranking.sentence]
+            metric = 1 if here[first] > here[second] else -1
+            right += human == metric
+            wrong += human != metric
+    return right / (right + wrong), (right - wrong) / (right + wrong)
+
+
+def literal_counts(
+    rankings: Sequence[Ranking], systems: Sequence[str], scores: np.ndarray
+) -> tuple[int, int, int]:
+    """Concordant, discordant and tied comparisons."""
+    counts = [0, 0, 0]
+    for ranking in rankings:
+        for first, second in itertools.combinations(systems, 2):
+            if first in ranking.ranks and second in ranking.ranks:
+                human = ranking.ranks[second] - ranking.ranks[first]
+                here = scores[:, ranking.sentence]
+                metric = here[systems.index(first)] - here[systems.index(second)]
+                if human:
+                    counts[0 if human * metric > 0 else 1 if metric else 2] += 1
+    return counts[0], counts[1], counts[2]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_official_ties_equal_the_script(seed: int) -> None:
+    benchmark, scores = random_benchmark(seed)
+    found = agreement(scores, benchmark.comparisons(), "official")
+    expected = literal_script(benchmark.rankings, NAMES, scores)
+    assert (found.accuracy, found.kendall) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_symmetric_ties_are_neither_right_nor_reversed(seed: int) -> None:
+    benchmark, scores = random_benchmark(seed)
+    found = agreement(scores, benchmark.comparisons())
+    concordant, discordant, tied = literal_counts(benchmark.rankings, NAMES, scores)
+    total = concordant + discordant + tied
+    assert found.count == total
+    assert found.accuracy == pytest.approx(concordant / total)
+    assert found.kendall == pytest.approx((concordant - discordant) / total)
+
+
+def test_symmetric_ties_do_not_depend_on_the_order_of_systems() -> None:
+    benchmark, scores = random_benchmark(0)
+    turned = benchmark.select(NAMES[::-1])
+    for ties, same in (("symmetric", True), ("official", False)):
+        first = agreement(scores, benchmark.comparisons(), ties)  # type: ignore[arg-type]
+        second = agreement(scores[::-1], turned.comparisons(), ties)  # type: ignore[arg-type]
+        assert (first.kendall == pytest.approx(second.kendall)) is same
+
+
+def test_resamples_equal_the_resampled_benchmark() -> None:
+    benchmark, scores = random_benchmark(3)
+    samples = resample(12, 6, seed=1)
+    drawn = multiplicities(samples, 12)
+    found = agreement(scores, benchmark.comparisons())
+    for sample, accuracy, tau in zip(
+        samples, found.accuracies(drawn), found.kendalls(drawn), strict=True
+    ):
+        repeated = [
+            ranking
+            for number in sample
+            for ranking in benchmark.rankings
+            if ranking.sentence == number
+        ]
+        concordant, discordant, tied = literal_counts(repeated, NAMES, scores)
+        total = concordant + discordant + tied
+        assert accuracy == pytest.approx(concordant / total)
+        assert tau == pytest.approx((concordant - discordant) / total)
+
+
+def test_equal_counts_keep_only_pairs_with_as_many_edits() -> None:
+    benchmark, scores = random_benchmark(1)
+    counts = np.random.default_rng(9).integers(0, 2, scores.shape).astype(float)
+    kept = at_equal_counts(benchmark.comparisons(), counts)
+    assert 0 < len(kept) < len(benchmark.comparisons())
+    assert (counts[kept.first, kept.sentence] == counts[kept.second, kept.sentence]).all()
+    # The counts themselves decide nothing there.
+    assert agreement(counts, kept).accuracy == 0.0
+    assert agreement(counts, kept).kendall == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tie_calibration_finds_the_best_threshold(seed: int) -> None:
+    benchmark, _ = random_benchmark(seed)
+    comparisons = benchmark.comparisons()
+    scores = np.random.default_rng(seed).normal(size=(4, 12)).round(1)
+    differences = (
+        scores[comparisons.first, comparisons.sentence]
+        - scores[comparisons.second, comparisons.sentence]
+    )
+
+    def accuracy(threshold: float) -> float:
+        said = np.where(abs(differences) <= threshold, 0, np.sign(differences))
+        return float((said == comparisons.outcome).mean())
+
+    candidates = [0.0, *sorted(set(abs(differences)))]
+    best = max(map(accuracy, candidates))
+    threshold = tie_threshold(scores, comparisons)
+    assert threshold == next(each for each in candidates if accuracy(each) == best)
+    found = agreement_with_ties(scores, comparisons, threshold)
+    assert found.accuracy == pytest.approx(best)
+    assert found.count == len(comparisons)
+
+
+def test_human_wins_count_both_directions() -> None:
+    texts = ("x", "y")
+    rankings = (
+        Ranking(0, {"b": 2, "a": 1, "c": 1}),
+        Ranking(0, {"a": 1, "b": 3}),
+        Ranking(1, {"c": 2, "b": 1}),
+    )
+    benchmark = Benchmark("b", texts, dict.fromkeys("abc", texts), rankings=rankings)
+    wins, ties = human_wins(benchmark.comparisons(), 2)
+    assert wins.tolist() == [
+        [[0, 2, 0], [0, 0, 0], [0, 1, 0]],
+        [[0, 0, 0], [0, 0, 1], [0, 0, 0]],
+    ]
+    assert ties.tolist() == [
+        [[0, 0, 1], [0, 0, 0], [1, 0, 0]],
+        [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+    ]
+
+
+def test_nothing_to_compare_is_nan() -> None:
+    texts = ("x",)
+    benchmark = Benchmark(
+        "b", texts, {"a": texts, "b": texts}, rankings=(Ranking(0, {"a": 1, "b": 1}),)
+    )
+    comparisons = benchmark.comparisons()
+    assert np.isnan(agreement(np.zeros((2, 1)), comparisons).accuracy)
+    assert tie_threshold(np.array([[1.0], [0.5]]), comparisons) == 0.5
+    assert np.isnan(tie_threshold(np.zeros((2, 1)), at_equal_counts(comparisons, np.eye(2)[:, :1])))
+
+
+def test_unknown_ties_are_refused() -> None:
+    benchmark, scores = random_benchmark(0)
+    with pytest.raises(InputError, match="symmetric or official"):
+        agreement(scores, benchmark.comparisons(), "half")  # type: ignore[arg-type]
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize("name", ["seeda-s", "seeda-s:+fluency", "seeda-e", "seeda-e:+fluency"])
+def test_seeda_equals_the_script_for_three_metrics(name: str) -> None:
+    benchmark = load_benchmark(name)
+    for metric in map(load_metric, ("gleu", "edit-count", "constant")):
+        scores = sentence_scores(metric, benchmark_statistics(metric, benchmark, Runtime()))
+        found = agreement(scores, benchmark.comparisons(), "official")
+        expected = literal_script(benchmark.rankings, tuple(benchmark.systems), scores)
+        assert (found.accuracy, found.kendall) == pytest.approx(expected, abs=1e-12)
+        if (name, metric.name) == ("seeda-e", "constant"):
+            assert found.kendall == pytest.approx(0.096, abs=5e-4)
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_expected_wins_equal_the_published_scores() -> None:
+    benchmark = load_benchmark("gjg15")
+    wins, _ = human_wins(benchmark.comparisons(), len(benchmark.sources))
+    found = dict(zip(benchmark.systems, expected_wins(wins.sum(axis=0)), strict=True))
+    assert {name: round(value, 3) for name, value in found.items()} == pytest.approx(
+        {
+            "AMU": 0.628, "RAC": 0.566, "CAMB": 0.561, "CUUI": 0.550, "POST": 0.539, "UFC": 0.513,
+            "PKU": 0.506, "UMC": 0.495, "IITB": 0.485, "SJTU": 0.463, "INPUT": 0.456, "NTHU": 0.437,
+            "IPN": 0.300,
+        }
+    )  # fmt: skip

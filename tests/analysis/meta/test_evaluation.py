@@ -1,0 +1,296 @@
+"""A whole meta-evaluation: measures beside their oracles, human scores, sentinels, published values."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from learnedgec.analysis.meta.agreement import agreement
+from learnedgec.analysis.meta.evaluation import (
+    SENTINELS,
+    Evaluation,
+    MetricEvaluation,
+    benchmark_statistics,
+    evaluate,
+)
+from learnedgec.analysis.meta.human_scores import default_human, human_scores, judged
+from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.ranking import sentence_scores
+from learnedgec.data.benchmarks.base import Benchmark, Ranking
+from learnedgec.data.benchmarks.registry import load_benchmark
+from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.stats.correlation import correlate
+from learnedgec.stats.resampling import multiplicities, resample
+
+QUICK = Protocol(resamples=60, window=3)
+
+
+@pytest.fixture(scope="module")
+def benchmark_() -> Benchmark:
+    return load_benchmark("sample")
+
+
+@pytest.fixture(scope="module")
+def rated(benchmark_: Benchmark) -> Evaluation:
+    return evaluate(
+        benchmark_, [load_metric("gleu(iterations=1)")], QUICK, human="fluency", tests=True
+    )
+
+
+@pytest.fixture(scope="module")
+def ranked(benchmark_: Benchmark) -> Evaluation:
+    return evaluate(benchmark_, [load_metric("gleu(iterations=1)")], QUICK, human="EW")
+
+
+def entry(evaluation: Evaluation, name: str) -> MetricEvaluation:
+    return next(each for each in evaluation.metrics if each.metric.startswith(name))
+
+
+def test_sentinels_come_last_and_once(ranked: Evaluation, benchmark_: Benchmark) -> None:
+    assert [each.metric for each in ranked.metrics][1:] == list(SENTINELS)
+    assert [each.sentinel for each in ranked.metrics] == [False, True, True, True, True]
+    again = evaluate(benchmark_, [load_metric("length")], QUICK)
+    assert [each.metric for each in again.metrics] == ["length", "edit-count", "constant", "random"]
+
+
+def test_measures_between_systems_equal_scipy(ranked: Evaluation) -> None:
+    for each in ranked.metrics:
+        if each.metric == "constant":
+            assert np.isnan(each.estimates["pearson"].value)
+            continue
+        for name, oracle in (
+            ("pearson", stats.pearsonr),
+            ("spearman", stats.spearmanr),
+            ("kendall", stats.kendalltau),
+        ):
+            estimate = each.estimates[name]
+            assert estimate.value == pytest.approx(
+                oracle(ranked.human_scores, each.scores).statistic
+            )
+            assert (estimate.count, estimate.unit) == (4, "systems")
+
+
+def test_every_estimate_has_a_count_and_an_interval(ranked: Evaluation, rated: Evaluation) -> None:
+    for evaluation in (ranked, rated):
+        for name, estimate in evaluation.metrics[0].estimates.items():
+            assert estimate.count > 0
+            bounds = [*estimate.over_sentences, *estimate.over_systems]
+            assert not np.isnan(bounds).all(), name
+            low, high = estimate.over_sentences
+            assert np.isnan(low) or low <= high
+
+
+def test_systems_without_judgements_are_left_out_with_a_notice(ranked: Evaluation) -> None:
+    assert ranked.systems == ("careful", "eager", "strong", "weak")
+    assert ranked.notices == ("source: no human score EW, left out.",)
+
+
+def test_ratings_give_segment_measures(rated: Evaluation, benchmark_: Benchmark) -> None:
+    assert rated.systems == tuple(benchmark_.systems)
+    ratings = np.stack([benchmark_.ratings["fluency"][name] for name in rated.systems])
+    assert rated.human_scores == pytest.approx(np.nanmean(ratings, axis=1))
+    lengths = np.array(
+        [[len(t.split()) for t in benchmark_.systems[name]] for name in rated.systems]
+    )
+    kept = ~np.isnan(ratings)
+    estimate = entry(rated, "length").estimates["segment_kendall"]
+    assert estimate.value == pytest.approx(stats.kendalltau(lengths[kept], ratings[kept]).statistic)
+    assert (estimate.count, estimate.unit) == (kept.sum(), "outputs")
+
+
+def test_edit_count_has_no_agreement_at_equal_edits(ranked: Evaluation) -> None:
+    edits = entry(ranked, "edit-count").estimates
+    # It ties them all: it has compared nothing there.
+    assert np.isnan(edits["sentence_accuracy_equal_edits"].value)
+    assert edits["sentence_accuracy_equal_edits"].count > 0
+    assert np.isnan(edits["partial_pearson"].value)
+    assert entry(ranked, "gleu").estimates["sentence_accuracy_equal_edits"].value > 0.5
+
+
+def test_windows_and_leave_one_out(ranked: Evaluation) -> None:
+    gleu = entry(ranked, "gleu")
+    assert gleu.windows["pearson"].shape == (2,)
+    assert gleu.window_intervals["pearson"].shape == (2, 2)
+    top = ranked.order[:3]
+    expected = stats.pearsonr(ranked.human_scores[top], gleu.scores[top]).statistic
+    assert gleu.windows["pearson"][0] == pytest.approx(expected)
+    assert gleu.without["spearman"].shape == (4,)
+
+
+def test_more_systems_in_a_window_than_there_are_gives_none(benchmark_: Benchmark) -> None:
+    found = evaluate(benchmark_, [], dataclasses.replace(QUICK, window=8))
+    assert dict(found.metrics[0].windows) == {}
+
+
+def test_tests_compare_metrics_and_the_edit_count(rated: Evaluation) -> None:
+    assert [test.measure for test in rated.tests] == [
+        "pearson",
+        "sentence_accuracy",
+        "segment_pearson",
+    ]
+    for test in rated.tests:
+        assert {test.better, test.worse} == {"gleu(iterations=1)", "edit-count"}
+        assert test.difference >= 0
+        for p_value in (test.perm_both, test.perm_systems):
+            assert 0 < p_value <= 1
+        assert np.isnan(test.williams) == (test.measure != "pearson")
+        # One pair: nothing to correct for.
+        assert (test.perm_both_adjusted, test.perm_systems_adjusted) == (
+            test.perm_both,
+            test.perm_systems,
+        )
+
+
+@pytest.mark.parametrize("aggregation", ["expected-wins", "trueskill"])
+def test_other_aggregations(aggregation: str, benchmark_: Benchmark) -> None:
+    protocol = dataclasses.replace(QUICK, aggregation=aggregation)
+    found = evaluate(benchmark_, [load_metric("gleu(iterations=1)")], protocol, human="EW")
+    gleu = entry(found, "gleu")
+    # Sentence by sentence the strong system wins most, as in the corpus score.
+    assert found.systems[int(gleu.scores.argmax())] == "strong"
+    assert f"aggregation:{aggregation}" in gleu.signature
+    assert entry(found, "constant").scores == pytest.approx([0.0] * 4)
+
+
+def test_official_ties_reach_the_sentence_measures(benchmark_: Benchmark) -> None:
+    official = dataclasses.replace(QUICK, ties="official")
+    found = entry(evaluate(benchmark_, [], official, human="EW"), "constant").estimates
+    assert found["sentence_accuracy"].value > 0
+    assert found["sentence_kendall"].value == pytest.approx(
+        2 * found["sentence_accuracy"].value - 1
+    )
+
+
+def test_same_seed_same_numbers(benchmark_: Benchmark) -> None:
+    first, second = (evaluate(benchmark_, [], QUICK, human="EW") for _ in range(2))
+    for a, b in zip(first.metrics, second.metrics, strict=True):
+        for name, estimate in a.estimates.items():
+            other = b.estimates[name]
+            assert estimate.over_sentences == pytest.approx(other.over_sentences, nan_ok=True)
+            assert estimate.over_systems == pytest.approx(other.over_systems, nan_ok=True)
+
+
+def test_default_human_scores(benchmark_: Benchmark) -> None:
+    assert default_human(benchmark_) == ["EW"]
+    ratings = dataclasses.replace(benchmark_, rankings=())
+    assert default_human(ratings) == ["grammaticality", "fluency", "meaning"]
+    published = dataclasses.replace(ratings, ratings={}, official={"x": {"weak": 1.0}})
+    assert default_human(published) == ["x"]
+
+
+def test_unknown_human_score_names_the_nearest(benchmark_: Benchmark) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'fluency'"):
+        evaluate(benchmark_, [], QUICK, human="flueny")
+
+
+def test_published_scores_alone_have_no_interval_of_their_own() -> None:
+    texts = ("a b", "c d e")
+    systems = {"x": texts, "y": ("a", "c d"), "z": ("a b c", "c")}
+    benchmark = Benchmark("mine", texts, systems, official={"s": {"x": 3.0, "y": 1.0, "z": 2.0}})
+    found = evaluate(benchmark, [], QUICK, human="s")
+    assert found.human_scores == pytest.approx([3.0, 1.0, 2.0])
+    assert found.human_intervals == pytest.approx(np.array([[3.0, 3.0], [1.0, 1.0], [2.0, 2.0]]))
+    assert "sentence_accuracy" not in found.metrics[0].estimates
+    with pytest.raises(InputError, match="no system of mine has a human score t"):
+        judged(dataclasses.replace(benchmark, official={"t": {"w": 1.0}}), "t")
+
+
+def test_published_scores_win_over_computed_ones() -> None:
+    texts = ("a", "b", "c", "d")
+    rankings = tuple(Ranking(number, {"x": 1, "y": 2}) for number in range(4))
+    benchmark = Benchmark(
+        "mine",
+        texts,
+        {"x": texts, "y": texts},
+        rankings=rankings,
+        official={"EW": {"x": 0.9, "y": 0.2}},
+    )
+    drawn = multiplicities(resample(4, 10), 4)
+    found = human_scores(benchmark, "EW", drawn)
+    assert found.scores == pytest.approx([0.9, 0.2])
+    assert found.many == pytest.approx(np.tile([1.0, 0.0], (10, 1)))
+    computed = human_scores(dataclasses.replace(benchmark, official={}), "EW", drawn)
+    assert computed.scores == pytest.approx([1.0, 0.0])
+
+
+def test_trueskill_of_people_is_stored(
+    tmp_path: Path, benchmark_: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmark = judged(benchmark_, "TS")
+    drawn = multiplicities(resample(72, 20), 72)
+    first = human_scores(benchmark, "TS", drawn, cache_dir=str(tmp_path))
+    monkeypatch.setattr("learnedgec.analysis.meta.human_scores.rate_judgements", None)
+    second = human_scores(benchmark, "TS", drawn, cache_dir=str(tmp_path))
+    assert second.scores == pytest.approx(first.scores)
+    assert second.many == pytest.approx(first.many)
+
+
+def test_a_resample_without_judgements_does_not_count() -> None:
+    texts = ("a", "b")
+    rankings = (Ranking(0, {"x": 1, "y": 2}),)
+    benchmark = Benchmark("mine", texts, {"x": texts, "y": texts}, rankings=rankings)
+    for name in ("EW", "TS"):
+        found = human_scores(benchmark, name, np.array([[1.0, 1.0], [0.0, 2.0]]))
+        assert np.isnan(found.many).all(axis=1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("bad", [{"resamples": 0}, {"level": 1.0}, {"window": 1}])
+def test_bad_protocols_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="give at least one resample"):
+        Protocol(**bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize(
+    ("name", "human", "r", "rho", "accuracy"),
+    [
+        ("seeda-s", "TS", 0.772, 0.823, 0.705),
+        ("seeda-s:+fluency", "TS", 0.937, 0.889, 0.735),
+        ("seeda-e", "TS", 0.559, 0.658, 0.678),
+        ("gjg15", "EW", 0.460, 0.522, 0.456),
+    ],
+)
+def test_what_the_edit_count_reaches(
+    name: str, human: str, r: float, rho: float, accuracy: float
+) -> None:
+    benchmark = load_benchmark(name)
+    metric = load_metric("edit-count")
+    sentences = sentence_scores(metric, benchmark_statistics(metric, benchmark, Runtime()))
+    people = np.array([benchmark.official[human][system] for system in benchmark.systems])
+    means = sentences.mean(axis=1)
+    assert correlate("pearson", people, means) == pytest.approx(r, abs=2e-3)
+    assert correlate("spearman", people, means) == pytest.approx(rho, abs=2e-3)
+    found = agreement(sentences, benchmark.comparisons())
+    assert found.accuracy == pytest.approx(accuracy, abs=2e-3)
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_gjg15_as_a_whole() -> None:
+    found = evaluate(
+        load_benchmark("gjg15"), [load_metric("gleu")], Protocol(resamples=20), human="EW"
+    )
+    gleu = entry(found, "gleu").estimates
+    # Published for GLEU: .701/.467.
+    assert gleu["pearson"].value == pytest.approx(0.701, abs=5e-3)
+    assert gleu["spearman"].value == pytest.approx(0.467, abs=5e-4)
+    assert gleu["sentence_accuracy"].count == 49_981
+    assert entry(found, "gleu").windows["pearson"].shape == (6,)
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize("name", ["seeda-s:all", "seeda-e:all"])
+def test_seeda_human_scores_follow_from_the_judgements(name: str) -> None:
+    benchmark = load_benchmark(name)
+    computed = dataclasses.replace(benchmark, official={})
+    drawn = np.ones((1, len(benchmark.sources)))
+    found = human_scores(computed, "EW", drawn).scores
+    assert found == pytest.approx(list(benchmark.official["EW"].values()), abs=2e-3)

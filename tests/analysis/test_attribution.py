@@ -1,0 +1,217 @@
+"""Attribution against its definition, written out, and against the tool of the paper's authors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import factorial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+from embedded import Sample
+
+from learnedgec.analysis.attribution import Attribution, attribute_edits
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.errors import InputError, LengthError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import load_metric
+
+ANNOTATOR = "en-ewt-sm"
+
+Case: TypeAlias = tuple[str, str, tuple[Edit, ...]]
+
+
+@pytest.fixture(scope="module")
+def cases(sample: Sample) -> list[Case]:
+    """Return 200 sources and hypotheses of four systems, with the edits between them."""
+    pairs = [
+        (source, hypothesis)
+        for hypotheses in sample.systems.values()
+        for source, hypothesis in zip(sample.sources, hypotheses, strict=True)
+    ][-200:]
+    edits = extract_edits(pairs, ANNOTATOR)
+    return [(*pair, own) for pair, own in zip(pairs, edits, strict=True)]
+
+
+def attribute(metric: Metric, cases: Sequence[Case], **settings: int) -> list[Attribution]:
+    sources, hypotheses, edits = zip(*cases, strict=True)
+    return attribute_edits(metric, sources, hypotheses, edits=edits, **settings)
+
+
+def enumerate_literally(
+    metric: Metric, source: str, edits: Sequence[Edit]
+) -> tuple[list[float], list[float], list[float]]:
+    """Return add-one, leave-one-out and Shapley values as the formulas say, scoring each sentence alone."""
+    numbers = range(len(edits))
+    sets = [frozenset(s) for size in range(len(edits) + 1) for s in combinations(numbers, size)]
+    texts = [apply_edits(source, [edits[i] for i in sorted(chosen)]) for chosen in sets]
+    scores = metric.score([source] * len(sets), texts).sentences
+    value = dict(zip(sets, scores.tolist(), strict=True))
+    everything, size = frozenset(numbers), len(edits)
+    shapley = [
+        sum(
+            factorial(len(t))
+            * factorial(size - len(t) - 1)
+            / factorial(size)
+            * (value[t | {e}] - value[t])
+            for t in sets
+            if e not in t
+        )
+        for e in numbers
+    ]
+    return (
+        [value[frozenset({e})] - value[frozenset()] for e in numbers],
+        [value[everything] - value[everything - {e}] for e in numbers],
+        shapley,
+    )
+
+
+@pytest.mark.parametrize(("name", "most"), [("random", 11), ("likelihood", 4), ("some", 4)])
+def test_equals_a_literal_enumeration(
+    name: str, most: int, cases: list[Case], tiny_causal: Path, tiny_evaluator: Path
+) -> None:
+    models = {"likelihood": {"model": str(tiny_causal)}, "some": {"model": str(tiny_evaluator)}}
+    metric = load_metric(name, **models.get(name, {}))
+    # A model is asked anew for every sentence of the enumeration, so its sentences have few edits.
+    chosen = [case for case in cases if len(case[2]) <= most]
+    assert len(chosen) >= (200 if name == "random" else 100)
+    for (source, _, edits), each in zip(
+        chosen, attribute(metric, chosen, exact_up_to=most), strict=True
+    ):
+        expected = enumerate_literally(metric, source, edits)
+        assert each.exact
+        assert not each.standard_error.any()
+        for ours, literal in zip(
+            (each.add_one, each.leave_one_out, each.shapley), expected, strict=True
+        ):
+            assert ours == pytest.approx(literal, abs=2e-6)
+
+
+@pytest.mark.parametrize("exact_up_to", [8, 0])
+def test_shapley_values_share_out_the_difference(
+    exact_up_to: int, cases: list[Case], tiny_evaluator: Path
+) -> None:
+    metric = load_metric("some", model=str(tiny_evaluator))
+    cases = cases[:60]
+    sources, hypotheses, _ = zip(*cases, strict=True)
+    before, after = (metric.score(sources, texts).sentences for texts in (sources, hypotheses))
+    found = attribute(metric, cases, exact_up_to=exact_up_to, permutations=8)
+    for each, low, high in zip(found, before, after, strict=True):
+        assert each.shapley.sum() == pytest.approx(high - low, abs=1e-6)
+        assert (each.source_score, each.score) == pytest.approx((low, high), abs=1e-6)
+
+
+def test_a_sample_is_as_near_the_exact_values_as_its_error_says(cases: list[Case]) -> None:
+    metric = load_metric("random")
+    chosen = [case for case in cases if len(case[2]) > 3]
+    exact = attribute(metric, chosen, exact_up_to=11)
+    deviations, errors = [], []
+    for seed in range(4):
+        sampled = attribute(metric, chosen, exact_up_to=3, seed=seed)
+        assert not any(each.exact for each in sampled)
+        deviations += [b.shapley - a.shapley for a, b in zip(exact, sampled, strict=True)]
+        errors += [each.standard_error for each in sampled]
+    deviation, error = np.concatenate(deviations), np.concatenate(errors)
+    assert len(error) > 1600
+    assert (deviation**2).mean() / (error**2).mean() == pytest.approx(1, abs=0.15)
+    assert np.mean(np.abs(deviation) < 1.96 * error) == pytest.approx(0.94, abs=0.03)
+
+
+def test_a_sentence_has_the_same_values_in_any_company(cases: list[Case]) -> None:
+    metric = load_metric("random")
+    together = attribute(metric, cases, exact_up_to=2)
+    for number in (3, 70, 199):
+        (alone,) = attribute(metric, [cases[number]], exact_up_to=2)
+        assert alone.shapley.tolist() == together[number].shapley.tolist()
+    other = attribute(metric, cases, exact_up_to=2, seed=1)
+    assert any(
+        a.shapley.tolist() != b.shapley.tolist() for a, b in zip(together, other, strict=True)
+    )
+
+
+def test_one_call_with_every_distinct_text_once(
+    cases: list[Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = load_metric("random")
+    calls: list[list[tuple[str, str]]] = []
+    real = type(metric).compute
+
+    def compute(
+        self: Metric, sources: Sequence[str], texts: Sequence[str], *rest: object
+    ) -> object:
+        calls.append(list(zip(sources, texts, strict=True)))
+        return real(self, sources, texts, *rest)
+
+    monkeypatch.setattr(type(metric), "compute", compute)
+    attribute(metric, [*cases, *cases])
+    (rows,) = calls
+    assert len(rows) == len(set(rows))
+
+
+def test_references_go_with_their_sentences(sample: Sample) -> None:
+    metric = load_metric("gleu(iterations=1)")
+    hypotheses = sample.systems["strong"]
+    found = attribute_edits(
+        metric, sample.sources, hypotheses, sample.references, annotator=ANNOTATOR
+    )
+    scores = metric.score(sample.sources, hypotheses, sample.references).sentences
+    assert [each.score for each in found] == pytest.approx(scores.tolist())
+    for each in found:
+        assert each.shapley.sum() == pytest.approx(each.score - each.source_score, abs=1e-9)
+
+
+def test_many_edits_are_sampled() -> None:
+    source = " ".join("abcdefghij" * 7)
+    edits = tuple(Edit(place, place + 1, "x y") for place in range(70))
+    (found,) = attribute_edits(
+        load_metric("length"), [source], [apply_edits(source, edits)], edits=[edits], permutations=4
+    )
+    assert not found.exact
+    assert found.shapley.tolist() == [1.0] * 70
+    assert found.standard_error.tolist() == [0.0] * 70
+
+
+def test_bad_input() -> None:
+    length = load_metric("length")
+    with pytest.raises(InputError, match="the edits of sentence 1 make 'a c' from its source"):
+        attribute_edits(length, ["a b"], ["a d"], edits=[[Edit(1, 2, "c")]])
+    with pytest.raises(LengthError):
+        attribute_edits(length, ["a b"], ["a d", "b"])
+    with pytest.raises(InputError, match="exact_up_to is 30"):
+        attribute_edits(length, ["a"], ["a"], exact_up_to=30)
+    with pytest.raises(InputError, match="permutations is 3"):
+        attribute_edits(length, ["a"], ["a"], permutations=3)
+
+
+def test_equals_gec_metrics(
+    cases: list[Case], tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their `add` and `sub` are scaled to the sum of the Shapley values; ours are not."""
+    analysis = pytest.importorskip("gec_metrics.analysis")
+    bases = pytest.importorskip("gec_metrics.metrics")
+    metric = load_metric("some", model=str(tiny_evaluator))
+
+    class Theirs(bases.MetricBaseForReferenceFree):
+        def score_sentence(self, sources: list[str], hypotheses: list[str]) -> list[float]:
+            return metric.score(sources, hypotheses).sentences.tolist()
+
+    # They load a spaCy package that is not needed where edits are given.
+    monkeypatch.setattr("errant.load", lambda language: None)
+    compared = [case for case in cases if 1 <= len(case[2]) <= 4]
+    names = {"shapley": "shapley", "add": "add_one", "sub": "leave_one_out"}
+    made = {name: analysis.get_attributor(name) for name in names}
+    for (source, hypothesis, _), ours in zip(compared, attribute(metric, compared), strict=True):
+        edits = [
+            [SimpleNamespace(o_start=e.start, o_end=e.end, c_str=e.correction)] for e in ours.edits
+        ]
+        for name, attribute_name in names.items():
+            kind = made[name]
+            theirs = kind(kind.Config(metric=Theirs())).attribute(source, hypothesis, edits)
+            values = getattr(ours, attribute_name)
+            if name != "shapley":
+                values = values * (ours.score - ours.source_score) / values.sum()
+            assert values.tolist() == pytest.approx(theirs.attribution_scores, abs=1e-5)

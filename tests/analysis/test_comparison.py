@@ -1,0 +1,102 @@
+"""Comparisons with a baseline: equal to what ranking computes, and the sentence that a paper takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from embedded import Sample
+
+from learnedgec import load_metric
+from learnedgec.analysis.comparison import compare_systems, format_p_value
+from learnedgec.analysis.ranking import rank_systems
+from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.stats.significance import holm
+
+
+@pytest.mark.parametrize("name", ["gleu", "m2", "edit-count"])
+def test_differences_and_tests_are_those_of_a_ranking(name: str, sample: Sample) -> None:
+    metric = load_metric(name)
+    statistics = metric.statistics_of_systems(sample.sources, sample.systems, sample.references)
+    ranking = rank_systems(metric, statistics, resamples=200, seed=3)
+    names = list(ranking.systems)
+    base = names.index("weak")
+    found = compare_systems(metric, statistics, "weak", resamples=200, seed=3)
+    assert [row.system for row in found] == [each for each in names if each != "weak"]
+    raw = []
+    for row in found:
+        place = names.index(row.system)
+        assert row.score == pytest.approx(ranking.scores[place])
+        assert row.difference == pytest.approx(ranking.scores[place] - ranking.scores[base])
+        assert row.bounds == pytest.approx(tuple(ranking.intervals[place]))
+        assert row.p_value == pytest.approx(ranking.p_values[place, base])
+        assert row.wins == pytest.approx(ranking.wins[place, base] * len(sample.sources))
+        assert row.losses == pytest.approx(ranking.wins[base, place] * len(sample.sources))
+        assert row.wins + row.ties + row.losses == len(sample.sources)
+        low, high = row.difference_bounds
+        assert low <= row.difference <= high
+        raw.append(row.p_value)
+    assert [row.adjusted for row in found] == pytest.approx(holm(np.array(raw)).tolist())
+
+
+def test_the_sentence_says_what_was_found() -> None:
+    metric = load_metric("length")
+    systems = {"A": ["a"] * 40, "B": ["a b"] * 40, "C": ["a"] * 39 + ["a b"], "D": ["a"] * 40}
+    statistics = metric.statistics_of_systems(["a"] * 40, systems)
+    better, same, equal = compare_systems(metric, statistics, "A", resamples=500)
+    assert better.significant
+    assert better.sentence == (
+        "B scores higher than A by length (2.0000 against 1.0000; difference +1.0000, uncorrected 95% "
+        "CI [+1.0000, +1.0000], p ≤ .006 after Holm's correction for 3 systems, paired bootstrap over 40 "
+        "sentences with 500 resamples)."
+    )
+    assert same.sentence.startswith("C and A cannot be told apart by length (1.0250 and 1.0000; ")
+    assert not same.significant
+    assert equal.sentence == "D and A score the same by length (1.0000)."
+    worse = compare_systems(metric, statistics, "B", resamples=500)[0]
+    assert worse.sentence.startswith("A scores lower than B by length (1.0000 against 2.0000; ")
+    # The name has no parameters, unless the caller says so.
+    long = replace(worse, metric="length(unit='char')")
+    assert long.sentence == worse.sentence
+    assert " by length#2 (" in long.sentence_about("length#2")
+
+
+@pytest.mark.parametrize(
+    ("p_value", "bound", "text"),
+    [
+        (1.0, False, "p = 1"),
+        (0.05, False, "p = .050"),
+        (0.0003, False, "p = .0003"),
+        (0.000999, True, "p ≤ .001"),
+        (0.00002, True, "p < .0001"),
+    ],
+)
+def test_p_values_as_papers_write_them(p_value: float, bound: bool, text: str) -> None:
+    assert format_p_value(p_value, bound=bound) == text
+
+
+def test_bad_input() -> None:
+    metric = load_metric("length")
+    statistics = metric.statistics_of_systems(["a"], {"A": ["a"], "B": ["b"]})
+    with pytest.raises(UnknownNameError, match="'C'"):
+        compare_systems(metric, statistics, "C")
+    with pytest.raises(InputError, match="no system beside"):
+        compare_systems(metric, {"A": statistics["A"]}, "A")
+    with pytest.raises(InputError, match="at least one resample"):
+        compare_systems(metric, statistics, "A", resamples=0)
+
+
+def test_one_system_needs_no_correction() -> None:
+    metric = load_metric("length")
+    statistics = metric.statistics_of_systems(["a"] * 9, {"A": ["a"] * 9, "B": ["a b"] * 9})
+    (found,) = compare_systems(metric, statistics, "A", resamples=99)
+    assert "difference +1.0000, 95% CI [+1.0000, +1.0000], p ≤ .010, paired" in found.sentence
+
+
+def test_many_systems_get_enough_resamples() -> None:
+    metric = load_metric("length")
+    systems = {f"s{number}": ["a"] for number in range(27)}
+    statistics = metric.statistics_of_systems(["a"], systems)
+    # 26 tests against the baseline: any can be significant with 520 resamples, a fifth of what is taken.
+    assert {row.resamples for row in compare_systems(metric, statistics, "s0")} == {2600}

@@ -1,0 +1,68 @@
+"""Metrics that are tested on what their evaluators have learned from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tiny
+
+from learnedgec import load_metric
+from learnedgec.analysis.contamination import contamination
+from learnedgec.cli.main import main
+from learnedgec.evaluators.evaluator import HeadConfig
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    heads = {**tiny.SOME_HEADS, "quality": HeadConfig(), "preference": HeadConfig("pair")}
+    learned = ["gmeg:fce", "tmu-gfm", "robustgec:bea19", "sample"]
+    folder = tmp_path_factory.mktemp("packages") / "learned"
+    return tiny.save_evaluator(folder, heads=heads, datasets=learned)
+
+
+@pytest.mark.parametrize(
+    ("tested", "met"),
+    [
+        ("gmeg:fce", "gmeg:fce"),
+        ("gmeg:dev", "gmeg:fce"),
+        ("gmeg:wiki", ""),
+        ("tmu-gfm", "tmu-gfm"),
+        ("robustgec:bea19", "robustgec:bea19"),
+        ("robustgec", "robustgec:bea19"),
+        ("pillars:test", "robustgec:bea19"),
+        ("jelv", "robustgec:bea19"),
+        ("gmeg", "gmeg:fce"),
+        ("robustgec:conll14", ""),
+        ("gjg15:13", ""),
+        ("seeda-s:+fluency", ""),
+    ],
+)
+def test_a_benchmark_that_was_learned_from_is_named(package: Path, tested: str, met: str) -> None:
+    for metric in (
+        f"some(model='{package}')",
+        f"some(model='{package}', meaning='{package}')",
+        f"impara(quality='{package}')",
+        f"preference(model='{package}')",
+        f"ensemble(members={{\"preference(model='{package}')\": 1.0, 'length': 1.0}})",
+    ):
+        found = contamination(load_metric(metric), tested)
+        said = f"{package} was trained on {met}; its results here are meaningless."
+        assert found == ((said,) if met else ())
+
+
+def test_metrics_that_learned_nothing_are_fine_everywhere() -> None:
+    for name in ("gleu", "length", "ensemble(length=0.5, constant=0.5)"):
+        assert contamination(load_metric(name), "gmeg:fce") == ()
+
+
+def test_commands_say_it(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = f"sample: {package} was trained on sample; its results here are meaningless.\n"
+    metric = f"preference(model='{package}')"
+    assert main(["meta", "--benchmark", "sample", "--metric", metric, "--resamples", "10"]) == 0
+    assert said in capsys.readouterr().err
+    assert (
+        main(["robust", "metrics", "--case", "sample", "--metric", metric, "--resamples", "10"])
+        == 0
+    )
+    assert said in capsys.readouterr().err

@@ -1,0 +1,231 @@
+"""A corpus in blocks has the scores of all sentences at once, whatever is stopped, killed or wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from embedded import Sample
+from failing import Fragile
+
+from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
+from learnedgec.applications.corpus.results import CorpusScores
+from learnedgec.applications.corpus.scoring import score_corpus
+from learnedgec.data.references import References
+from learnedgec.data.text import write_jsonl, write_lines
+from learnedgec.errors import ConfigError, InputError, LengthError
+from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.blocks import BlockEntries
+from learnedgec.scoring import score_metrics
+
+NAMES = ("gleu", "green", "m2", "sentm2", "hter", "length", "ensemble(gleu=0.5, edit-count=0.5)")
+
+
+def records(sample: Sample, system: str, rows: References) -> list[dict[str, Any]]:
+    return [
+        {"id": f"s{n}", "source": source, "hypothesis": text, "references": [r.text for r in row]}
+        for n, (source, text, row) in enumerate(
+            zip(sample.sources, sample.systems[system], rows, strict=True)
+        )
+    ]
+
+
+def values(found: CorpusScores) -> dict[str, dict[str, tuple[float, Mapping[str, float], str]]]:
+    return {
+        metric.label: {
+            name: (score.value, score.details, score.signature) for name, score in systems.items()
+        }
+        for metric, systems in found.scores.items()
+    }
+
+
+@pytest.mark.parametrize("block_size", [1, 7, 1000])
+def test_records_in_blocks_score_as_all_at_once(
+    sample: Sample, tmp_path: Path, block_size: int
+) -> None:
+    # The number of references varies within blocks and between them.
+    rows = References(tuple(row[: 1 + (i // 9) % 2] for i, row in enumerate(sample.references)))
+    metrics = [load_metric(name) for name in NAMES]
+    paths = {}
+    for system in ("careful", "weak"):
+        paths[system] = str(tmp_path / f"{system}.jsonl")
+        write_jsonl(Path(paths[system]), records(sample, system, rows))
+    with open_records(paths, "jsonl", block_size, tmp_path) as corpus:
+        found = score_corpus(metrics, corpus, tmp_path / "run")
+    systems = {name: sample.systems[name] for name in paths}
+    expected = score_metrics(metrics, sample.sources, systems, rows.without_edits())
+    assert values(found) == {
+        metric.label: {
+            name: (score.value, score.details, score.signature) for name, score in of.items()
+        }
+        for metric, of in expected.items()
+    }
+    assert (found.size, found.scored, found.failed) == (72, 72, ())
+
+
+def test_a_learned_metric_agrees_to_1e_6(
+    sample: Sample, corpus: Corpus, tmp_path: Path, tiny_evaluator: Path
+) -> None:
+    metric = load_metric("some", model=str(tiny_evaluator))
+    found = score_corpus([metric], corpus, tmp_path / "run")
+    score = metric.score(sample.sources, sample.systems["weak"])
+    assert found.scores[metric]["weak"].value == pytest.approx(score.value, abs=1e-6)
+    assert found.scores[metric]["weak"].signature == score.signature
+
+
+def test_what_is_warned_of_is_named_with_its_lines(
+    sample: Sample, corpus_files: dict[str, str], tmp_path: Path, tiny_evaluator: Path
+) -> None:
+    hypotheses = list(sample.systems["weak"])
+    hypotheses[12] = "the " * 300
+    write_lines(tmp_path / "long.txt", hypotheses)
+    metric = load_metric("some", model=str(tiny_evaluator))
+    systems = {"long": str(tmp_path / "long.txt")}
+    with open_lines(corpus_files["source"], systems, [], 10, tmp_path) as corpus:
+        # The second run scores no block.
+        for _ in range(2):
+            found = score_corpus([metric], corpus, tmp_path / "run")
+            text = "10 inputs were longer than 256 tokens and were truncated."
+            assert found.notices == (f"lines 11 to 20: 1 of {text}",)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_scores_of_sentences_are_in_order_with_ids(
+    sample: Sample, corpus: Corpus, tmp_path: Path, kind: Any
+) -> None:
+    metric = load_metric("length")
+    score_corpus([metric], corpus, tmp_path / "run", sentences=kind)
+    files = sorted((tmp_path / "run" / "sentences").iterdir())
+    assert [path.name for path in files[:2]] == [f"000000000.{kind}", f"000000001.{kind}"]
+    if kind == "parquet":
+        rows = pyarrow.parquet.read_table(files[0].parent).to_pylist()
+    else:
+        rows = [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    scores = metric.score(sample.sources, sample.systems["weak"]).sentences
+    assert rows == [
+        {"sentence": n, "id": n, "system": "weak", "metric": "length", "score": score}
+        for n, score in enumerate(scores, 1)
+    ]
+
+
+def test_a_failed_block_is_tried_again_named_and_left_out(
+    sample: Sample, corpus: Corpus, tmp_path: Path
+) -> None:
+    metric = Fragile(at=sample.sources[25], count=str(tmp_path / "count"))
+    found = score_corpus([metric], corpus, tmp_path / "run", retries=2)
+    (failed,) = found.failed
+    assert (failed.first, failed.last) == (21, 30)
+    assert failed.error == "RuntimeError: too hard"
+    kept = [len(text) for n, text in enumerate(sample.systems["weak"]) if not 20 <= n < 30]
+    score = found.scores[metric]["weak"]
+    assert score.value == np.mean(kept)
+    assert score.signature.endswith("|sentences:62/72")
+    attempts = (tmp_path / "count").read_text().splitlines()
+    assert len(attempts) == 8 + 2
+    # The next run tries this block alone.
+    assert score_corpus([metric], corpus, tmp_path / "run", retries=0).failed == found.failed
+    again = (tmp_path / "count").read_text().splitlines()[len(attempts) :]
+    assert again == [sample.sources[20]]
+
+
+def test_finished_blocks_are_not_scored_again_unless_damaged(
+    sample: Sample, corpus: Corpus, tmp_path: Path
+) -> None:
+    metric = Fragile(at="nothing", count=str(tmp_path / "count"))
+    found = score_corpus([metric], corpus, tmp_path / "run")
+    entries = BlockEntries(tmp_path / "run" / "blocks")
+    entries.path(3).write_text("{")
+    entries.path(5).unlink()
+    (tmp_path / "count").unlink()
+    assert values(score_corpus([metric], corpus, tmp_path / "run")) == values(found)
+    assert (tmp_path / "count").read_text().splitlines() == [
+        sample.sources[30],
+        sample.sources[50],
+    ]
+    entry = entries.read(3)
+    assert entry is not None
+    assert {key: entry[key] for key in ("block", "status", "first", "last", "attempts")} == {
+        "block": 3,
+        "status": "done",
+        "first": 31,
+        "last": 40,
+        "attempts": 1,
+    }
+    damaged = tmp_path / "run" / "statistics" / "0000" / "002.npz"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    with pytest.raises(InputError, match=r"the statistics of block 2, .* are missing or damaged"):
+        score_corpus([metric], corpus, tmp_path / "run")
+
+
+def test_a_folder_is_of_one_run(
+    corpus: Corpus, corpus_files: dict[str, str], tmp_path: Path
+) -> None:
+    metric = load_metric("length")
+    score_corpus([metric], corpus, tmp_path / "run")
+    with pytest.raises(ConfigError, match="holds a run with other metrics"):
+        score_corpus([load_metric("edit-count")], corpus, tmp_path / "run")
+    Path(corpus_files["weak"]).write_text("Other .\n" * 72)
+    with (
+        open_lines(
+            corpus_files["source"], {"weak": corpus_files["weak"]}, [], 10, tmp_path
+        ) as other,
+        pytest.raises(ConfigError, match="holds a run with other input"),
+    ):
+        score_corpus([metric], other, tmp_path / "run")
+
+
+def test_bad_input_is_refused_before_any_block(
+    corpus: Corpus, corpus_files: dict[str, str], tmp_path: Path, sample: Sample
+) -> None:
+    with open_lines(
+        corpus_files["source"], {"weak": corpus_files["weak"]}, [], 10, tmp_path
+    ) as bare:
+        with pytest.raises(InputError, match="gleu needs references"):
+            score_corpus([load_metric("gleu")], bare, tmp_path / "run")
+        with pytest.raises(
+            InputError, match="gotoscorer: it learns its weights from all sentences"
+        ):
+            score_corpus([load_metric("gotoscorer")], corpus, tmp_path / "run")
+        cleme = load_metric("cleme(edits='aligned')")
+        with pytest.raises(InputError, match="depends on the mean length"):
+            score_corpus([cleme], corpus, tmp_path / "run", sentences="jsonl")
+    assert not (tmp_path / "run").exists()
+    write_lines(tmp_path / "short.txt", sample.sources[:-1])
+    with (
+        pytest.raises(LengthError, match=r"source\.txt has 72 sentences but .*short\.txt has 71"),
+        open_lines(corpus_files["source"], {"s": str(tmp_path / "short.txt")}, [], 10, tmp_path),
+    ):
+        pass
+    gold = str(sample.folder / "gold.m2")
+    with (
+        pytest.raises(InputError, match="is an M2 file"),
+        open_lines(corpus_files["source"], {"weak": corpus_files["weak"]}, [gold], 10, tmp_path),
+    ):
+        pass
+
+
+def test_systems_must_correct_the_same_sentences(sample: Sample, tmp_path: Path) -> None:
+    own = records(sample, "weak", sample.references)
+    write_jsonl(tmp_path / "a.jsonl", own)
+    own[12] = {**own[12], "source": "Another ."}
+    write_jsonl(tmp_path / "b.jsonl", own)
+    paths = {name: str(tmp_path / f"{name}.jsonl") for name in "ab"}
+    with open_records(paths, "jsonl", 10, tmp_path) as corpus:
+        found = score_corpus([load_metric("length")], corpus, tmp_path / "run")
+    (failed,) = found.failed
+    assert "b.jsonl:13: the source or the references differ" in failed.error
+    assert found.scored == 62
+    own[12] = {**records(sample, "weak", sample.references)[12], "id": "another"}
+    write_jsonl(tmp_path / "b.jsonl", own)
+    with (
+        open_records(paths, "jsonl", 10, tmp_path) as corpus,
+        pytest.raises(
+            InputError, match=r"b\.jsonl:13: the id 'another' differs from 's12' in .*a\.jsonl"
+        ),
+    ):
+        corpus.read(1)

@@ -1,0 +1,39 @@
+"""Documents and completions become scores, the library's."""
+
+from __future__ import annotations
+
+import pytest
+
+from learnedgec import load_metric
+from learnedgec.applications.harnesses.adapter import Submission, adapter
+from learnedgec.errors import InputError, UnknownNameError
+
+DOCUMENTS = [
+    {"source": "He go .", "references": ["He goes .", "He went ."]},
+    {"source": "Yes .", "references": "Yes ."},
+]
+COMPLETIONS = ["<think>go?</think>Corrected: He went .", "No ."]
+
+
+def test_scores_are_the_librarys() -> None:
+    gleu = adapter("gleu")
+    found = gleu.score([gleu.read(*pair) for pair in zip(DOCUMENTS, COMPLETIONS, strict=True)])
+    alone = load_metric("gleu").score(
+        ["He go .", "Yes ."], ["He went .", "No ."], [["He goes .", "He went ."], ["Yes ."]]
+    )
+    assert (found.value, found.signature) == (alone.value, alone.signature)
+    assert found.sentences.tolist() == alone.sentences.tolist()
+
+
+def test_references_are_read_only_where_they_are_needed() -> None:
+    assert adapter("length", source="s").read({"s": "a"}, "b") == Submission("a", "b")
+    with pytest.raises(InputError) as error:
+        adapter("gleu", references="target").read({"source": "a"}, "b")
+    assert str(error.value) == (
+        "the document has no 'target' (it has source); name the keys by source=… and references=…."
+    )
+
+
+def test_names() -> None:
+    with pytest.raises(UnknownNameError):
+        adapter("gleuu")

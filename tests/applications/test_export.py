@@ -1,0 +1,250 @@
+"""Packages in transformers, and heads as plain models in a process that has no learnedgec."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from huggingface_hub import ModelCard
+from safetensors.torch import load_file
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    BertModel,
+    MPNetConfig,
+    MPNetModel,
+    RobertaConfig,
+    RobertaModel,
+)
+
+from learnedgec.applications.export import export_evaluator
+from learnedgec.cli.main import main
+from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
+from learnedgec.evaluators.lora import LoraLinear
+
+SOURCES = ["He go home .", "She have a dog .", "", "It rain ."]
+HYPOTHESES = ["He goes home .", "She has a dog .", "", "It rained the whole day and night long ."]
+
+# Stands for a machine without learnedgec: importing it fails.
+ALONE = """
+import json, sys
+sys.modules["learnedgec"] = None
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+found = {}
+for folder, trust, pair in json.loads(sys.argv[1]):
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=trust).eval()
+    rows = json.loads(sys.argv[2])
+    texts = [row if pair else row[1:] for row in rows]
+    batch = tokenizer(*map(list, zip(*texts)), truncation=True, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        found[folder] = model(**batch).logits.squeeze(-1).tolist()
+print(json.dumps(found))
+"""
+
+
+def alone(folders: Sequence[tuple[Path, bool, bool]], tmp_path: Path) -> dict[Path, list[float]]:
+    """Return each exported head's labels as another process computes them."""
+    rows = list(zip(SOURCES, HYPOTHESES, strict=True))
+    arguments = [[str(folder), trust, pair] for folder, trust, pair in folders]
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, json.dumps(arguments), json.dumps(rows)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+        env={
+            "PATH": "",
+            "OMP_NUM_THREADS": "1",
+            "HF_HUB_OFFLINE": "1",
+            "HF_HOME": str(tmp_path / "cache"),
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {Path(folder): values for folder, values in found.items()}
+
+
+def save(
+    folder: Path,
+    encoder: Any,
+    heads: Mapping[str, HeadConfig],
+    pooling: Any,
+    lora: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write an evaluator of another kind than the fixtures'."""
+    model = EvaluatorModel.from_encoder(encoder, heads, pooling=pooling, max_tokens=12, lora=lora)
+    for head in model.heads.values():
+        torch.nn.init.normal_(head.weight, std=1.0)
+    for module in model.modules():
+        if isinstance(module, LoraLinear):
+            torch.nn.init.normal_(module.up, std=0.3)
+    return tiny.save_package(folder, model)
+
+
+def encoder(kind: type, config: type, **settings: int) -> Any:
+    torch.manual_seed(0)
+    return kind(
+        config(
+            vocab_size=len(tiny.tokenizer()),
+            hidden_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=64,
+            max_position_embeddings=64,
+            **settings,
+        )
+    )
+
+
+def test_exported_heads_are_equal_without_learnedgec(tmp_path: Path) -> None:
+    heads = {
+        "fluency": HeadConfig("hypothesis", 2.8, 0.5),
+        "meaning": HeadConfig("pair", 3.5, 0.4),
+        "wrong": HeadConfig("pair", 0.3, 2.0, reads="tokens"),
+    }
+    torch.manual_seed(0)
+    bert = BertModel(tiny.configuration(len(tiny.tokenizer())))
+    packages = {
+        "mean": save(tmp_path / "mean", bert, heads, "mean"),
+        "cls": save(tmp_path / "cls", encoder(RobertaModel, RobertaConfig), heads, "cls"),
+        "mpnet": save(tmp_path / "mpnet", encoder(MPNetModel, MPNetConfig), heads, "mean"),
+        "pooler": save(
+            tmp_path / "pooler",
+            BertModel(tiny.configuration(len(tiny.tokenizer()))),
+            {name: head for name, head in heads.items() if head.reads == "pooled"},
+            "pooler",
+        ),
+        "corrected": save(
+            tmp_path / "corrected",
+            BertModel(tiny.configuration(len(tiny.tokenizer()))),
+            heads,
+            "mean",
+            {"rank": 2, "layers": None, "inputs": ["pair"]},
+        ),
+        "four": tiny.save_evaluator(tmp_path / "four", heads=heads, bits=4, width=128),
+        "sixteen": tiny.save_evaluator(tmp_path / "sixteen", heads=heads, width=128),
+    }
+    exported: list[tuple[Path, bool, bool]] = []
+    expected: dict[Path, Any] = {}
+    for name, package in packages.items():
+        evaluator = Evaluator.load(str(package))
+        with warnings.catch_warnings(record=True) as cut:
+            warnings.simplefilter("always")
+            predicted = evaluator.predict(SOURCES, HYPOTHESES)
+        assert bool(cut) == (evaluator.model.config.max_tokens == 12)
+        folders = export_evaluator(str(package), tmp_path / "exported" / name)
+        assert set(folders) == set(predicted)
+        for head, folder in folders.items():
+            exported.append((folder, name != "pooler", heads[head].input == "pair"))
+            expected[folder] = predicted[head]
+    found = alone(exported, tmp_path)
+    assert found.keys() == expected.keys()
+    for folder, values in expected.items():
+        assert found[folder] == pytest.approx(values, abs=1e-5), folder
+        assert np.ptp(values) > 1e-3
+    # BERT's pooler is read by transformers' own class, which needs no trust.
+    plain = tmp_path / "exported" / "pooler" / "fluency"
+    assert not (plain / "modeling_head.py").exists()
+    assert json.loads((plain / "config.json").read_text())["architectures"] == [
+        "BertForSequenceClassification"
+    ]
+    # Sixteen bits stay where they lose nothing; four have no counterpart in other libraries.
+    key = "encoder.embeddings.word_embeddings.weight"
+    for name, kind in (("sixteen", torch.float16), ("four", torch.float32)):
+        file = tmp_path / "exported" / name / "fluency" / "model.safetensors"
+        assert load_file(file)[key].dtype == kind
+
+
+def test_another_head_needs_trust(tmp_path: Path, tiny_evaluator: Path) -> None:
+    from transformers import AutoModelForSequenceClassification
+
+    folder = export_evaluator(str(tiny_evaluator), tmp_path, heads=["fluency"])["fluency"]
+    with pytest.raises(ValueError, match="trust_remote_code=True"):
+        AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=False)
+
+
+def test_the_command_exports_what_it_is_told(
+    tmp_path: Path, tiny_evaluator: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["evaluators", "export", str(tiny_evaluator), "--format", "sequence-classification"]
+    assert main([*words, "--heads", "fluency", "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'out' / 'fluency'}\n"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["fluency"]
+    written = {path.name for path in (tmp_path / "out" / "fluency").iterdir()}
+    # Old versions of transformers write the names of special tokens twice.
+    assert written - {"special_tokens_map.json"} == {
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "modeling_head.py",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+    card = ModelCard.load(tmp_path / "out" / "fluency" / "README.md")
+    assert card.data.library_name == "transformers"
+    assert card.data.license_name == "licenseref-own-data"
+    assert "`LicenseRef-own-data`" in card.text
+    assert main(words) == 2
+    assert capsys.readouterr().err == (
+        "learnedgec evaluators: no output folder was given; name one with --out.\n"
+    )
+
+
+def test_heads_that_cannot_be_exported_are_refused(tmp_path: Path, tiny_evaluator: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"no head of .* is named 'fluent'; did you mean"):
+        export_evaluator(str(tiny_evaluator), tmp_path, heads=["fluent"])
+    package = tiny.save_evaluator(tmp_path / "odd", heads={"a/b": HeadConfig()})
+    with pytest.raises(ConfigError, match="no folder can have its name"):
+        export_evaluator(str(package), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_transformers_loads_a_package_once_the_evaluator_is_imported(tiny_evaluator: Path) -> None:
+    program = f"""
+import learnedgec, sys
+assert "transformers" not in sys.modules
+from learnedgec import Evaluator
+from transformers import AutoConfig, AutoModel
+print(type(AutoConfig.from_pretrained({str(tiny_evaluator)!r})).__name__)
+print(type(AutoModel.from_pretrained({str(tiny_evaluator)!r})).__name__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["EvaluatorConfig", "EvaluatorModel"]
+
+
+@pytest.mark.parametrize("bits", [16, 4])
+def test_a_package_in_transformers_computes_what_it_computes_here(
+    tmp_path: Path, bits: Any
+) -> None:
+    package = tiny.save_evaluator(tmp_path / "mine", bits=bits, width=128)
+    config = AutoConfig.from_pretrained(package)
+    assert set(config.heads) == {"grammaticality", "fluency", "meaning"}
+    model = AutoModel.from_pretrained(package, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(package)
+    expected = Evaluator.load(str(package)).predict(SOURCES, HYPOTHESES)
+    with torch.inference_mode():
+        found = model(**tokenizer(HYPOTHESES, padding=True, return_tensors="pt"))
+        pairs = model(**tokenizer(SOURCES, HYPOTHESES, padding=True, return_tensors="pt"))
+    assert found["fluency"].numpy() == pytest.approx(expected["fluency"], abs=1e-5)
+    assert pairs["meaning"].numpy() == pytest.approx(expected["meaning"], abs=1e-5)
+    # Saved by transformers, it is loaded by transformers.
+    model.save_pretrained(tmp_path / "saved")
+    again = AutoModel.from_pretrained(tmp_path / "saved").eval()
+    with torch.inference_mode():
+        same = again(**tokenizer(HYPOTHESES, padding=True, return_tensors="pt"))
+    assert same["fluency"].numpy() == pytest.approx(expected["fluency"], abs=1e-5)

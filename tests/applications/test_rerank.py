@@ -1,0 +1,206 @@
+"""Best of n and minimum Bayes risk against literal loops; what guards let through."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from embedded import Sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from learnedgec import References, load_metric
+from learnedgec.applications.candidates import candidates_of_systems
+from learnedgec.applications.rerank import (
+    Guards,
+    MinimumBayesRisk,
+    candidate_scores,
+    load_selector,
+    rerank,
+)
+from learnedgec.errors import BadNameError, ConfigError, InputError, LengthError, UnknownNameError
+
+SOURCE = "He go to the school"
+ROW = ["He go to the school", "He goes to school", "He goes to the school", "He goes to school"]
+
+words = st.lists(st.sampled_from(["a", "b", "c", "d", "."]), max_size=5).map(" ".join)
+cases = st.lists(st.tuples(words, st.lists(words, min_size=1, max_size=4)), min_size=1, max_size=4)
+
+
+@given(cases)
+@settings(max_examples=50, deadline=None)
+def test_the_best_is_the_first_with_the_largest_score(case: list[tuple[str, list[str]]]) -> None:
+    sources, candidates = [source for source, _ in case], [row for _, row in case]
+    metric = load_metric("length")
+    found = rerank(sources, candidates, metric)
+    for number, row in enumerate(candidates):
+        scores = [metric.score([sources[number]], [text]).sentences[0] for text in row]
+        assert found.scores[number].tolist() == pytest.approx(scores)
+        assert found.chosen[number] == scores.index(max(scores))
+        assert found.texts[number] == row[found.chosen[number]]
+        others = [s for s, text in zip(scores, row, strict=True) if text != found.texts[number]]
+        expected = max(scores) - max(others) if others else math.nan
+        assert found.margins[number] == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", ["gleu", "m2", "green"])
+@given(case=cases, seed=st.integers(0, 5))
+@settings(max_examples=25, deadline=None)
+def test_minimum_bayes_risk_is_the_expected_utility(
+    name: str, case: list[tuple[str, list[str]]], seed: int
+) -> None:
+    sources, candidates = [source for source, _ in case], [row for _, row in case]
+    metric = load_metric(name)
+    random = np.random.default_rng(seed)
+    weights = [random.uniform(0.1, 1, len(row)).tolist() for row in candidates]
+    found = candidate_scores(sources, candidates, MinimumBayesRisk(metric), weights=weights)
+    for number, row in enumerate(candidates):
+        for place, hypothesis in enumerate(row):
+            utilities = [
+                metric.score(
+                    [sources[number]], [hypothesis], References.from_texts([reference])
+                ).sentences[0]
+                for reference in row
+            ]
+            expected = np.average(utilities, weights=weights[number])
+            assert found[number][place] == pytest.approx(expected)
+
+
+def test_a_text_that_systems_agree_on_has_the_sum_of_their_weights() -> None:
+    twice = candidate_scores([SOURCE], [["a", "b", "b"]], load_selector("mbr(gleu)"))
+    weighted = candidate_scores(
+        [SOURCE], [["a", "b"]], load_selector("mbr(gleu)"), weights=[[1.0, 2.0]]
+    )
+    assert twice[0][:2] == pytest.approx(weighted[0])
+
+
+def test_the_system_that_agrees_with_the_others_wins(sample: Sample) -> None:
+    candidates = candidates_of_systems(sample.systems)
+    found = rerank(sample.sources, candidates, "mbr(gleu)")
+    gleu = load_metric("gleu")
+    single = {
+        name: gleu.score(sample.sources, texts, sample.references).value
+        for name, texts in sample.systems.items()
+    }
+    combined = gleu.score(sample.sources, found.texts, sample.references).value
+    assert combined > np.mean(list(single.values()))
+    oracle = rerank(sample.sources, candidates, "gleu", references=sample.references)
+    best = [max(values) for values in oracle.scores]
+    reached = gleu.score(sample.sources, oracle.texts, sample.references).sentences
+    assert reached == pytest.approx(best)
+
+
+def test_a_candidate_below_its_source_is_not_chosen() -> None:
+    guards = Guards(fallback="source")
+    found = rerank(["a b c", "a"], [["a", "a b"], ["a b", "a"]], "length", guards=guards)
+    assert found.texts == ("a b c", "a b")
+    assert found.chosen.tolist() == [-1, 0]
+    assert found.margins.tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_a_minimum_gain_is_needed_over_the_first_candidate() -> None:
+    rows = [["a", "a b"], ["a", "a b c"]]
+    guards = Guards(fallback="first", minimum_gain=2.0)
+    found = rerank(["a", "a"], rows, "length", guards=guards)
+    assert found.chosen.tolist() == [0, 1]
+    assert found.margins.tolist() == pytest.approx([-1.0, 2.0])
+
+
+def test_the_source_is_nobodys_reference_in_a_minimum_bayes_risk() -> None:
+    selector = load_selector("mbr(gleu)")
+    plain = rerank([SOURCE], [ROW], selector)
+    guarded = rerank([SOURCE], [ROW], selector, guards=Guards(fallback="source"))
+    assert guarded.scores[0] == pytest.approx(plain.scores[0])
+    assert guarded.texts == plain.texts == ("He goes to school",)
+
+
+def test_long_edits_give_way_to_the_next_candidate() -> None:
+    rows = [["They walked to a very big school", "He goes to the school"]]
+    found = rerank([SOURCE], rows, "length", guards=Guards(longest_edit=1))
+    assert found.texts == ("He goes to the school",)
+    assert found.margins[0] == pytest.approx(-2.0)
+    everything = rerank([SOURCE], rows, "length")
+    assert everything.chosen.tolist() == [0]
+
+
+def test_a_gate_rejects_and_without_a_fallback_the_best_stays() -> None:
+    gate = load_metric("length")
+    rows = [["a", "a b c"]]
+    shorter = load_metric("constant")
+    kept = rerank(["a"], rows, shorter, guards=Guards(gate=gate, gate_minimum=2.0))
+    assert kept.chosen.tolist() == [1]
+    none = rerank(["a"], rows, shorter, guards=Guards(gate=gate, gate_minimum=9.0))
+    assert none.chosen.tolist() == [0]
+    source = rerank(["x"], rows, shorter, guards=Guards("source", gate=gate, gate_minimum=9.0))
+    assert source.texts == ("x",)
+
+
+def test_a_learned_metric_scores_each_distinct_candidate_once(
+    tiny_evaluator: object, sample: Sample
+) -> None:
+    metric = load_metric(f"some(model={str(tiny_evaluator)!r})")
+    systems = {name: sample.systems[name][:6] for name in ("strong", "weak")}
+    candidates = candidates_of_systems(systems)
+    found = rerank(sample.sources[:6], candidates, metric)
+    scores = metric.score_systems(sample.sources[:6], systems)
+    table = np.stack([scores[name].sentences for name in systems], axis=1)
+    assert np.stack(found.scores) == pytest.approx(table, abs=1e-6)
+    assert found.chosen == pytest.approx(table.argmax(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("mbr(gleuu)", UnknownNameError),
+        ("mbr(length)", ConfigError),
+        ("mbr()", BadNameError),
+        ("nothing", UnknownNameError),
+    ],
+)
+def test_names_that_choose_nothing(name: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        load_selector(name)
+
+
+def test_names() -> None:
+    assert str(load_selector("mbr( gleu(n=2) )")) == "mbr(gleu(n=2))"
+    assert load_selector("length") == load_metric("length")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"minimum_gain": 1.0}, "no fallback"),
+        ({"minimum_gain": -1.0, "fallback": "source"}, "positive"),
+        ({"minimum_gain": math.nan, "fallback": "source"}, "positive"),
+        ({"longest_edit": 0}, "1 token"),
+        ({"gate": load_metric("gleu")}, "needs references"),
+    ],
+)
+def test_guards_that_cannot_be_used(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Guards(**values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "weights", "message"),
+    [
+        ([["a"]], None, "2 sources have 1 lists"),
+        ([["a"], []], None, "sentence 2 has no candidate"),
+        ([["a"], "b"], None, "a text in place of a list"),
+        ([["a"], ["b"]], [[1.0], [1.0, 2.0]], "1 candidates and 2 weights"),
+        ([["a"], ["b"]], [[1.0], [0.0]], "not all 0"),
+        ([["a"], ["b"]], [[1.0], [math.inf]], "from 0 up"),
+    ],
+)
+def test_candidates_that_cannot_be_used(
+    candidates: list[list[str]], weights: list[list[float]] | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        rerank(["x", "y"], candidates, "mbr(gleu)", weights=weights)
+
+
+def test_systems_of_different_lengths() -> None:
+    with pytest.raises(LengthError, match="B"):
+        candidates_of_systems({"A": ["a", "b"], "B": ["a"]})

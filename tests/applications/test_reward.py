@@ -1,0 +1,177 @@
+"""Rewards: what a trainer gets, whatever the batch; penalties, floors, and the watched metric."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from embedded import Sample
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec import load_metric
+from learnedgec.applications.reward import extract_correction, reward
+from learnedgec.errors import ConfigError, InputError, UnknownNameError
+
+
+@pytest.mark.parametrize(
+    ("completion", "text"),
+    [
+        ("He goes .", "He goes ."),
+        ("  He goes .\n", "He goes ."),
+        ("<think>He go?</think>He goes .", "He goes ."),
+        ("<think>never ends", ""),
+        ("<answer>He went .</answer> no: <answer>He goes .</answer>", "He goes ."),
+        ("Here it is:\n```text\nHe goes .\n```\nDone.", "He goes ."),
+        ("Corrected sentence: He goes .", "He goes ."),
+        ("The corrected version is: \u201cHe goes .\u201d", "He goes ."),
+        ('"He goes ."', "He goes ."),
+        ('"Go" , he said , "now"', '"Go" , he said , "now"'),
+        ("Output : off", "off"),
+        ("The answer to this is simple .", "The answer to this is simple ."),
+        ("", ""),
+        ('"', '"'),
+    ],
+)
+def test_the_correction_in_a_completion(completion: str, text: str) -> None:
+    assert extract_correction(completion) == text
+
+
+@given(st.text())
+def test_extraction_gives_one_line_for_any_text(completion: str) -> None:
+    text = extract_correction(completion)
+    assert text == " ".join(text.split())
+
+
+def test_rewards_are_the_metrics_sentence_scores(tiny_evaluator: Path, sample: Sample) -> None:
+    metric = load_metric(f"some(model={str(tiny_evaluator)!r})")
+    texts = sample.systems["strong"][:8]
+    sources = sample.sources[:8]
+    function = reward(metric)
+    found = function(prompts=["x"] * 8, completions=texts, source=sources, other=list(range(8)))
+    assert found == pytest.approx(metric.score(sources, texts).sentences.tolist())
+    assert all(type(value) is float for value in found)
+    assert function.__name__ == "some"
+
+
+def test_rewards_do_not_depend_on_the_batch(tiny_evaluator: Path, sample: Sample) -> None:
+    function = reward(f"some(model={str(tiny_evaluator)!r})", centre=True, edit_penalty=0.5)
+    texts, sources = sample.systems["eager"][:9], sample.sources[:9]
+    whole = function(completions=texts, source=sources)
+    order = np.random.default_rng(0).permutation(9)
+    shuffled = function(completions=[texts[i] for i in order], source=[sources[i] for i in order])
+    alone = [
+        function(completions=[text], source=[source])[0]
+        for text, source in zip(texts, sources, strict=True)
+    ]
+    assert alone == pytest.approx(whole, abs=1e-6)
+    assert shuffled == pytest.approx([whole[i] for i in order], abs=1e-6)
+
+
+def test_chats_and_texts_get_the_same_reward() -> None:
+    function = reward("length")
+    chats = [
+        [{"role": "assistant", "content": "He goes home ."}],
+        [{"role": "assistant", "content": [{"type": "text", "text": "He goes ."}]}],
+        [],
+    ]
+    found = function(completions=chats, source=["He go ."] * 3)
+    assert found == pytest.approx([4.0, 3.0, 0.0])
+
+
+def test_the_unchanged_source_earns_nothing_when_centred() -> None:
+    function = reward("length", centre=True)
+    assert function(completions=["a b", "a b c"], source=["a b"] * 2) == pytest.approx([0.0, 1.0])
+
+
+def test_penalties_and_the_floor() -> None:
+    options = {"edit_penalty": 1.0, "length_penalty": 0.5, "floor": -9.0, "clip": (-1.0, 1.0)}
+    function = reward("length", centre=True, **options)
+    texts = ["a b c d", "a b c x", "a b c d e f", "", "a b c d e f g h i"]
+    found = function(completions=texts, source=["a b c d"] * 5)
+    # One substitution of four tokens; two insertions, of which the metric sees at most one.
+    assert found == pytest.approx([0.0, -0.25, 1.0 - 2 / 4 - 0.5 * 2 / 4, -9.0, -9.0])
+
+
+def test_a_policy_that_games_the_metric_shows_in_what_is_watched() -> None:
+    function = reward("length", watch="edit-count", floor=-1.0)
+    function(completions=["a b c"], source=["a b c"])
+    function(completions=["a b c d d"], source=["a b c"])
+    function(completions=["a b c d d d d d"], source=["a b c"])
+    honest, padded, absurd = function.history
+    assert (honest.reward, honest.watched) == pytest.approx((3.0, 0.0))
+    assert (padded.reward, padded.watched) == pytest.approx((5.0, 2.0))
+    assert (absurd.reward, absurd.score, absurd.floored) == pytest.approx((-1.0, 8.0, 1.0))
+    assert math.isnan(_unwatched())
+
+
+def _unwatched() -> float:
+    function = reward("length")
+    function(completions=["a"], source=["a"])
+    return function.history[0].watched
+
+
+def test_references_come_from_a_column() -> None:
+    function = reward("gleu", references="answer")
+    texts = ["He goes home .", "He go home ."]
+    found = function(completions=texts, source=["He go home ."] * 2, answer=[texts[0], [texts[0]]])
+    assert found[0] == pytest.approx(1.0)
+    assert found[1] < 0.6
+
+
+def test_verl_calls_it_one_by_one() -> None:
+    function = reward("gleu", references="answer")
+    extra = {"source": "He go home .", "index": 3}
+    found = function.compute_score("jfleg", "He goes home .", "He goes home .", extra)
+    assert found == pytest.approx(1.0)
+    assert reward("length").compute_score("jfleg", "a b", None, extra) == pytest.approx(2.0)
+
+
+def test_it_is_pickled_with_its_options() -> None:
+    function = reward("length", centre=True, clip=(0.0, 1.0))
+    again = pickle.loads(pickle.dumps(function))
+    assert again(completions=["a b c"], source=["a"]) == pytest.approx([1.0])
+    assert again.__name__ == "length"
+
+
+def test_an_empty_step() -> None:
+    assert reward("length")(completions=[], source=[]) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"clip": (1.0, 1.0)}, "clip"),
+        ({"edit_penalty": -1.0}, "0 or more"),
+        ({"longest": 0.0}, "positive multiple"),
+        ({"watch": "gleu"}, "gleu needs references"),
+    ],
+)
+def test_options_that_cannot_be_used(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        reward("length", **options)
+
+
+def test_columns_that_are_not_there() -> None:
+    with pytest.raises(InputError, match=r"no column 'source' \(it has text\)"):
+        reward("length")(completions=["a"], text=["a"])
+    with pytest.raises(InputError, match="1 rows for 2 completions"):
+        reward("length")(completions=["a", "b"], source=["a"])
+    with pytest.raises(UnknownNameError):
+        reward("lenght")
+
+
+def test_a_trainer_is_told_the_means_of_a_step() -> None:
+    logged: dict[str, float] = {}
+    function = reward("length", floor=-1.0, watch="edit-count")
+    function(
+        completions=["He goes home .", ""],
+        source=["He go home ."] * 2,
+        log_metric=logged.__setitem__,
+        log_extra=print,
+    )
+    assert logged == {"length/score": 2.0, "length/floored": 0.5, "edit-count/watched": 2.5}
+    assert function.history[-1].watched == 2.5

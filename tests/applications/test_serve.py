@@ -1,0 +1,235 @@
+"""The service over ASGI: scores equal to the library's, limits, overload, errors in one sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import httpx
+import numpy as np
+import pytest
+from embedded import Sample
+
+from learnedgec.applications.serve import application, listen
+from learnedgec.data.references import References
+from learnedgec.errors import ConfigError, ModelError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats
+
+
+@dataclass(frozen=True)
+class Gated(Metric):
+    """0 for every sentence, once a test lets the call go on; raises the test's error, if any."""
+
+    name: ClassVar[str] = "gated"
+    needs_references: ClassVar[bool] = False
+    entered: ClassVar[threading.Semaphore]
+    gate: ClassVar[threading.Semaphore]
+    error: ClassVar[Exception | None]
+
+    def compute(
+        self,
+        sources: Sequence[str],
+        hypotheses: Sequence[str],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Statistics:
+        type(self).entered.release()
+        assert type(self).gate.acquire(timeout=30)
+        if type(self).error is not None:
+            raise type(self).error
+        return Statistics({"zero": np.zeros(len(sources))})
+
+    def sentence_scores(self, statistics: Statistics) -> Floats:
+        return statistics["zero"]
+
+
+@pytest.fixture
+def gated() -> Gated:
+    Gated.entered, Gated.gate = threading.Semaphore(0), threading.Semaphore(0)
+    Gated.error = None
+    return Gated()
+
+
+@asynccontextmanager
+async def client(*metrics: Metric, **limits: Any) -> AsyncIterator[httpx.AsyncClient]:
+    # Errors become responses, as they do behind a real server.
+    transport = httpx.ASGITransport(application(metrics, **limits), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+        yield client
+
+
+def ask(
+    metrics: Sequence[str],
+    do: Callable[[httpx.AsyncClient], Awaitable[httpx.Response]],
+    **limits: Any,
+) -> httpx.Response:
+    async def run() -> httpx.Response:
+        async with client(*map(load_metric, metrics), **limits) as service:
+            return await do(service)
+
+    return asyncio.run(run())
+
+
+def body(*texts: str, **more: Any) -> dict[str, Any]:
+    return {"sources": list(texts), "hypotheses": list(texts), **more}
+
+
+def test_many_clients_get_the_librarys_scores(tiny_evaluator: Path, sample: Sample) -> None:
+    metrics = [load_metric(f"some(model={str(tiny_evaluator)!r})"), load_metric("gleu")]
+    systems = list(sample.systems.values())
+    requests = []
+    for number in range(20):
+        rows = [(number + k) % len(sample.sources) for k in range(1 + number % 4)]
+        system = systems[number % len(systems)]
+        requests.append(
+            {
+                "sources": [sample.sources[row] for row in rows],
+                "hypotheses": [system[row] for row in rows],
+                "references": [
+                    [reference.text for reference in sample.references[row]] for row in rows
+                ],
+            }
+        )
+
+    async def run() -> list[httpx.Response]:
+        async with client(*metrics) as service:
+            return await asyncio.gather(
+                *(service.post("/score", json=request) for request in requests)
+            )
+
+    for request, response in zip(requests, asyncio.run(run()), strict=True):
+        assert response.status_code == 200
+        answer = response.json()["scores"]
+        assert list(answer) == [metric.label for metric in metrics]
+        for metric in metrics:
+            expected = metric.score(**request).to_dict()
+            scores = answer[metric.label]
+            assert scores["score"] == pytest.approx(expected["score"], abs=1e-5)
+            assert scores["details"] == pytest.approx(expected["details"], abs=1e-5)
+            assert (scores["metric"], scores["signature"]) == (
+                expected["metric"],
+                expected["signature"],
+            )
+            for row, alone in zip(scores["sentences"], expected["sentences"], strict=True):
+                assert row == pytest.approx(alone, abs=1e-5)
+
+
+def test_a_request_may_ask_for_some_metrics() -> None:
+    async def run() -> None:
+        async with client(load_metric("gleu"), load_metric("length")) as service:
+            served = (await service.get("/scorers")).json()
+            assert [(metric["name"], metric["needs_references"]) for metric in served] == [
+                ("gleu", True),
+                ("length", False),
+            ]
+            # GLEU is not asked for, so no references are needed.
+            response = await service.post("/score", json=body("a b", metrics=["length"]))
+            assert response.json()["scores"]["length"]["sentences"] == [{"score": 2.0}]
+            assert list(response.json()["scores"]) == ["length"]
+            for path in ("/health", "/ready"):
+                assert (await service.get(path)).status_code == 200
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (body("a", metrics=["bleu"]), "metrics is ['bleu']; ask for one or more of gleu, length"),
+        (body("a", metrics=[]), "metrics is []; ask for one or more of gleu, length"),
+        (body("a"), "gleu needs references"),
+        (body("a", references=[[]]), "sentence 1 has no reference"),
+        (body(metrics=["length"]), "there is no sentence to score"),
+        (body("a", "b", "c", metrics=["length"]), "the request has 3 sentences; at most 2"),
+        (body("a" * 11, metrics=["length"]), "a text has 11 characters; at most 10"),
+        (body("a", references=[["a" * 12]]), "a text has 12 characters; at most 10"),
+        ({"sources": ["a"], "hypotheses": [5]}, "hypotheses.0: Input should be a valid string."),
+        ({"sources": ["a"]}, "hypotheses: Field required."),
+        ([], "the body: Input should be a valid dictionary"),
+        (body("a", by="gleu"), "by: Extra inputs are not permitted."),
+    ],
+)
+def test_what_cannot_be_used_gets_one_sentence(sent: Any, message: str) -> None:
+    response = ask(
+        ["gleu", "length"],
+        lambda service: service.post("/score", json=sent),
+        request_sentences=2,
+        text_characters=10,
+    )
+    assert response.status_code == 422
+    assert response.json()["detail"].startswith(message)
+
+
+def test_a_body_that_is_not_json() -> None:
+    headers = {"Content-Type": "application/json"}
+    response = ask(["length"], lambda service: service.post("/score", content="{", headers=headers))
+    assert response.status_code == 422
+    assert "JSON decode error" in response.json()["detail"]
+
+
+def test_overload_says_when_to_come_again(gated: Gated) -> None:
+    async def run() -> None:
+        async with client(gated, waiting_requests=1) as service:
+            first = asyncio.create_task(service.post("/score", json=body("a")))
+            assert await asyncio.to_thread(Gated.entered.acquire, timeout=30)
+            refused = await service.post("/score", json=body("b"))
+            assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+            assert refused.json()["detail"].startswith("the service is busy")
+            # Health does not depend on load.
+            assert (await service.get("/health")).status_code == 200
+            Gated.gate.release(2)
+            assert (await first).status_code == 200
+            assert (await service.post("/score", json=body("b"))).status_code == 200
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ModelError("the model is gone."), "the model is gone."),
+        (ZeroDivisionError("x"), "scoring failed (ZeroDivisionError); the service's log has more."),
+    ],
+)
+def test_the_service_survives_an_error_of_scoring(
+    error: Exception, message: str, gated: Gated
+) -> None:
+    async def run() -> None:
+        async with client(gated) as service:
+            Gated.error = error
+            Gated.gate.release(2)
+            failed = await service.post("/score", json=body("a"))
+            assert (failed.status_code, failed.json()) == (500, {"detail": message})
+            Gated.error = None
+            assert (await service.post("/score", json=body("a"))).status_code == 200
+
+    asyncio.run(run())
+
+
+def test_openapi_describes_the_requests() -> None:
+    described = ask(["length"], lambda service: service.get("/openapi.json")).json()
+    example = described["components"]["schemas"]["ScoreRequest"]["examples"][0]
+    answer = ask(["length"], lambda service: service.post("/score", json=example))
+    assert answer.status_code == 200
+    fields = described["components"]["schemas"]["MetricScore"]["properties"]
+    assert fields.keys() == answer.json()["scores"]["length"].keys()
+
+
+def test_what_cannot_be_served() -> None:
+    with pytest.raises(ConfigError, match="there is no metric to serve"):
+        application([])
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1, port {port} "):
+            listen("127.0.0.1", port)
+    with pytest.raises(ConfigError, match="the port is 70000"):
+        listen("127.0.0.1", 70000)

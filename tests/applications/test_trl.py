@@ -1,0 +1,126 @@
+"""GRPO with TRL on a tiny policy: 20 steps, rewarded by an evaluator that is trained here on the sample."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedded import SAMPLE_FOLDER, Sample
+
+from learnedgec.applications.reward import reward
+from learnedgec.training.fit import train
+
+trl = pytest.importorskip("trl", reason="TRL is not installed (make test-trl)")
+
+CONFIG = """
+seed_everything: 1
+model:
+  encoder: {encoder}
+  learning_rate: 5.0e-3
+  heads:
+    grammaticality: {{input: hypothesis}}
+    fluency: {{input: hypothesis}}
+    meaning: {{input: pair}}
+data:
+  ratings: [{ratings}]
+  split: paper-random
+trainer:
+  max_epochs: 2
+  accelerator: cpu
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_grpo_runs_on_a_learned_reward(
+    tmp_path: Path, tiny_encoder: Path, tiny_causal: Path, sample: Sample
+) -> None:
+    from datasets import Dataset
+    from transformers import AutoTokenizer
+
+    (tmp_path / "config.yaml").write_text(
+        CONFIG.format(encoder=tiny_encoder, ratings=SAMPLE_FOLDER)
+    )
+    places = ["--output", str(tmp_path / "checkpoints"), "--runs", str(tmp_path / "runs")]
+    result = train(
+        ["--config", str(tmp_path / "config.yaml"), "--name", "judge", *places], progress=False
+    )
+    assert result is not None
+    judge = reward(f"some(model={str(result.package)!r})", floor=-1.0, watch="edit-count")
+    calls: list[tuple[list[str], list[str], list[float]]] = []
+    spent = 0.0
+
+    def timed(completions: list[str], source: list[str], **columns: Any) -> list[float]:
+        nonlocal spent
+        begin = time.process_time()
+        rewards = judge(completions=completions, source=source, **columns)
+        spent += time.process_time() - begin
+        calls.append((completions, source, rewards))
+        return rewards
+
+    data = Dataset.from_dict(
+        {
+            "prompt": [f"Correct: {source}\n" for source in sample.sources],
+            "source": list(sample.sources),
+        }
+    )
+    tokenizer = AutoTokenizer.from_pretrained(tiny_causal, padding_side="left")
+    tokenizer.pad_token = tokenizer.eos_token
+    trainer = trl.GRPOTrainer(
+        model=str(tiny_causal),
+        processing_class=tokenizer,
+        reward_funcs=timed,
+        args=trl.GRPOConfig(
+            output_dir=str(tmp_path / "policy"),
+            max_steps=20,
+            per_device_train_batch_size=8,
+            num_generations=4,
+            max_completion_length=24,
+            logging_steps=1,
+            save_strategy="no",
+            report_to=[],
+            use_cpu=True,
+            bf16=False,
+            disable_tqdm=True,
+        ),
+        train_dataset=data,
+    )
+    generation = 0.0
+    generate = trainer._generate
+
+    def timed_generation(*arguments: Any, **options: Any) -> Any:
+        nonlocal generation
+        begin = time.process_time()
+        found = generate(*arguments, **options)
+        generation += time.process_time() - begin
+        return found
+
+    trainer._generate = timed_generation
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer.train()
+    assert trainer.state.global_step == 20
+    assert len(judge.history) == len(calls) >= 20
+    # The metric that the policy is not trained on stands beside the reward in the trainer's log.
+    steps = [entry for entry in trainer.state.log_history if "reward" in entry]
+    assert len(steps) == 20
+    assert all(
+        {"some/score", "some/floored", "edit-count/watched"} <= entry.keys() for entry in steps
+    )
+    assert any(len(set(rewards)) > 1 for _, _, rewards in calls)
+    # The same rewards, one completion at a time and all at once.
+    again = reward(judge.metric, floor=-1.0)
+    completions = [text for texts, _, _ in calls for text in texts]
+    sources = [text for _, texts, _ in calls for text in texts]
+    rewards = [value for _, _, values in calls for value in values]
+    assert again(completions=completions, source=sources) == pytest.approx(rewards, abs=1e-5)
+    alone = [
+        again(completions=[a], source=[b])[0]
+        for a, b in zip(completions[:16], sources[:16], strict=True)
+    ]
+    assert alone == pytest.approx(rewards[:16], abs=1e-5)
+    print(f"processor seconds: reward {spent:.2f}, generation {generation:.2f}")
+    assert spent < generation

@@ -1,0 +1,608 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from learnedgec.analysis.meta.evaluation import evaluate
+from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.data.benchmarks import (
+    Benchmark,
+    Ranking,
+    expand_benchmarks,
+    load_benchmark,
+    read_benchmark,
+)
+from learnedgec.data.catalog import load_outputs, load_parallel, load_ratings, sample_folder
+from learnedgec.data.references import References
+from learnedgec.errors import (
+    FormatError,
+    InputError,
+    LearnedgecError,
+    LengthError,
+    UnknownNameError,
+)
+from learnedgec.metrics.registry import load_metric
+from learnedgec.stats.raters import rater_agreement
+
+PutDataset = Callable[[str, dict[str, str]], None]
+
+
+def small() -> Benchmark:
+    return Benchmark(
+        name="small",
+        sources=("a", "b", "c"),
+        systems={"X": ("a", "x", "c"), "Y": ("y", "y", "y"), "Z": ("z", "b", "z")},
+        references=References.from_texts(["r", "r", "r"], [None, "s", "s"]),
+        rankings=(
+            Ranking(1, {"Z": 3, "X": 1, "W": 2, "Y": 1}, "me"),
+            Ranking(2, {"Y": 2, "W": 1}),
+            Ranking(1, {"Y": 5, "Z": 4}),
+        ),
+        ratings={"quality": {"X": np.array([1.0, math.nan, 3.0]), "Y": np.array([4.0, 5.0, 6.0])}},
+        official={"EW": {"X": 0.5, "Y": 0.25, "Z": 0.125}},
+    )
+
+
+# -- the shape --------------------------------------------------------------------------------
+
+
+def test_comparisons_follow_the_rankings() -> None:
+    found = small().comparisons()
+    assert found.systems == ("X", "Y", "Z")
+    rows = zip(
+        found.sentence, found.first, found.second, found.outcome, found.annotation, strict=True
+    )
+    assert [tuple(map(int, row)) for row in rows] == [
+        (1, 2, 0, -1, 0),
+        (1, 2, 1, -1, 0),
+        (1, 0, 1, 0, 0),
+        (1, 1, 2, -1, 2),
+    ]
+    assert len(found) == 4
+
+
+def test_comparisons_of_other_systems() -> None:
+    found = small().comparisons(["W", "Y"])
+    assert found.systems == ("W", "Y")
+    assert found.outcome.tolist() == [-1, -1]
+    assert found.first.tolist() == [0, 1]
+    assert len(small().comparisons(["X"])) == 0
+    assert small().ranked_systems == ("X", "Y", "Z", "W")
+
+
+def test_select_keeps_everything_parallel() -> None:
+    found = small().select(["Y", "X"], [2, 1])
+    assert found.sources == ("c", "b")
+    assert found.systems == {"Y": ("y", "y"), "X": ("c", "x")}
+    assert found.references is not None
+    assert found.references.texts() == [["r", "s"], ["r", "s"]]
+    assert [ranking.sentence for ranking in found.rankings] == [1, 0, 1]
+    assert found.ratings["quality"]["X"] == pytest.approx([3.0, math.nan], nan_ok=True)
+    assert found.ratings["quality"]["Y"] == pytest.approx([6.0, 5.0])
+    assert found.official == {"EW": {"Y": 0.25, "X": 0.5}}
+
+
+def test_select_drops_rankings_of_other_sentences() -> None:
+    assert [ranking.sentence for ranking in small().select(sentences=[0, 1]).rankings] == [1, 1]
+    with pytest.raises(UnknownNameError, match="system of small"):
+        small().select(["V"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"systems": {}},
+        {"systems": {"X": ("a", "b")}},
+        {"references": References.from_texts(["r"])},
+        {"rankings": (Ranking(3, {"X": 1, "Y": 2}),)},
+        {"ratings": {"quality": {"X": np.zeros(2)}}},
+    ],
+)
+def test_what_is_not_parallel_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        dataclasses.replace(small(), **change)  # type: ignore[arg-type]
+
+
+def test_a_system_is_not_its_own_reference() -> None:
+    benchmark = Benchmark(
+        name="b",
+        sources=("a", "b"),
+        systems={"X": ("r  1", "r 2"), "Y": ("r 1", "y")},
+        references=References.from_texts(["r 1", "r 2"], ["s 1", "s 2"]),
+    ).exclude_own_references()
+    assert benchmark.excluded == {"X": frozenset({0})}
+    assert benchmark.notices == (
+        "X is the reference of annotator 0, which is left out when X is scored.",
+    )
+    groups = benchmark.by_references()
+    assert [list(systems) for systems, _ in groups] == [["X"], ["Y"]]
+    texts = [references.texts() for _, references in groups if references is not None]
+    assert texts == [[["s 1"], ["s 2"]], [["r 1", "s 1"], ["r 2", "s 2"]]]
+
+
+def test_an_only_reference_stays() -> None:
+    benchmark = Benchmark(
+        name="b",
+        sources=("a",),
+        systems={"X": ("r",)},
+        references=References.from_texts(["r"]),
+    ).exclude_own_references()
+    assert benchmark.excluded == {}
+    assert "there is no other" in benchmark.notices[0]
+
+
+# -- names ------------------------------------------------------------------------------------
+
+
+def test_capitals_do_not_matter() -> None:
+    assert load_benchmark("Sample").name == "sample"
+    assert expand_benchmarks(["SEEDA"]) == ["seeda-s", "seeda-e"]
+    with pytest.raises(InputError, match="write jfleg:FOLDER"):
+        load_benchmark("JFLEG")
+    with pytest.raises(InputError, match=r"choose one: seeda-s .* or seeda-e"):
+        load_benchmark("seeda:+fluency")
+
+
+def test_unknown_benchmarks_and_words_suggest() -> None:
+    with pytest.raises(UnknownNameError, match=r"did you mean 'gjg15'\?"):
+        load_benchmark("gjg14")
+    with pytest.raises(UnknownNameError, match=r"did you mean '\+fluency'\?"):
+        load_benchmark("seeda-s:+fluent")
+    with pytest.raises(InputError, match="gives both 'base' and 'all'"):
+        load_benchmark("seeda-s:base:all")
+    with pytest.raises(InputError, match="write jfleg:FOLDER"):
+        load_benchmark("jfleg")
+
+
+def test_seeda_is_two_benchmarks() -> None:
+    assert expand_benchmarks(["seeda", "seeda:all:full", "sample"]) == [
+        "seeda-s",
+        "seeda-e",
+        "seeda-s:all:full",
+        "seeda-e:all:full",
+        "sample",
+    ]
+
+
+def test_the_sample() -> None:
+    benchmark = load_benchmark("sample")
+    assert benchmark.name == "sample"
+    assert set(benchmark.systems) == {"source", "strong", "careful", "eager", "weak"}
+    assert benchmark.systems["source"] == benchmark.sources
+    assert set(benchmark.ratings) == {"grammaticality", "fluency", "meaning"}
+    assert not np.isnan(benchmark.ratings["meaning"]["strong"]).any()
+    means = benchmark.official["grammaticality"]
+    assert means["strong"] > means["weak"]
+    comparisons = benchmark.comparisons()
+    assert len(comparisons) == len(benchmark.rankings)
+    assert benchmark.references is not None
+    assert {len(row) for row in benchmark.references} == {2}
+    assert load_benchmark(str(sample_folder())).rankings == benchmark.rankings
+
+
+# -- a user's folder --------------------------------------------------------------------------
+
+
+def put_folder(root: Path, contents: dict[str, str]) -> Path:
+    """Write a benchmark folder of two sentences and the systems X and Y, with these further files."""
+    files = {"source.txt": "a\nb\n", "systems/X.txt": "x\nb\n", "systems/Y.txt": "a\ny\n"}
+    for name, text in {**files, **contents}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_a_folder_with_everything(tmp_path: Path) -> None:
+    contents = {
+        "rankings.csv": "id,better,worse,tie\n0,X,source,0\n",
+        "judgements.xml": '<a><ranking-item src-id="1"><translation system="X Y" rank="1"/>'
+        "</ranking-item></a>",
+        "ratings.csv": "id,system,fluency\n0,X,1\n0,X,2\n1,X,5\n",
+        "scores.csv": "system,EW\nX,0.75\nY,0.25\n",
+        "ref0.txt": "r\nr\n",
+        "ref1.txt": "s\ns\n",
+    }
+    benchmark = read_benchmark(put_folder(tmp_path, contents))
+    assert list(benchmark.systems) == ["source", "X", "Y"]
+    assert benchmark.rankings == (Ranking(0, {"X": 1, "source": 2}), Ranking(1, {"X": 1, "Y": 1}))
+    assert benchmark.ratings["fluency"]["X"] == pytest.approx([1.5, 5.0])
+    assert benchmark.official == {"EW": {"X": 0.75, "Y": 0.25}}
+    assert benchmark.references is not None
+    assert benchmark.references.texts() == [["r", "s"], ["r", "s"]]
+    assert benchmark.name == str(tmp_path)
+
+
+def test_rated_folder_has_means_and_gaps(tmp_path: Path) -> None:
+    benchmark = read_benchmark(
+        put_folder(tmp_path, {"ratings.csv": "id,system,a,b\n0,X,1,\n1,X,2,4\n"})
+    )
+    assert benchmark.official == {"a": {"X": 1.5}, "b": {"X": 4.0}}
+    assert benchmark.ratings["b"]["X"] == pytest.approx([math.nan, 4.0], nan_ok=True)
+    assert benchmark.references is None
+    assert benchmark.by_references()[0][1] is None
+
+
+@pytest.mark.parametrize(
+    ("contents", "error", "message"),
+    [
+        ({}, InputError, "has no judgements"),
+        ({"ratings.csv": "id,system,a\n0,Z,1\n"}, UnknownNameError, "It is judged"),
+        ({"ratings.csv": "id,system,a\n2,X,1\n"}, FormatError, r"ratings\.csv:2: 'id' is '2'"),
+        ({"ratings.csv": "id,system\n0,X\n"}, FormatError, r"ratings\.csv:2: no rating"),
+        ({"ratings.csv": "id,system,a\n0,X,\n"}, FormatError, r"ratings\.csv: no row has a rating"),
+        ({"scores.csv": "system,EW\nX,high\n"}, FormatError, "'EW' must hold a number"),
+        (
+            {"scores.csv": "system,EW\nX,1\n", "systems/X.txt": "x\n"},
+            LengthError,
+            "has 2 sentences but",
+        ),
+        ({"scores.csv": "system,EW\nX,1\n", "ref0.txt": "r\n"}, LengthError, "ref0.txt has 1"),
+    ],
+)
+def test_bad_folders(
+    tmp_path: Path, contents: dict[str, str], error: type[LearnedgecError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        read_benchmark(put_folder(tmp_path, contents))
+
+
+# -- catalog benchmarks on small files ------------------------------------------------------------
+
+
+def test_jfleg_maps_gug_numbers_to_lines(put_dataset: PutDataset, tmp_path: Path) -> None:
+    put_dataset(
+        "jfleg",
+        {
+            "dev/dev.src": "a\nb\n",
+            **{f"dev/dev.ref{n}": f"r{n}\nr\n" for n in range(4)},
+            "EACL_exp/mturk/pairwise.csv": "srcIndex,judgeId,system1Id,system2Id,system1rank,system2rank\n"
+            "9,me,CAMB,orig,2,1\n5,me,AMU,CAMB,3,3\n",
+        },
+    )
+    put_dataset(
+        "gug", {"gug_annotations.tsv": "Id\tDataset\n5\ttest\n7\ttrain\n9\ttest\n10\tdev\n"}
+    )
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "CAMB.txt").write_text("x\ny\n")
+    (tmp_path / "out" / "mine.txt").write_text("x\ny\n")
+    benchmark = load_benchmark(f"jfleg:{tmp_path / 'out'}")
+    assert benchmark.systems == {"orig": ("a", "b"), "CAMB": ("x", "y")}
+    assert benchmark.rankings == (
+        Ranking(1, {"CAMB": 2, "orig": 1}, "me"),
+        Ranking(0, {"AMU": 3, "CAMB": 3}, "me"),
+    )
+    assert benchmark.notices == ("no output of AMU was given.",)
+    assert len(benchmark.comparisons()) == 1
+    (tmp_path / "out" / "CAMB.txt").unlink()
+    with pytest.raises(InputError, match=r"add one of AMU\.txt, CAMB\.txt"):
+        load_benchmark(f"jfleg:{tmp_path / 'out'}")
+
+
+def test_tmu_gfm_keeps_sources_that_every_system_corrected_once(put_dataset: PutDataset) -> None:
+    header = "source,output,grammer,fluency,meaning,system,ave_g,ave_f,ave_m\n"
+    rows = [
+        'a,a1,"1","2","3","s,t",1,2,3\n',
+        'b,b1,"1","1","1",s,1,1,1\n',
+        'c,c1,"4","4","4",t,4,4,4\n',
+        'c,c2,"2","3","4",s,2,3,4\n',
+        'd,d1,"4","4","4",s,4,4,4\n',
+        'd,d2,"4","4","4","s,t",4,4,4\n',
+    ]
+    put_dataset("tmu-gfm", {"tmu-gfm-dataset.csv": header + "".join(rows)})
+    benchmark = load_benchmark("tmu-gfm")
+    assert benchmark.sources == ("a", "c")
+    assert benchmark.systems == {"s": ("a1", "c2"), "t": ("a1", "c1")}
+    assert benchmark.ratings["fluency"]["s"] == pytest.approx([2.0, 3.0])
+    assert benchmark.official["meaning"] == {"s": 3.5, "t": 3.5}
+    assert benchmark.notices[0].startswith("2 of 4 sources")
+
+
+def test_gmeg_reads_gaps(put_dataset: PutDataset) -> None:
+    names = ("amu", "lstm", "lstm-r", "marian", "nus", "transformer")
+    outputs = {f"data/dev/fce/{name}": f"{name}\n{name}\n" for name in (*names, "source+error")}
+    header = ",".join((*names, "source", "ref"))
+    put_dataset(
+        "gmeg",
+        {
+            **outputs,
+            "data/dev/fce/source": "a\nb\n",
+            **{f"data/dev/fce/ref{n}": f"r{n}\nr\n" for n in range(4)},
+            "data/dev/fce-segment-scores.csv": f"{header}\n1,2,3,4,5,6,7,8\n2,,3,4,5,6,7,8\n",
+        },
+    )
+    benchmark = load_benchmark("gmeg:fce")
+    assert set(benchmark.systems) == {*names, "source"}
+    assert any("`source`" in notice for notice in benchmark.notices)
+    assert benchmark.ratings["quality"]["lstm"] == pytest.approx([2.0, math.nan], nan_ok=True)
+    assert benchmark.official["mean"]["amu"] == pytest.approx(1.5)
+    assert benchmark.official["mean"]["lstm"] == pytest.approx(2.0)
+
+
+def put_swedish(put_dataset: PutDataset) -> None:
+    """Put two sentences with two systems, of which a second annotator rated the first."""
+
+    def rated(grammaticality: int, meaning: int, corrected: str) -> dict[str, object]:
+        return {
+            "Grammaticality": grammaticality,
+            "Fluency": 2,
+            "Meaning Preservation": meaning,
+            "corrected": corrected,
+        }
+
+    def sentence(name: str, told: dict[str, dict[str, dict[str, object]]]) -> dict[str, object]:
+        systems = {
+            system: {"annotators": annotators, "output": f"{name} {system}  ."}
+            for system, annotators in told.items()
+        }
+        return {"original": name, "reference": f"{name}r", "systems": systems}
+
+    mine = {"y": {"katarina": rated(4, 0, "ey")}, "x": {"katarina": rated(1, 3, "ex")}}
+    later = {**mine, "y": {"katarina": rated(4, 3, "ey")}}
+    theirs = {"x": {"robert": rated(2, 4, "other")}, "y": {}}
+    files = {
+        "A/katarina": [sentence("a", mine)],
+        "A/robert": [sentence("a", theirs)],
+        "B/katarina": [sentence("b", later)],
+        "B/robert": [sentence("b", {"x": {}, "y": {}})],
+        "C/katarina": [],
+        "C/robert": [],
+    }
+    put_dataset(
+        "swedish",
+        {
+            f"annotations/balanced_{path}.json": json.dumps({"data": data})
+            for path, data in files.items()
+        },
+    )
+
+
+def test_swedish_has_a_reference_of_the_corpus(put_dataset: PutDataset) -> None:
+    put_swedish(put_dataset)
+    benchmark = load_benchmark("swedish")
+    assert benchmark.sources == ("a", "b")
+    assert benchmark.systems == {"x": ("a x .", "b x ."), "y": ("a y .", "b y .")}
+    assert benchmark.references is not None
+    assert benchmark.references.texts() == [["ar"], ["br"]]
+    assert benchmark.ratings["grammaticality"]["x"] == pytest.approx([1.0, 1.0])
+    assert benchmark.ratings["meaning"]["y"] == pytest.approx([math.nan, 3.0], nan_ok=True)
+    assert load_ratings("swedish")[0].raters["grammaticality"] == (1.0, 2.0)
+    assert "two annotators gave 1 outputs equal ratings in 0 %" in benchmark.notices[0]
+
+
+def test_swedish_post_edits_are_each_systems_own(put_dataset: PutDataset) -> None:
+    put_swedish(put_dataset)
+    groups = load_benchmark("swedish:post-edits").by_references()
+    texts = {tuple(systems): found.texts() for systems, found in groups if found is not None}
+    assert texts == {("x",): [["ex"], ["ex"]], ("y",): [["ey"], ["ey"]]}
+
+
+def test_autojqe_measures_nothing_between_outputs_of_no_system(put_dataset: PutDataset) -> None:
+    header = "原文\t訂正\t個別評価\t評価\n"
+    put_dataset(
+        "autojqe",
+        {
+            "datasets/human_qe_FLUTEC.csv": f'{header}猫\t犬\t"4,4,3"\t3.5\n鳥\t鳥\t"0,0,1"\t0\n'
+            '猫\t猫\t"1,2,1"\t1.25\n',
+            "datasets/human_qe_TECJL.csv": f'{header}魚\t魚\t"2,2,2"\t2.0\n',
+        },
+    )
+    benchmark = load_benchmark("autojqe")
+    assert benchmark.sources == ("猫", "鳥", "魚")
+    assert benchmark.systems == {"output-1": ("犬", "鳥", "魚"), "output-2": ("猫", "鳥", "魚")}
+    assert benchmark.ratings["quality"]["output-1"] == pytest.approx(
+        [3.5, math.nan, 2], nan_ok=True
+    )
+    gap = benchmark.ratings["quality"]["output-2"]
+    assert gap == pytest.approx([1.25, math.nan, math.nan], nan_ok=True)
+    assert load_benchmark("autojqe:tecjl").sources == ("魚",)
+    evaluation = evaluate(
+        benchmark,
+        [load_metric("length"), load_metric("random")],
+        Protocol(resamples=20),
+        tests=True,
+    )
+    assert "segment_pearson" in evaluation.metrics[0].estimates
+    assert "pearson" not in evaluation.metrics[0].estimates
+
+
+def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
+    texts = {
+        "gecpd_OP": "He go .\nFine .\n",
+        "gecpd_EC": "He goes .\nFine .\n",
+        "gector_OP": "He go home .\nFine .\n",
+        "gector_EC": "He went .\nFine  .\n",
+        "source_EC": "He went .\nFine !\n",
+    }
+    put_dataset("peet", {f"Dataset/BEA19/{name}.txt": text for name, text in texts.items()})
+    benchmark = load_benchmark("peet:gecpd")
+    assert benchmark.sources == ("He go .", "Fine .", "He goes .")
+    assert benchmark.systems == {
+        "output": ("He go .", "Fine .", "He go ."),
+        "edited": ("He goes .", "Fine .", "He goes ."),
+    }
+    assert benchmark.references is not None
+    assert benchmark.references.texts() == [["He went ."], ["Fine !"], ["He went ."]]
+    assert [(each.sentence, each.ranks["edited"]) for each in benchmark.rankings] == [
+        (0, 1),
+        (2, 1),
+    ]
+    assert benchmark.ratings["effort"]["output"] == pytest.approx([2 / 3, 1, math.nan], nan_ok=True)
+    both = load_benchmark("peet")
+    # More white space is no change.
+    assert both.sources == ("He go .", "Fine .", "He go home .", "Fine .", "He goes .", "He went .")
+    metrics = [load_metric("hter"), load_metric("edit-count")]
+    found = evaluate(both, metrics, Protocol(resamples=20), sentinels=False)
+    assert found.human == "EW"
+    accuracies = [each.estimates["sentence_accuracy"].value for each in found.metrics]
+    # HTER against `source_EC`: "go" and "goes" are as far from it, "He went ." is it.
+    assert accuracies == pytest.approx([0.5, 0.5])
+    assert "pearson" not in found.metrics[0].estimates
+    tracked = evaluate(both, metrics, Protocol(resamples=20), human="effort", sentinels=False)
+    estimate = tracked.metrics[0].estimates["segment_pearson"]
+    assert (estimate.count, tracked.systems) == (4, ("output",))
+    # An output that is its own source has no edits to count.
+    assert math.isnan(tracked.metrics[1].estimates["segment_pearson"].value)
+    assert any("`edit-count`" in notice for notice in both.notices)
+    # 1 - 1/3, 1 - 1/2, 1 - 2/3, 1 - 1/2 with what the outputs needed, 2/3, 1, 1/3, 1.
+    assert estimate.value == pytest.approx(np.corrcoef([4, 3, 2, 3], [2, 3, 1, 3])[0, 1])
+
+
+# -- the real data ----------------------------------------------------------------------------
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize(
+    ("name", "sentences", "systems", "rankings", "comparisons"),
+    [
+        ("seeda-s:base", 391, 12, 600, 21410),
+        ("seeda-e:+fluency", 391, 14, 600, 29194),
+        ("seeda-s:+input:full", 1312, 13, 600, 25157),
+        ("seeda-e:all", 391, 15, 600, 33544),
+        ("gjg15:13", 1312, 13, 2319, 109098),
+        ("gjg15:12:dev10", 66, 12, 225, 8894),
+        ("gjg15:13:test90", 597, 13, 2094, 98475),
+        ("gmeg:fce", 968, 7, 0, 0),
+        ("gmeg:wiki", 992, 7, 0, 0),
+        ("gmeg:dev", 1960, 7, 0, 0),
+        ("tmu-gfm", 1369, 5, 0, 0),
+        ("swedish", 192, 5, 0, 0),
+        ("swedish:post-edits", 192, 5, 0, 0),
+        ("autojqe", 3944, 4, 0, 0),
+        ("autojqe:flutec", 2098, 4, 0, 0),
+        ("peet:gecpd", 6879, 2, 4804, 4804),
+    ],
+)
+def test_real_benchmarks(
+    name: str, sentences: int, systems: int, rankings: int, comparisons: int
+) -> None:
+    benchmark = load_benchmark(name)
+    assert benchmark.name == name
+    assert len(benchmark.sources) == sentences
+    assert len(benchmark.systems) == systems
+    assert len(benchmark.rankings) == rankings
+    assert len(benchmark.comparisons()) == comparisons
+
+
+def expected_wins(benchmark: Benchmark) -> dict[str, float]:
+    """Return mean over opponents of wins / (wins + losses), from every judgement."""
+    found = benchmark.comparisons(benchmark.ranked_systems)
+    size = len(found.systems)
+    wins = np.zeros((size, size))
+    better = np.where(found.outcome > 0, found.first, found.second)
+    worse = np.where(found.outcome > 0, found.second, found.first)
+    decided = found.outcome != 0
+    np.add.at(wins, (better[decided], worse[decided]), 1)
+    share = wins / np.maximum(wins + wins.T, 1)
+    return dict(zip(found.systems, share.sum(axis=1) / (size - 1), strict=True))
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize(
+    ("name", "tolerance"), [("gjg15:13", 5e-4), ("seeda-s:base", 1e-3), ("seeda-e:base", 1e-3)]
+)
+def test_real_judgements_give_the_published_expected_wins(name: str, tolerance: float) -> None:
+    benchmark = load_benchmark(name)
+    found = expected_wins(benchmark)
+    published = benchmark.official["EW"]
+    assert set(published) == set(benchmark.systems)
+    assert {system: found[system] for system in published} == pytest.approx(
+        published, abs=tolerance
+    )
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_gmeg_means_are_the_published_ones() -> None:
+    fce = load_benchmark("gmeg:fce").official["mean"]
+    assert fce["amu"] == pytest.approx(70.12675168300169)
+    assert fce["source"] == pytest.approx(67.58924425799425)
+    wiki = load_benchmark("gmeg:wiki").official["mean"]
+    assert wiki["lstm-r"] == pytest.approx(78.20706997084547)
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_seeda_subset_and_rewrites() -> None:
+    subset = load_outputs("seeda:subset")
+    benchmark = load_benchmark("seeda-s:all")
+    assert benchmark.systems == subset
+    assert benchmark.excluded == {}
+    assert benchmark.notices == (
+        "REF-F and REF-M are expert rewrites, not among the references of the two annotators.",
+    )
+    rewritten = load_benchmark("seeda-s:all:full:rewrites")
+    assert rewritten.excluded == {"REF-F": frozenset({2}), "REF-M": frozenset({4})}
+    experts = load_parallel("reassess").references
+    assert [row[0].text for row in experts] == list(rewritten.systems["REF-F"])
+    assert [row[2].text for row in experts] == list(rewritten.systems["REF-M"])
+    sizes = {next(iter(systems)): references for systems, references in rewritten.by_references()}
+    assert {name: r.most for name, r in sizes.items() if r is not None} == {
+        "BART": 10,
+        "REF-F": 9,
+        "REF-M": 9,
+    }
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_gjg15_split_is_a_partition_of_the_judged_sentences() -> None:
+    dev, test = load_benchmark("gjg15:dev10"), load_benchmark("gjg15:test90")
+    whole = load_benchmark("gjg15")
+    judged = {whole.sources[ranking.sentence] for ranking in whole.rankings}
+    assert set(dev.sources).isdisjoint(test.sources)
+    assert set(dev.sources) | set(test.sources) == judged
+    assert len(dev.rankings) + len(test.rankings) == len(whole.rankings)
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_jfleg_judgements(tmp_path: Path) -> None:
+    source = load_parallel("jfleg:dev").sources
+    (tmp_path / "CAMB.txt").write_text("\n".join(source) + "\n")
+    benchmark = load_benchmark(f"jfleg:{tmp_path}")
+    assert len(benchmark.rankings) == 1629
+    assert len({ranking.sentence for ranking in benchmark.rankings}) == 176
+    assert len(benchmark.comparisons()) == 148
+    assert os.fspath(tmp_path) in benchmark.name
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_swedish_annotators_agree() -> None:
+    ratings = load_ratings("swedish")
+    assert len(ratings) == 960
+    # alike, r and weighted kappa
+    expected = {
+        "grammaticality": (0.909, 0.852, 0.817),
+        "fluency": (0.745, 0.768, 0.756),
+        "meaning": (0.909, 0.740, 0.663),
+    }
+    for dimension, figures in expected.items():
+        both = np.array([r.raters[dimension] for r in ratings if len(r.raters[dimension]) > 1])
+        found = rater_agreement(both)
+        assert found.count == 55
+        assert (found.equal, found.pearson, found.kappa) == pytest.approx(figures, abs=6e-4)
+    counts = {name: sum(name in r.values for r in ratings) for name in expected}
+    assert counts == {"grammaticality": 955, "fluency": 955, "meaning": 944}
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_autojqe_raters_agree() -> None:
+    ratings = load_ratings("autojqe")
+    assert len(ratings) == 9108
+    assert sum("quality" in rating.values for rating in ratings) == 8954
+    raters = np.array([rating.raters["quality"] for rating in ratings])
+    found = rater_agreement(np.where(raters > 0, raters, np.nan))
+    assert found.count == 8954
+    figures = (found.pearson, found.kappa, found.leave_one_out, found.ceiling(3))
+    assert figures == pytest.approx((0.768, 0.758, 0.817, 0.953), abs=6e-4)

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from learnedgec.data.catalog import DATASETS, files
+from learnedgec.errors import DataError, OutputError, UnknownNameError
+
+PutDataset = Callable[[str, dict[str, str]], None]
+
+
+def test_a_mirror_is_read_and_verified(put_dataset: PutDataset) -> None:
+    put_dataset("gug", {"a.txt": "A .\n", "b/c.txt": "B .\n"})
+    assert files.dataset_file("gug", "b/c.txt").read_text() == "B .\n"
+    seen: list[str] = []
+    places = files.fetch("gug", advance=lambda file: seen.append(file.path))
+    assert seen == ["a.txt", "b/c.txt"]
+    assert [place.name for place in places] == ["a.txt", "c.txt"]
+    assert [status.state for status in files.verify("gug")] == ["ok", "ok"]
+
+
+def test_an_altered_file_is_refused(put_dataset: PutDataset) -> None:
+    put_dataset("gug", {"a.txt": "A .\n"})
+    files.dataset_file("gug", "a.txt").write_text("A !\n")
+    with pytest.raises(DataError, match=r"a\.txt is not the catalog's file"):
+        files.dataset_file("gug", "a.txt")
+    assert [status.state for status in files.verify("gug")] == ["altered"]
+
+
+def test_an_absent_file_names_the_ways_out(put_dataset: PutDataset) -> None:
+    put_dataset("gug", {"a.txt": "A .\n"})
+    files.dataset_file("gug", "a.txt").unlink()
+    with pytest.raises(DataError, match=r"gug is not in the mirror: .* copy https://.*owner/gug/"):
+        files.dataset_file("gug", "a.txt")
+    assert [status.state for status in files.verify("gug")] == ["absent"]
+
+
+def test_the_argument_comes_before_the_variable(put_dataset: PutDataset, tmp_path: Path) -> None:
+    put_dataset("gug", {"a.txt": "A .\n"})
+    (tmp_path / "other").mkdir()
+    with pytest.raises(DataError, match="other"):
+        files.dataset_file("gug", "a.txt", mirror=tmp_path / "other")
+    with pytest.raises(DataError, match="is not a folder"):
+        files.dataset_file("gug", "a.txt", mirror=tmp_path / "nowhere")
+
+
+def test_unknown_names_suggest() -> None:
+    with pytest.raises(UnknownNameError, match=r"did you mean 'tmu-gfm'\?"):
+        files.verify("tmu-gmf")
+    with pytest.raises(UnknownNameError, match=r"did you mean 'data/source'\?"):
+        files.dataset_file("conll14", "data/sources")
+
+
+class Response:
+    """What the downloader needs of a response."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.headers = content, {"content-length": str(len(content))}
+
+    def raise_for_status(self) -> None:
+        """Be fine."""
+
+    def iter_content(self, chunk_size: int) -> list[bytes]:
+        return [self.content[:2], self.content[2:]]
+
+
+@pytest.fixture
+def upstream(
+    tmp_path: Path, put_dataset: PutDataset, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Any], Path]:
+    """Return a function that says what the network answers, and the cache folder to expect."""
+    put_dataset("gug", {"a.txt": "A .\n"})
+    monkeypatch.delenv(files.MIRROR_VARIABLE)
+    monkeypatch.setenv(files.CACHE_VARIABLE, str(tmp_path / "cache"))
+
+    def answer(what: Any) -> Path:
+        def get(url: str, **_: object) -> Response:
+            assert url == "https://raw.githubusercontent.com/owner/gug/commit/a.txt"
+            if isinstance(what, Exception):
+                raise what
+            return Response(what)
+
+        monkeypatch.setattr(requests, "get", get)
+        return tmp_path / "cache" / "owner" / "gug" / "commit" / "a.txt"
+
+    return answer
+
+
+def test_download_goes_to_the_cache_once(upstream: Callable[[Any], Path]) -> None:
+    place = upstream(b"A .\n")
+    assert files.dataset_file("gug", "a.txt") == place
+    upstream(AssertionError("downloaded again"))
+    assert files.dataset_file("gug", "a.txt").read_bytes() == b"A .\n"
+
+
+def test_wrong_download_leaves_nothing(upstream: Callable[[Any], Path]) -> None:
+    place = upstream(b"A !\n")
+    digest = hashlib.sha256(b"A .\n").hexdigest()[:12]
+    with pytest.raises(DataError, match=f"differs from {digest}"):
+        files.dataset_file("gug", "a.txt")
+    assert list(place.parent.iterdir()) == []
+
+
+def test_no_network_names_the_ways_out(upstream: Callable[[Any], Path]) -> None:
+    place = upstream(requests.exceptions.ConnectionError())
+    with pytest.raises(DataError) as caught:
+        files.dataset_file("gug", "a.txt")
+    message = str(caught.value)
+    assert "cannot be downloaded (ConnectionError)" in message
+    assert "set LEARNEDGEC_MIRROR to a folder that holds owner/gug/commit/a.txt" in message
+    assert f"put the file at {place}" in message
+
+
+def test_a_cache_that_cannot_be_written(upstream: Callable[[Any], Path], tmp_path: Path) -> None:
+    upstream(b"A .\n")
+    (tmp_path / "cache").write_text("a file, not a folder")
+    with pytest.raises(OutputError, match="LEARNEDGEC_CACHE"):
+        files.dataset_file("gug", "a.txt")
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize("name", [name for name in DATASETS.own if name != "sample"])
+def test_the_mirror_holds_the_catalog(name: str) -> None:
+    assert {status.state for status in files.verify(name)} == {"ok"}
+    for file, place in zip(DATASETS.own[name].files.values(), files.fetch(name), strict=True):
+        assert place.stat().st_size == file.bytes

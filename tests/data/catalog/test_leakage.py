@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from learnedgec.data.catalog import leakage, load_corrections, load_outputs, load_ratings
+from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.leakage import (
+    HASH_BYTES,
+    check_leakage,
+    check_reserved,
+    fingerprint,
+    overlapping,
+    share_text,
+)
+from learnedgec.data.text import read_lines
+from learnedgec.errors import LeakageError
+from learnedgec.training.data import TrainingData
+from learnedgec.training.pairs import ImpactPairs
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forbid one invented sentence instead of the shipped ones."""
+    hashes = frozenset({fingerprint("The cat 's mat is not here .")})
+    monkeypatch.setattr(leakage, "_forbidden", lambda: hashes)
+
+
+@pytest.mark.usefixtures("forbid")
+def test_a_sentence_is_found_however_it_is_tokenised() -> None:
+    texts = [
+        "The cat 's mat is here .",
+        "the Cat's mat is not here",
+        "",
+        "The cat’s mat is not here!",
+    ]
+    assert overlapping(texts) == [1, 3]
+
+
+@pytest.mark.usefixtures("forbid")
+def test_the_error_names_the_first_and_counts() -> None:
+    check_leakage(["The cat 's mat is here ."], "mine.csv")
+    with pytest.raises(LeakageError) as caught:
+        check_leakage(
+            ["Fine .", "The cat's mat is not here.", "The cat 's mat is not here ."], "mine"
+        )
+    message = str(caught.value)
+    assert "mine has 1 sentence of CoNLL-2014 (in 2 of 3 texts)" in message
+    assert "The cat's mat is not here." in message
+    assert "learnedgec.data.catalog.overlapping(texts) says which" in message
+    assert (
+        "Or say data.check_leakage: false; the evaluator then cannot be tested on SEEDA" in message
+    )
+
+
+@pytest.mark.usefixtures("forbid")
+def test_the_error_counts_rows_where_there_are_rows() -> None:
+    leaking = "The cat 's mat is not here ."
+    rows = [("A .", "B ."), (leaking, leaking), ("C .", leaking)]
+    with pytest.raises(LeakageError, match=r"has 1 sentence of CoNLL-2014 \(in 2 of 3 rows\)"):
+        check_leakage(rows, "mine.csv")
+
+
+@pytest.mark.usefixtures("forbid")
+def test_the_error_about_a_table_has_a_line_that_leaves_them_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    leaking = "The cat 's mat is not here ."
+    Path("mine.csv").write_text(
+        f"source,hypothesis,x\nA,B,1\n{leaking},C,2\nD,{leaking},3\n,NA,4\n"
+    )
+    with pytest.raises(LeakageError) as caught:
+        check_leakage([leaking], "mine.csv")
+    found = re.search(r"python -c '([^']*)'", str(caught.value))
+    assert found
+    exec(found.group(1), {})
+    assert Path("mine-clean.csv").read_text() == "source,hypothesis,x\nA,B,1\n,NA,4\n"
+
+
+@pytest.mark.parametrize("text", ["", "...", "What is genetic risk ?", "Yes ! No !"])
+def test_short_sentences_are_exempt(text: str) -> None:
+    assert fingerprint(text) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        ("gmeg:fce", "gmeg:fce", True),
+        ("gmeg", "gmeg:fce", True),
+        ("gmeg:fce", "gmeg:wiki", False),
+        ("gmeg:fce", "jfleg:fce", False),
+        ("sts:2012", "sts:2012/MSRpar.train", True),
+        ("sts:2012", "sts:2013", False),
+        ("robustgec:bea19/train", "pillars:train", True),
+        ("robustgec:bea19/train", "pillars:test", False),
+        ("robustgec:bea19", "jelv:test", True),
+        ("robustgec:conll14", "pillars", False),
+        ("pillars:dev/single", "jelv:dev", True),
+        ("pillars:dev", "pillars:train", False),
+        ("attack:bea19-dev", "robustgec:bea19/dev", True),
+        ("robustgec", "robustgec:tem8", True),
+        ("robustgec", "pillars:test", True),
+    ],
+)
+def test_datasets_share_text(one: str, other: str, shared: bool) -> None:
+    assert share_text(one, other) == share_text(other, one) == shared
+
+
+@pytest.mark.parametrize(
+    "name", ["pillars", "pillars:test", "pillars:test/single", "jelv:test", "robustgec:bea19/test"]
+)
+def test_what_is_for_reports_alone_is_not_learned_from(name: str) -> None:
+    check_reserved(["jfleg:test", "pillars:train", "pillars:dev/single", "jelv:dev", "gug"])
+    with pytest.raises(LeakageError, match=f"^{name} has sentences that are for reports only"):
+        check_reserved(["jfleg:test", name])
+    pairs = {"quality": [ImpactPairs([name], encoder="none", annotator="en-ewt-sm")]}
+    for data in (TrainingData(ratings=[name]), TrainingData(pairs=pairs)):  # type: ignore[arg-type]
+        with pytest.raises(LeakageError, match="train on its parts"):
+            data.load()
+
+
+@pytest.mark.parametrize("name", ["peet", "peet:gector"])
+def test_the_post_edits_of_bea19_test_are_for_reports_alone(name: str) -> None:
+    with pytest.raises(LeakageError, match=f"^{name} has sentences .* of the benchmark peet;"):
+        check_reserved(["gug", name])
+    pairs = {"quality": [ImpactPairs([name], encoder="none", annotator="en-ewt-sm")]}
+    with pytest.raises(LeakageError, match="for reports only"):
+        TrainingData(pairs=pairs).load()  # type: ignore[arg-type]
+
+
+def test_shipped_hashes_are_sorted_and_distinct() -> None:
+    content = (Path(leakage.__file__).parent / leakage.HASHES).read_bytes()
+    hashes = [content[i : i + HASH_BYTES] for i in range(0, len(content), HASH_BYTES)]
+    assert len(hashes) == 23003
+    assert hashes == sorted(set(hashes))
+
+
+def test_the_sample_may_be_trained_on() -> None:
+    for file in sorted((ROOT / "data" / "sample").rglob("*.txt")):
+        check_leakage(read_lines(file), file.name)
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_shipped_hashes_are_what_the_script_writes() -> None:
+    spec = importlib.util.spec_from_file_location("hashes", ROOT / "scripts/leakage_hashes.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    found = {fingerprint(sentence) for sentence in script.forbidden_sentences()} - {None}
+    assert found == leakage._forbidden()
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_conll_is_refused_and_the_training_sets_are_not() -> None:
+    sources = read_lines(dataset_file("conll14", "data/source"))
+    with pytest.raises(LeakageError, match=f"in {len(overlapping(sources)):,} of 1,312 texts"):
+        check_leakage(sources, "conll14")
+    short = [s for s in sources if fingerprint(s) is None]
+    assert len(overlapping(sources)) == 1312 - len(short)
+    for name in ("tmu-gfm", "gug", "sts", "lau", "cola"):
+        ratings = load_ratings(name)
+        check_leakage([r.source for r in ratings] + [r.hypothesis for r in ratings], name)
+    for name in ("jelv", "peet"):
+        corrections = load_corrections(name)
+        check_leakage(
+            [row.source for row in corrections] + [row.target for row in corrections], name
+        )
+    for system, outputs in load_outputs("pillars").items():
+        check_leakage(outputs, system)
+    for domain in ("bea19", "tem8"):
+        check_leakage(
+            read_lines(dataset_file("robustgec", f"benchmark/{domain}/input.txt")), domain
+        )

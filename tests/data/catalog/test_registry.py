@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from learnedgec.cli.main import main
+from learnedgec.data.catalog import (
+    CASES,
+    CORRECTIONS,
+    DATASETS,
+    OUTPUTS,
+    PARALLEL,
+    RANKINGS,
+    RATINGS,
+    SENTENCES,
+    Dataset,
+    Kind,
+    dataset,
+    load_cases,
+    load_corrections,
+    load_outputs,
+    load_parallel,
+    load_rankings,
+    load_ratings,
+    load_sentences,
+)
+from learnedgec.data.catalog.registry import KINDS, concatenated, read_datasets
+from learnedgec.errors import FormatError, InputError, PluginError, UnknownNameError
+
+InstallPackage = Callable[..., Path]
+
+
+# -- the table --------------------------------------------------------------------------------
+
+
+def test_the_table_is_complete_and_sorted() -> None:
+    assert list(DATASETS.own) == sorted(DATASETS.own)
+    assert {"conll14", "gjg15", "sample", "seeda", "tmu-gfm"} <= set(DATASETS)
+    for name, found in DATASETS.own.items():
+        assert found.name == name
+        assert found.about
+        assert found.licence
+        if name != "sample":
+            assert re.fullmatch(r"[0-9a-f]{40}", found.commit)
+            assert found.files
+        assert list(found.files) == sorted(found.files)
+        for file in found.files.values():
+            assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
+            assert file.bytes > 0
+
+
+def test_every_reader_reads_a_dataset_of_the_table() -> None:
+    for kind in KINDS.values():
+        assert set(kind.readers) <= set(DATASETS.own)
+
+
+def test_url_is_pinned_and_quoted() -> None:
+    gmeg = dataset("gmeg")
+    assert gmeg.url("data/dev/fce/source+error") == (
+        f"https://raw.githubusercontent.com/grammarly/GMEG/{gmeg.commit}/data/dev/fce/source%2Berror"
+    )
+
+
+def test_a_dataset_says_what_it_holds() -> None:
+    assert dataset("gmeg").names == {
+        "parallel": ("gmeg", "gmeg:fce", "gmeg:wiki"),
+        "outputs": ("gmeg", "gmeg:fce", "gmeg:wiki"),
+    }
+    assert dataset("seeda").names["rankings"] == ("seeda:sentence", "seeda:edit")
+    assert "sts:2012" in dataset("sts").names["ratings"]
+    assert dataset("cleme").names == {"parallel": ("cleme",), "outputs": ("cleme",)}
+
+
+def test_a_table_that_is_none_names_the_file(tmp_path: Path) -> None:
+    table = tmp_path / "datasets.json"
+    table.write_text(json.dumps({"mine": {"about": "what"}}))
+    with pytest.raises(FormatError, match=r"datasets\.json: not a table of datasets \('licence'\)"):
+        read_datasets(table)
+
+
+# -- the grammar ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kind(monkeypatch: pytest.MonkeyPatch) -> Kind[list[str]]:
+    """Return a kind whose datasets hold the names of their parts."""
+    monkeypatch.setattr("learnedgec.data.catalog.registry.KINDS", {})
+    made: Kind[list[str]] = Kind("words", "dataset of words", join=concatenated)
+
+    @made.reader("plain")
+    def plain() -> list[str]:
+        return ["plain"]
+
+    @made.reader("divided", ("b", "a/2", "a/1"))
+    def divided(part: str) -> list[str]:
+        return [part]
+
+    @made.reader("ordered", ("", "b", "a", "a/1"))
+    def ordered(part: str) -> list[str]:
+        return [f"<{part}>"]
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "loaded"),
+    [
+        ("plain", ["plain"]),
+        ("divided", ["b", "a/2", "a/1"]),
+        ("divided:a", ["a/2", "a/1"]),
+        ("divided:a/1", ["a/1"]),
+        ("ordered", ["<>"]),
+        ("ordered:a", ["<a>"]),
+        ("ordered:a/1", ["<a/1>"]),
+    ],
+)
+def test_a_name_stands_for_its_parts(kind: Kind[list[str]], name: str, loaded: list[str]) -> None:
+    assert kind.load(name) == loaded
+    assert [word for part in kind.expand(name) for word in kind.load(part)] == loaded
+    assert name in kind
+    assert name in list(kind)
+
+
+@pytest.mark.parametrize("name", ["divided:", "divided:c", "divided:a/", "plain:a", "other", ":b"])
+def test_other_names_stand_for_nothing(kind: Kind[list[str]], name: str) -> None:
+    assert name not in kind
+    with pytest.raises(UnknownNameError, match="no dataset of words is named"):
+        kind.load(name)
+
+
+def test_what_is_read_as_a_whole_brings_its_parts_along() -> None:
+    parts = ("robustgec:conll14", "robustgec:bea19", "robustgec:tem8")
+    assert CASES.expand("robustgec") == parts
+    assert CORRECTIONS.expand("robustgec") == parts
+    assert CASES.expand("robustgec:bea19") == ("robustgec:bea19",)
+    assert len(RATINGS.expand("sts:2012")) == 6
+
+
+def test_a_path_comes_after_the_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.csv").write_text("hypothesis,fluency\nA .,3\n")
+    Path("sample").write_text("hypothesis,fluency\nB .,3\n")
+    assert [rating.hypothesis for rating in load_ratings("mine.csv")] == ["A ."]
+    assert len(load_ratings("sample")) == 360
+    assert RATINGS.expand("mine.csv") == ("mine.csv",)
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "folder/absent", "./absent", "a.b/c:d"])
+def test_a_path_that_does_not_exist_is_no_unknown_name(name: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(name)} does not exist; check the path.$"):
+        load_ratings(name)
+
+
+@pytest.mark.parametrize(
+    ("load", "name", "message"),
+    [
+        (load_parallel, "jfleg:tets", "no parallel dataset is named 'jfleg:tets'; did you mean"),
+        (load_parallel, "jfleg:tets", "did you mean 'jfleg:test'?"),
+        (load_outputs, "seda", "no set of outputs is named 'seda'; did you mean 'seeda'?"),
+        (load_cases, "robustgec:tem", "did you mean 'robustgec:tem8'? A file is also accepted."),
+        (load_cases, "robustgec:bea19/tests", "did you mean 'robustgec:bea19/test'?"),
+        (load_sentences, "ud-ewt:dv", "did you mean 'ud-ewt:dev'?"),
+        (load_corrections, "jfleg:dve", "did you mean 'jfleg:dev'?"),
+        (load_rankings, "gjg51", "did you mean 'gjg15'?"),
+        (load_ratings, "tmu-gmf", "no rated dataset is named 'tmu-gmf'; did you mean 'tmu-gfm'?"),
+        (load_ratings, "gug:tran", "did you mean 'gug:train'?"),
+        (load_ratings, "sts:2012/MSRpar.trian", "did you mean 'sts:2012/MSRpar.train'?"),
+        (load_ratings, "tmu-gfm:train", "did you mean 'tmu-gfm'?"),
+        (load_sentences, "jfleg:dev", "jfleg is a parallel dataset and a dataset with corrections."),
+        (load_ratings, "cleme", "cleme is a parallel dataset and a dataset with"),
+    ],
+)  # fmt: skip
+def test_unknown_names_suggest(load: Callable[[str], object], name: str, message: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        load(name)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_each_loader_reads_each_of_its_names_or_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNEDGEC_MIRROR", str(tmp_path))
+    for kind in (CASES, CORRECTIONS, OUTPUTS, PARALLEL, RANKINGS, RATINGS, SENTENCES):
+        assert list(kind)
+        for name in kind:
+            assert kind.expand(name)
+
+
+# -- datasets of other packages ---------------------------------------------------------------
+
+PLUGIN = """
+from learnedgec.data.catalog import RATINGS, SENTENCES, Dataset, Rating
+
+COLOURS = Dataset("colours", "sentences about colours", "CC0")
+
+@RATINGS.reader("colours", ("warm", "cold"))
+def read(part):
+    return [Rating("", f"It is {part} .", {"fluency": 3.0})]
+"""
+
+
+@pytest.fixture
+def colours(install_package: InstallPackage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package with a dataset that works and two that do not."""
+    for kind in KINDS.values():
+        monkeypatch.setattr(kind, "readers", dict(kind.readers))
+    points = {
+        "colours": "colourful.data:COLOURS",
+        "broken": "colourful.missing:BROKEN",
+        "other": "colourful.data:COLOURS",
+    }
+    install_package("colourful", {"learnedgec.datasets": points}, {"colourful/data.py": PLUGIN})
+
+
+@pytest.mark.usefixtures("colours")
+def test_a_dataset_of_another_package_is_loaded_by_name() -> None:
+    assert [rating.hypothesis for rating in load_ratings("colours")] == [
+        "It is warm .",
+        "It is cold .",
+    ]
+    assert "colours:cold" in RATINGS
+    assert dataset("colours") == Dataset("colours", "sentences about colours", "CC0")
+
+
+@pytest.mark.usefixtures("colours")
+def test_a_dataset_of_another_package_is_suggested() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'colours'"):
+        load_ratings("colors")
+    with pytest.raises(UnknownNameError, match="did you mean 'colours:warm'"):
+        load_ratings("colours:warn")
+    with pytest.raises(UnknownNameError, match="colours is a rated dataset"):
+        load_cases("colours")
+
+
+@pytest.mark.usefixtures("colours")
+def test_a_broken_dataset_is_one_sentence() -> None:
+    with pytest.raises(
+        PluginError, match="the dataset 'broken' of the installed package colourful cann"
+    ):
+        load_ratings("broken:dev")
+    with pytest.raises(
+        PluginError, match=r"'other' .*COLOURS is named 'colours'; update or uninstall"
+    ):
+        dataset("other")
+
+
+@pytest.mark.usefixtures("colours")
+def test_the_listing_has_what_works_and_says_what_does_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["data", "list", "--format", "json"]) == 0
+    captured = capsys.readouterr()
+    found = {row["dataset"]: row for row in json.loads(captured.out)}
+    assert found["colours"]["names"] == {"ratings": ["colours", "colours:warm", "colours:cold"]}
+    assert set(DATASETS.own) <= set(found)
+    assert "broken" not in found
+    notices = captured.err.splitlines()
+    assert len(notices) == 2
+    assert notices[0].startswith(
+        "the dataset 'broken' of the installed package colourful cannot be used"
+    )

@@ -1,0 +1,96 @@
+"""The included configurations, found by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from learnedgec.cli.main import main
+from learnedgec.data.configuration import configurations, with_configurations
+from learnedgec.errors import UnknownNameError
+
+
+@pytest.mark.parametrize("content", [b"src: \xe9\n", b"\xff\xfe"])
+def test_a_configuration_that_is_no_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_bytes(content)
+    assert main(["score", "--config", str(file)]) == 2
+    assert "config.yaml:1: not UTF-8" in capsys.readouterr().err
+
+
+# -- names of those that come along ----------------------------------------------------------------
+
+
+def test_a_name_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = configurations()["some-mini"]
+    assert path.name == "some-mini.yaml"
+    assert with_configurations(["--config", "some-mini", "--name", "x"]) == [
+        "--config",
+        str(path),
+        "--name",
+        "x",
+    ]
+    assert with_configurations(["--config=some-mini"]) == [f"--config={path}"]
+    assert configurations()["released/joint-mini"].is_file()
+    # A folder of the name is none, a file is.
+    (tmp_path / "some").mkdir()
+    (tmp_path / "impara").write_text("name: mine\n")
+    assert with_configurations(["--config", "some"]) == ["--config", str(configurations()["some"])]
+    assert with_configurations(["--config", "impara"]) == ["--config", "impara"]
+
+
+@pytest.mark.parametrize("given", ["mine.yaml", "no/such.yaml", "name: x", "", "--name"])
+def test_what_is_no_name_is_left_to_the_parser(given: str) -> None:
+    assert with_configurations(["--config", given]) == ["--config", given]
+    assert with_configurations(["--config"]) == ["--config"]
+
+
+def test_a_typo_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'some-mini'"):
+        with_configurations(["--config", "some-mny"])
+    with pytest.raises(UnknownNameError):
+        with_configurations(["--config", "a\0b"])
+    for command in ("train", "tune"):
+        assert main([command, "--config", "tune-sme"]) == 2
+        error = capsys.readouterr().err
+        assert "no configuration is named 'tune-sme'; did you mean 'tune-some'?" in error
+
+
+@pytest.mark.parametrize("command", ["score", "train"])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("binary.yaml", "binary.yaml:1: not UTF-8 (byte 0xff); convert the file to UTF-8."),
+        ("empty.yaml", "empty.yaml holds no key; a configuration in YAML was expected."),
+        ("notes.yaml", "notes.yaml holds no key; a configuration in YAML was expected."),
+        (
+            "folder",
+            "folder is a directory; a YAML file or the name of a configuration was expected.",
+        ),
+        ("wrong.yaml", "'x'; a whole number was expected."),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    name: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\x00")
+    (tmp_path / "empty.yaml").touch()
+    (tmp_path / "notes.yaml").write_text("# To do.\n\n")
+    (tmp_path / "folder").mkdir()
+    wrong = {"score": "jobs: x\n", "train": "name: a\ntrainer: {max_steps: x}\n"}
+    (tmp_path / "wrong.yaml").write_text(wrong[command])
+    assert main([command, "--config", name]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"learnedgec {command}: ")
+    assert error.endswith(f"{message}\n")
+    assert error.count("\n") == 1

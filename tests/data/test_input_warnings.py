@@ -1,0 +1,89 @@
+"""What a notice is given of, and of what not."""
+
+from __future__ import annotations
+
+import pytest
+from embedded import Sample
+
+from learnedgec import References
+from learnedgec.data.input_warnings import alignment_notices, blank_notices, token_notices
+
+
+def test_blank_hypotheses_are_counted_where_the_source_is_not() -> None:
+    sources = ["a", "b", " ", "c"]
+    systems = {"one": ["", "b", "", "c"], "two": ["", " ", "", "\t"], "none": ["a", "b", "", "c"]}
+    assert blank_notices(sources, systems) == [
+        "one: 1 of 4 hypotheses is blank where the source is not (line 1).",
+        "two: 3 of 4 hypotheses are blank where the source is not (lines 1, 2, 4).",
+    ]
+    (found,) = blank_notices(["a"] * 9, {"x": [""] * 9})
+    assert found.endswith("(lines 1, 2, 3, 4, 5, …).")
+
+
+def test_a_text_that_is_cut_otherwise_is_named() -> None:
+    cut, whole, mixed = (
+        ["I go .", "Yes !", "no"],
+        ["I go.", "Yes!", "no"],
+        ["I go .", "etc.", "Yes ?"],
+    )
+    systems = {"cut": cut, "whole": whole, "mixed": mixed, "none": ["a", "b", "c"]}
+    (found,) = token_notices(cut, systems, References.from_texts(cut))
+    assert found == (
+        'whole: 100 % of sentences end like "school.", in the sources 0 %; metrics compare tokens, and count '
+        "every such full stop as an edit: tokenise all texts alike with --tokenise spacy (in Python "
+        "tokenise='spacy')."
+    )
+    named = [
+        each.partition(":")[0] for each in token_notices(whole, systems, References.from_texts(cut))
+    ]
+    assert named == ["cut", "mixed", "the references"]
+    assert token_notices(cut, {"cut": cut, "none": ["a", "b", "c"]}) == []
+    (found,) = token_notices(whole, {"whole": whole}, References.from_texts(whole))
+    assert found == (
+        'no text is tokenised (sentences end like "school."), so metrics that compare tokens treat a '
+        "word and its full stop as one token: tokenise all texts, if English with --tokenise "
+        "spacy (in Python tokenise='spacy')."
+    )
+
+
+@pytest.mark.parametrize("sources", [["a", "b"], []])
+def test_sources_without_full_stops_say_nothing(sources: list[str]) -> None:
+    assert token_notices(sources, {"a": ["b"] * len(sources)}) == []
+    if sources:
+        (found,) = token_notices(sources, {"x": ["a .", "b ."], "y": ["a.", "b."]})
+        assert found.startswith('y: 100 % of sentences end like "school.", in x 0 %;')
+
+
+SENTENCES = [f"w{n} x{n} y{n} z{n} the ." for n in range(20)]
+
+
+def test_a_lost_line_is_noticed_and_where() -> None:
+    # Line 11 is lost, and a blank line at the end makes up for it.
+    lost = [*SENTENCES[:10], *SENTENCES[11:], "The end ."]
+    assert alignment_notices(SENTENCES, {"good": SENTENCES, "lost": lost}) == [
+        "lost: 9 of 20 hypotheses correct the source of a line nearby, not their own (first in line 11): a "
+        "line may be lost or added before it."
+    ]
+
+
+def test_outputs_in_another_order_are_noticed() -> None:
+    assert alignment_notices(SENTENCES, {"turned": SENTENCES[::-1]}) == [
+        "turned: 90 % of the hypotheses share almost no word with their source: they may belong to other "
+        "sources, be in another order, or not be corrections."
+    ]
+
+
+def test_rewritten_short_repeated_and_unspaced_sentences_are_not_noticed() -> None:
+    # A quarter is rewritten altogether.
+    rewritten = [f"quite other words {n}" if n % 4 == 0 else t for n, t in enumerate(SENTENCES)]
+    assert alignment_notices(SENTENCES, {"rewriter": rewritten}) == []
+    assert (
+        alignment_notices(["Yes .", "No .", "Yes ."] * 3, {"x": ["No .", "Yes .", "No ."] * 3})
+        == []
+    )
+    unspaced = ["私は学校に行きたいと思っています。"] * 9
+    assert alignment_notices(unspaced, {"x": ["私は学校へ行きたいと思います。"] * 9}) == []
+
+
+def test_the_notices_are_silent_on_the_sample(sample: Sample) -> None:
+    assert alignment_notices(sample.sources, sample.systems) == []

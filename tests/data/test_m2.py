@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from embedded import SAMPLE_FOLDER
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec.data.m2 import (
+    AnnotatedSentence,
+    Edit,
+    apply_edits,
+    format_m2,
+    parse_m2,
+    read_m2,
+    write_m2,
+)
+from learnedgec.data.references import References
+from learnedgec.data.text import read_lines
+from learnedgec.errors import FormatError, InputError, LengthError
+
+
+def parse(text: str) -> list[AnnotatedSentence]:
+    return parse_m2(text.split("\n"))
+
+
+def test_alternatives_deletions_noop_and_missing_annotators() -> None:
+    (block,) = parse(
+        "S He go to  school yesterday morning\n"
+        "A 1 2|||Vt|||went||had gone|||REQUIRED|||-NONE-|||0\n"
+        "A 4 6|||Wci|||yesterday||-NONE-|||REQUIRED|||-NONE-|||0\n"
+        "A 0 1|||U:PRON||||||REQUIRED|||-NONE-|||0\n"
+        "A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||2\n"
+    )
+    assert block.source == "He go to  school yesterday morning"
+    assert block.annotations == {
+        0: (
+            Edit(1, 2, "went", "Vt", ("had gone",)),
+            Edit(4, 6, "yesterday", "Wci", ("",)),
+            Edit(0, 1, "", "U:PRON"),
+        ),
+        2: (),
+    }
+    assert block.annotations[0][1].corrections == ("yesterday", "")
+
+
+def test_a_block_without_annotation_has_one_annotator() -> None:
+    assert parse("S a b\n\nS c")[0].annotations == {0: ()}
+    assert [block.source for block in parse("S a b\n\nS c\nS \nS")] == ["a b", "c", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("T a", "M2:1: a line starting with 'S ' or 'A '"),
+        ("A 0 1|||R|||x|||REQUIRED|||-NONE-|||0", "M2:1: an 'A' line precedes the first 'S' line"),
+        (f"S a\nA 0 1|||R|||x|||REQUIRED|||-NONE-|||{'9' * 20}", "M2:2: an annotation line"),
+        (f"S a\nA 0 {'9' * 5000}|||R|||x|||REQUIRED|||-NONE-|||0", "M2:2: an annotation line"),
+        ("S a\nA 0 1|||R|||x|||REQUIRED|||-NONE-|||1_0", "M2:2: an annotation line"),
+        (
+            "S a\nA 0 2|||R|||x|||REQUIRED|||-NONE-|||0",
+            "M2:2: the span 0 2 lies outside the 1 source",
+        ),
+        ("S a\nA 1 0|||R|||x|||REQUIRED|||-NONE-|||0", "M2:2: the span 1 0 lies outside"),
+        ("S a\nA 0|||R|||x|||0", "M2:2: an annotation line"),
+        ("S a\nA 0 1|||R|||x|||REQUIRED|||-NONE-|||b", "M2:2: an annotation line"),
+        ("", "M2:1: no 'S' line"),
+    ],
+)
+def test_unusable_lines_are_named(text: str, message: str) -> None:
+    with pytest.raises(FormatError, match=message.replace("|", r"\|")):
+        parse(text)
+
+
+def test_writing_is_the_inverse_of_reading(tmp_path: Path) -> None:
+    blocks = read_m2(SAMPLE_FOLDER / "gold.m2")
+    write_m2(tmp_path / "copy.m2", blocks)
+    assert read_m2(tmp_path / "copy.m2") == blocks
+    # Trailing blank lines apart, byte for byte.
+    original = (SAMPLE_FOLDER / "gold.m2").read_text()
+    assert (tmp_path / "copy.m2").read_text().rstrip("\n") == original.rstrip("\n")
+
+
+words = st.lists(st.sampled_from("abc"), max_size=6)
+
+
+@given(words, words)
+def test_edits_between_two_texts_rebuild_the_second(source: list[str], target: list[str]) -> None:
+    from difflib import SequenceMatcher
+
+    edits = [
+        Edit(i, j, " ".join(target[k:m]))
+        for tag, i, j, k, m in SequenceMatcher(None, source, target, False).get_opcodes()
+        if tag != "equal"
+    ]
+    assert apply_edits(" ".join(source), reversed(edits)) == " ".join(target)
+
+
+def test_insertions_at_one_place_go_in_order() -> None:
+    assert apply_edits("a b", [Edit(1, 1, "x"), Edit(1, 1, "y"), Edit(1, 2, "c")]) == "a x y c"
+
+
+def test_overlapping_or_outside_edits_are_refused() -> None:
+    with pytest.raises(InputError, match="1:2 overlaps"):
+        apply_edits("a b c", [Edit(0, 2, "x"), Edit(1, 2, "y")])
+    with pytest.raises(InputError, match="3:4 lies outside the 3 tokens"):
+        apply_edits("a b c", [Edit(3, 4, "x")])
+
+
+def test_untyped_edits_are_written_as_na() -> None:
+    assert format_m2([AnnotatedSentence("a", {0: (Edit(0, 1, ""),)})])[1] == (
+        "A 0 1|||NA||||||REQUIRED|||-NONE-|||0"
+    )
+
+
+def test_references_from_m2_have_texts_and_gold_edits() -> None:
+    references = References.from_m2(SAMPLE_FOLDER / "gold.m2")
+    for annotator in (0, 1):
+        texts = read_lines(SAMPLE_FOLDER / f"ref{annotator}.txt")
+        assert [row[annotator].text for row in references] == texts
+    assert references.most == 2
+
+
+def test_references_may_be_missing_but_empty_is_a_reference() -> None:
+    references = References.from_texts(["a", None, ""], [None, None, "b"])
+    assert [[r.text for r in row] for row in references] == [["a"], [], ["", "b"]]
+    assert [[r.annotator for r in row] for row in references] == [[0], [], [0, 1]]
+    assert references.select([2, 0]).texts() == [["", "b"], ["a"]]
+
+
+def test_overlapping_gold_edits_keep_the_first() -> None:
+    block = AnnotatedSentence("a b c", {0: (Edit(0, 2, "x"), Edit(1, 3, "y"))})
+    (row,) = References.from_annotated([block])
+    assert row[0].text == "x c"
+    assert row[0].edits == (Edit(0, 2, "x"), Edit(1, 3, "y"))
+
+
+def test_m2_of_other_sentences_is_refused(tmp_path: Path) -> None:
+    write_m2(tmp_path / "g.m2", [AnnotatedSentence("a b", {0: ()})])
+    with pytest.raises(InputError, match=r"sentence 1 of .*g\.m2 differs from the source"):
+        References.from_m2(tmp_path / "g.m2", ["a c"])
+    with pytest.raises(LengthError, match=r"the source has 2 .*g\.m2 has 1"):
+        References.from_m2(tmp_path / "g.m2", ["a b", "c"])
+    # Both excerpts are around the first difference.
+    long = "How much a genetic change tells us about your chance of developing a disorder"
+    write_m2(tmp_path / "long.m2", [AnnotatedSentence(f"{long} is clear .", {0: ()})])
+    shown = "'…of developing a disorder is clear .' against '…of developing a disorder .';"
+    with pytest.raises(InputError, match=re.escape(shown)):
+        References.from_m2(tmp_path / "long.m2", [f"{long} ."])
+    # Tokens decide, not the spaces between them.
+    assert len(References.from_m2(tmp_path / "g.m2", [" a  b"])) == 1
+
+
+def test_reference_files_must_be_parallel(tmp_path: Path) -> None:
+    (tmp_path / "r0").write_text("a\nb\n")
+    (tmp_path / "r1").write_text("a\n")
+    with pytest.raises(LengthError, match=r"r0 has 2 .*r1 has 1"):
+        References.from_files(tmp_path / "r0", tmp_path / "r1")
+
+
+def test_a_reference_file_that_is_m2_is_named(tmp_path: Path) -> None:
+    blocks = [AnnotatedSentence("a b", {0: (Edit(0, 1, "c", "R"),)}), AnnotatedSentence("b", {})]
+    write_m2(tmp_path / "g.m2", blocks)
+    with pytest.raises(
+        InputError, match=r"g\.m2 is an M2 file, and texts were expected; read it with"
+    ):
+        References.from_files(tmp_path / "g.m2")
+    (tmp_path / "r0").write_text("S is a letter .\nA 1 2 is none .\n")
+    assert len(References.from_files(tmp_path / "r0")) == 2

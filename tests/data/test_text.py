@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnedgec.data.text import (
+    check_lengths,
+    check_sentence,
+    read_json,
+    read_jsonl,
+    read_lines,
+    write_jsonl,
+    write_lines,
+)
+from learnedgec.errors import FormatError, InputError, LengthError, OutputError
+from learnedgec.runtime.writing import atomic_path, check_writable
+
+
+def written(tmp_path: Path, content: bytes, name: str = "f.txt") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a b\n", ["a b"]),
+        (b"a b", ["a b"]),
+        (b"a\n\n", ["a", ""]),
+        (b"\n", [""]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"\xef\xbb\xbfa\n", ["a"]),
+        (b"  a  \n\tb\n", ["  a  ", "\tb"]),
+        # Characters that str.splitlines breaks on, but a line does not end at.
+        ("a\x0bb\x0cc\x85d\u2028e\rf\n".encode(), ["a\x0bb\x0cc\x85d\u2028e\rf"]),
+    ],
+)
+def test_lines_are_kept_as_they_are(tmp_path: Path, content: bytes, lines: list[str]) -> None:
+    assert read_lines(written(tmp_path, content)) == lines
+    assert read_lines(written(tmp_path, gzip.compress(content), "f.txt.gz")) == lines
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]))))
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "f.txt"
+    write_lines(path, lines)
+    if lines and lines[0].startswith("\ufeff"):
+        lines = [lines[0][1:], *lines[1:]]
+    assert read_lines(path, allow_empty=True) == lines
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
+    assert read_lines("-") == ["a", "b"]
+
+
+def test_unusable_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing\.txt does not exist"):
+        read_lines(tmp_path / "nothing.txt")
+    with pytest.raises(InputError, match="is a directory"):
+        read_lines(tmp_path)
+    with pytest.raises(InputError, match=r"f\.txt is empty"):
+        read_lines(written(tmp_path, b""))
+    with pytest.raises(FormatError, match=r"f\.txt:2: not UTF-8 \(byte 0xe9\)"):
+        read_lines(written(tmp_path, b"a\nb\xe9\n"))
+    with pytest.raises(FormatError, match=r"f\.gz:1: not a complete gzip file"):
+        read_lines(written(tmp_path, gzip.compress(b"a\n")[:-4], "f.gz"))
+
+
+def test_jsonl_round_trip_and_errors(tmp_path: Path) -> None:
+    records = [{"source": "a", "hypothesis": "ü"}, {"source": "", "hypothesis": ""}]
+    write_jsonl(tmp_path / "f.jsonl", records)
+    assert read_jsonl(tmp_path / "f.jsonl", ("source",)) == records
+    with pytest.raises(FormatError, match=r"f\.txt:2: not JSON"):
+        read_jsonl(written(tmp_path, b"{}\n{\n"))
+    with pytest.raises(FormatError, match=r"f\.txt:1: a JSON object was expected, not list"):
+        read_jsonl(written(tmp_path, b"[]\n"))
+    with pytest.raises(FormatError, match=r"f\.txt:1: the key 'source' is missing"):
+        read_jsonl(written(tmp_path, b"{}\n"), ("source",))
+    with pytest.raises(FormatError, match=r"f\.txt:2: not JSON"):
+        read_json(written(tmp_path, b"{\n"))
+
+
+@pytest.mark.parametrize("damage", [b"\xff" * 4, b"", b"\x00" * 40])
+@pytest.mark.parametrize("place", [12, 40, 90])
+def test_a_damaged_gzip_file_is_one_sentence(tmp_path: Path, damage: bytes, place: int) -> None:
+    content = gzip.compress(b"".join(b"He goes home %d .\n" % number for number in range(99)))
+    damaged = content[:place] + damage + content[place + 4 :]
+    with pytest.raises(FormatError, match=r"f\.gz:1: not a complete gzip file"):
+        read_lines(written(tmp_path, damaged, "f.gz"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"a": ' * 100_000, "JSON that cannot be read"),
+        ('{"a": ' + "9" * 5000 + "}", "JSON that cannot be read"),
+        (r'{"a": "\ud800"}', "half a character"),
+        (r'{"\udfff": 1}', "half a character"),
+    ],
+)
+def test_json_that_cannot_be_read_is_one_sentence(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(FormatError, match=rf"f\.txt:2: .*{message}"):
+        read_jsonl(written(tmp_path, f"{{}}\n{line}\n".encode()))
+    with pytest.raises(FormatError, match=rf"f\.txt:1: .*{message}"):
+        read_json(written(tmp_path, line.encode()))
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800b", "n" * 5000])
+def test_what_no_path_can_be_is_one_sentence(path: str) -> None:
+    with pytest.raises(InputError, match="cannot be read: "):
+        read_lines(path)
+
+
+def test_half_a_character_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'\\ud800' is half a character"):
+        write_lines(tmp_path / "f", ["fine", "\ud800"])
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_sentence_is_one_line() -> None:
+    assert check_sentence("a \r b", "f:1") == "a \r b"
+    for value, message in (("a\nb", "f:1: 'x' must be one line"), (3, "f:1: 'x' must be a text")):
+        with pytest.raises(FormatError, match=message):
+            check_sentence(value, "f:1", "x")
+
+
+def test_lengths_name_both_and_the_first_extra_line() -> None:
+    check_lengths(("a", ["x"]), ("b", ["y"]))
+    with pytest.raises(LengthError, match=r"src has 2 .* hyp has 1.*only src has is line 2: 'two'"):
+        check_lengths(("src", ["one", "two"]), ("hyp", ["eins"]))
+    with pytest.raises(
+        LengthError, match=r"src has 1 .* hyp has 2.*only hyp has is line 2: 'zwei'"
+    ):
+        check_lengths(("src", ["one"]), ("hyp", ["eins", "zwei"]))
+    # What is no text is not shown.
+    with pytest.raises(LengthError, match=r"only r has is line 2\.$"):
+        check_lengths(("src", ["one"]), ("r", [["eins"], ["zwei", "drei"]]))
+
+
+def test_unwritable_places_are_named(tmp_path: Path) -> None:
+    blocked = written(tmp_path, b"a file") / "out.txt"
+    with pytest.raises(OutputError, match=r"out\.txt cannot be written"):
+        write_lines(blocked, ["a"])
+    with pytest.raises(OutputError, match=r"out\.txt cannot be written"):
+        check_writable(blocked)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="No space left"), atomic_path(tmp_path / "f"):
+        Path("/dev/full").write_text("x" * 10)

@@ -1,0 +1,397 @@
+"""Packages: found by name, checked, loaded alone; SOME from a package or from three models."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from safetensors.torch import load_file
+
+from learnedgec.errors import ModelError, PackageError, UnknownNameError
+from learnedgec.evaluators import evaluator as evaluator_module
+from learnedgec.evaluators.batching import TruncationWarning
+from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
+from learnedgec.evaluators.loading import load_tokenizer
+from learnedgec.evaluators.packages import (
+    check_package,
+    find_evaluator,
+    list_evaluators,
+    package_digest,
+)
+from learnedgec.evaluators.quantization import unpack
+from learnedgec.metrics.preference import Preference
+from learnedgec.metrics.some import Some
+from learnedgec.runtime.runtime import Runtime
+
+SOURCES = ["He go home .", "She have a dog ."]
+HYPOTHESES = ["He goes home .", "She has a dog ."]
+
+
+@pytest.fixture
+def copy(tiny_evaluator: Path, tmp_path: Path) -> Path:
+    """Return a copy of the tiny package that a test may damage."""
+    return Path(shutil.copytree(tiny_evaluator, tmp_path / "copy"))
+
+
+def test_found_by_name_and_by_directory(
+    tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_evaluator(str(tiny_evaluator)) == tiny_evaluator
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tiny_evaluator.parent))
+    assert find_evaluator("tiny") == tiny_evaluator
+    assert list_evaluators()["tiny"] == tiny_evaluator
+    with pytest.raises(
+        UnknownNameError, match="no evaluator is named 'tinny'; did you mean 'tiny'"
+    ):
+        find_evaluator("tinny")
+
+
+def test_from_pretrained_reads_a_package(tiny_evaluator: Path) -> None:
+    model = EvaluatorModel.from_pretrained(tiny_evaluator, dtype=torch.float32).eval()
+    tokenizer = load_tokenizer(str(tiny_evaluator))
+    with torch.inference_mode():
+        batch = tokenizer(HYPOTHESES[0], return_tensors="pt")
+        fluency = model(dict(batch), ["fluency"])["fluency"]
+    predicted = Evaluator.load(str(tiny_evaluator)).predict(SOURCES[:1], HYPOTHESES[:1])
+    assert predicted["fluency"] == pytest.approx(fluency.numpy(), abs=1e-5)
+
+
+def test_progress_is_shown_under_the_evaluators_name(
+    tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = []
+    run = evaluator_module.run
+
+    def watched(*given: Any, description: str, **options: Any) -> Any:
+        shown.append(description)
+        return run(*given, description=description, **options)
+
+    monkeypatch.setattr(evaluator_module, "run", watched)
+    Evaluator.load(str(tiny_evaluator)).predict(["Never seen ."], ["Not seen yet ."])
+    assert set(shown) == {"tiny"}
+
+
+def test_weights_are_float16_on_disk(tiny_evaluator: Path) -> None:
+    weights = load_file(tiny_evaluator / "model.safetensors")
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
+
+
+def test_a_package_of_4_bits_scores_what_its_rounded_model_scores(tmp_path: Path) -> None:
+    folder = tiny.save_evaluator(tmp_path / "small", bits=4, width=128)
+    manifest = check_package(folder)
+    assert manifest["bits"] == 4
+    assert "- Weights: 4 bits each in the encoder's matrices" in (folder / "README.md").read_text()
+    evaluator = Evaluator.load(str(folder))
+    torch.manual_seed(0)
+    model = EvaluatorModel(evaluator.model.config)
+    model.load_state_dict(unpack(load_file(folder / "model.safetensors")))
+    expected = Evaluator(model.eval(), evaluator.tokenizer).predict(SOURCES, HYPOTHESES)
+    for head, values in evaluator.predict(SOURCES, HYPOTHESES).items():
+        assert values == pytest.approx(expected[head], abs=1e-6)
+
+
+def test_heads_read_what_they_say(tiny_evaluator: Path) -> None:
+    evaluator = Evaluator.load(str(tiny_evaluator))
+    one = evaluator.predict(SOURCES, HYPOTHESES)
+    other = evaluator.predict(["Quite another source", ""], HYPOTHESES)
+    assert one["fluency"] == pytest.approx(other["fluency"], abs=1e-6)
+    assert np.abs(one["meaning"] - other["meaning"]).min() > 1e-4
+    assert set(evaluator.predict(SOURCES, HYPOTHESES, ["meaning"])) == {"meaning"}
+
+
+def test_altered_truncated_and_missing_files_are_named(copy: Path) -> None:
+    check_package(copy)
+    # The card may be edited; no score depends on it.
+    card = (copy / "README.md").read_text()
+    (copy / "README.md").write_text(card + "!")
+    check_package(copy)
+    text = (copy / "training.yaml").read_text()
+    (copy / "training.yaml").write_text(text + "!")
+    with pytest.raises(PackageError, match=r"training\.yaml was altered or truncated"):
+        Evaluator.load(str(copy))
+    (copy / "training.yaml").write_text(text)
+    size = (copy / "model.safetensors").stat().st_size
+    os.truncate(copy / "model.safetensors", size - 100)
+    with pytest.raises(PackageError, match=r"model\.safetensors was altered or truncated"):
+        Evaluator.load(str(copy))
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(PackageError, match=r"lacks the file model\.safetensors"):
+        Evaluator.load(str(copy))
+    (copy / "manifest.json").write_text("{")
+    with pytest.raises(PackageError, match=r"manifest\.json is damaged"):
+        Evaluator.load(str(copy))
+
+
+def test_the_digest_covers_configuration_weights_and_tokenizer(copy: Path) -> None:
+    seen = {package_digest(str(copy))}
+    (copy / "README.md").write_text("another card")
+    tiny.sign(copy, "README.md", results={"dev": {}})
+    assert {package_digest(str(copy))} == seen
+    for name, before, after in (
+        ("config.json", '"scale": 0.5', '"scale": 0.6'),
+        ("tokenizer.json", '"lowercase": true', '"lowercase": false'),
+        ("tokenizer_config.json", '"model_max_length": 256', '"model_max_length": 255'),
+    ):
+        text = (copy / name).read_text()
+        assert before in text
+        (copy / name).write_text(text.replace(before, after))
+        with pytest.raises(PackageError, match=f"{name} was altered"):
+            package_digest(str(copy))
+        tiny.sign(copy, name)
+        seen.add(package_digest(str(copy)))
+    weights = (copy / "model.safetensors").read_bytes()
+    (copy / "model.safetensors").write_bytes(weights[:-1] + bytes([weights[-1] ^ 1]))
+    tiny.sign(copy, "model.safetensors")
+    seen.add(package_digest(str(copy)))
+    assert len(seen) == 5
+    assert all(len(digest) == 12 for digest in seen)
+
+
+def test_another_scale_is_another_signature_and_another_entry_of_the_cache(
+    copy: Path, tmp_path: Path
+) -> None:
+    metric, runtime = Some(model=str(copy)), Runtime(cache_dir=str(tmp_path / "cache"))
+    first = metric.score(SOURCES, HYPOTHESES, runtime=runtime)
+    config = json.loads((copy / "config.json").read_text())
+    config["heads"]["fluency"]["scale"] = 5.0
+    (copy / "config.json").write_text(json.dumps(config))
+    tiny.sign(copy, "config.json")
+    kept = metric.score(SOURCES, HYPOTHESES, runtime=runtime)
+    assert kept.value == pytest.approx(metric.score(SOURCES, HYPOTHESES).value)
+    assert kept.value != pytest.approx(first.value)
+    assert kept.signature != first.signature
+
+
+@pytest.mark.parametrize("manifest", [None, "text", {"name": 1}, {"files": []}, {"data": {}}])
+def test_a_damaged_manifest_is_refused(copy: Path, manifest: Any) -> None:
+    if isinstance(manifest, dict):
+        manifest = json.loads((copy / "manifest.json").read_text()) | manifest
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(PackageError, match=r"manifest\.json is damaged"):
+        check_package(copy)
+
+
+def test_a_package_of_a_later_format_asks_for_a_later_version(copy: Path) -> None:
+    tiny.sign(copy, format=2)
+    with pytest.raises(PackageError, match=r"of format 2.*update learnedgec"):
+        check_package(copy)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer_config.json"])
+def test_a_manifest_vouches_for_configuration_weights_and_tokenizer(copy: Path, name: str) -> None:
+    every = {path.name for path in copy.iterdir()} - {"manifest.json", name}
+    tiny.sign(copy, *every, files={})
+    with pytest.raises(PackageError, match=f"'files' lacks {name}"):
+        Evaluator.load(str(copy))
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "modeling.py"])
+def test_no_file_lies_in_a_package_unsigned(copy: Path, name: str) -> None:
+    (copy / name).touch()
+    (copy / ".gitattributes").touch()
+    files = {path.name for path in copy.iterdir()} - {"manifest.json", ".gitattributes", name}
+    tiny.sign(copy, *files, files={})
+    with pytest.raises(PackageError, match=f"holds {name}, which its manifest does not list"):
+        Evaluator.load(str(copy))
+    (copy / name).unlink()
+    check_package(copy)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/hostname", "..", "", "a/b", ".x"])
+def test_a_manifest_names_no_file_outside_its_package(copy: Path, name: str) -> None:
+    files = json.loads((copy / "manifest.json").read_text())["files"]
+    tiny.sign(copy, files=files | {name: "0" * 64})
+    with pytest.raises(PackageError, match="is not the name of a file of the package"):
+        check_package(copy)
+
+
+def test_weights_that_do_not_fit_are_refused_even_with_a_right_sum(copy: Path) -> None:
+    os.truncate(copy / "model.safetensors", 1000)
+    tiny.sign(copy, "model.safetensors")
+    with pytest.raises(PackageError, match="cannot be loaded"):
+        Evaluator.load(str(copy))
+
+
+def test_no_input_is_encoded_twice(tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = Evaluator.load(str(tiny_evaluator))
+    evaluator = Evaluator(evaluator.model, evaluator.tokenizer)
+    encoded: list[object] = []
+
+    def counting(forward: Any, tokenizer: Any, items: Any, *rest: Any, **options: Any) -> Any:
+        encoded.extend(items)
+        return original(forward, tokenizer, items, *rest, **options)
+
+    original = evaluator_module.run
+    monkeypatch.setattr(evaluator_module, "run", counting)
+    first = evaluator.predict(SOURCES, HYPOTHESES, ["fluency"])
+    assert encoded == HYPOTHESES
+    again = evaluator.predict(SOURCES, [*HYPOTHESES[::-1]], ["grammaticality", "fluency"])
+    assert encoded == HYPOTHESES
+    assert again["fluency"][::-1] == pytest.approx(first["fluency"], abs=0)
+    evaluator.predict(SOURCES, HYPOTHESES, ["meaning"])
+    assert encoded == [*HYPOTHESES, *zip(SOURCES, HYPOTHESES, strict=True)]
+    # Another precision is another value; and what is remembered has a limit.
+    evaluator.predict(SOURCES, HYPOTHESES, ["fluency"], runtime=Runtime(dtype="bfloat16"))
+    assert encoded[4:] == HYPOTHESES
+    monkeypatch.setattr(evaluator_module, "_MOST_REMEMBERED", 3)
+    evaluator.predict(["a", "b"], ["c", "d"], ["fluency"])
+    assert encoded[6:] == ["c", "d"]
+    evaluator.predict(SOURCES, HYPOTHESES, ["fluency"])
+    assert encoded[8:] == HYPOTHESES
+    assert evaluator.predict([], [], ["fluency"])["fluency"].shape == (0,)
+
+
+def test_a_replaced_package_scores_as_in_a_new_process(copy: Path, tmp_path: Path) -> None:
+    first = Evaluator.load(str(copy)).predict(SOURCES, HYPOTHESES)["fluency"]
+    other = tiny.save_evaluator(tmp_path / "other", seed=1)
+    text = (other / "tokenizer.json").read_text()
+    (other / "tokenizer.json").write_text(text.replace('"lowercase": true', '"lowercase": false'))
+    tiny.sign(other, "tokenizer.json")
+    expected = Evaluator.load(str(other)).predict(SOURCES, HYPOTHESES)["fluency"]
+    shutil.rmtree(copy)
+    shutil.copytree(other, copy)
+    found = Evaluator.load(str(copy)).predict(SOURCES, HYPOTHESES)["fluency"]
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert np.abs(found - first).min() > 1e-3
+
+
+def test_a_package_that_is_replaced_while_it_is_loaded_is_refused(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replaced(path: Path, **options: Any) -> EvaluatorModel:
+        model = original(path, **options)
+        file = copy / "tokenizer_config.json"
+        file.write_text(file.read_text() + "\n")
+        tiny.sign(copy, file.name)
+        return model
+
+    original = EvaluatorModel.from_pretrained
+    monkeypatch.setattr(EvaluatorModel, "from_pretrained", replaced)
+    with pytest.raises(PackageError, match="was replaced while it was loaded; run this again"):
+        Evaluator.load(str(copy))
+
+
+def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
+    sums = {"preference": {"fluency": 2.0, "meaning": -0.5}}
+    folder = tiny.save_evaluator(tmp_path / "summed", sums=sums)
+    evaluator = Evaluator.load(str(folder))
+    assert set(evaluator.outputs) == {"grammaticality", "fluency", "meaning", "preference"}
+    alone = evaluator.predict(SOURCES, HYPOTHESES, ["preference"])
+    assert set(alone) == {"preference"}
+    found = evaluator.predict(SOURCES, HYPOTHESES)
+    expected = 2.0 * found["fluency"] - 0.5 * found["meaning"]
+    assert found["preference"] == pytest.approx(expected, abs=1e-6)
+    assert alone["preference"] == pytest.approx(expected, abs=1e-6)
+    base = evaluator.predict(SOURCES, SOURCES, ["preference"])["preference"]
+    score = Preference(model=str(folder)).score(SOURCES, HYPOTHESES)
+    assert score.sentences == pytest.approx(alone["preference"] - base, abs=1e-6)
+    assert "|sum-preference:2*fluency+-0.5*meaning|" in score.signature
+    # The same weights with another sum are another evaluator.
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"fluency": 2.0', '"fluency": 3.0'))
+    tiny.sign(folder, "config.json")
+    other = Evaluator.load(str(folder)).predict(SOURCES, HYPOTHESES, ["preference"])
+    assert other["preference"] == pytest.approx(expected + found["fluency"], abs=1e-6)
+    card = (folder / "README.md").read_text()
+    assert "- the output `preference` is 2 `fluency` + -0.5 `meaning`" in card
+    assert "\"preference(model='summed')\"" in card
+
+
+def test_some_is_the_weighted_mean_of_scaled_heads(tiny_evaluator: Path) -> None:
+    predicted = Evaluator.load(str(tiny_evaluator)).predict(SOURCES, HYPOTHESES)
+    score = Some(model=str(tiny_evaluator)).score(SOURCES, HYPOTHESES)
+    expected = sum(
+        weight * (predicted[head] - 1) / 3
+        for weight, head in ((0.55, "grammaticality"), (0.43, "fluency"), (0.02, "meaning"))
+    )
+    assert score.sentences == pytest.approx(expected, abs=1e-9)
+    assert score.value == pytest.approx(np.mean(expected), abs=1e-9)
+    assert score.details["fluency"] == pytest.approx(np.mean((predicted["fluency"] - 1) / 3))
+    digest = Evaluator.load(str(tiny_evaluator)).digest
+    assert f"|sha256:{digest}|gate:characters>0.25|dtype:float32|" in score.signature
+
+
+def test_some_mixes_a_package_with_a_classifier(tiny_evaluator: Path, tmp_path: Path) -> None:
+    folder = str(tiny.save_regressor(tmp_path / "m"))
+    mixed = Some(model=str(tiny_evaluator), meaning=folder).score(SOURCES, HYPOTHESES)
+    whole = Some(model=str(tiny_evaluator)).score(SOURCES, HYPOTHESES)
+    assert mixed.sentence_details["fluency"] == pytest.approx(whole.sentence_details["fluency"])
+    assert (
+        np.abs(mixed.sentence_details["meaning"] - whole.sentence_details["meaning"]).min() > 0.01
+    )
+
+
+def test_models_that_cannot_serve_are_refused(tiny_encoder: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    made = tiny.tokenizer()
+    from transformers import BertForSequenceClassification
+
+    model = BertForSequenceClassification(tiny.configuration(len(made), num_labels=2))
+    model.save_pretrained(tmp_path / "two")
+    made.save_pretrained(tmp_path / "two")
+    with pytest.raises(ModelError, match="has 2 labels; a regressor with one was expected"):
+        Some(*[str(tmp_path / "two")] * 4).score(SOURCES, HYPOTHESES)
+
+
+def test_inputs_that_were_cut_are_warned_of_wherever_their_rows_are(
+    tiny_evaluator: Path, tmp_path: Path
+) -> None:
+    runtime = Runtime(device="cpu", cache_dir=str(tmp_path))
+    loaded = Evaluator.load(str(tiny_evaluator))
+    texts = ["He go .", "the " * 300]
+    evaluators = [Evaluator(loaded.model, loaded.tokenizer, loaded.digest) for _ in range(2)]
+    # Encoded, from memory, and from disk as another process has it.
+    for evaluator in (evaluators[0], *evaluators):
+        with pytest.warns(TruncationWarning) as caught:
+            evaluator.predict(texts, texts, ["fluency"], runtime=runtime)
+        assert [str(each.message) for each in caught] == [
+            "1 of 2 inputs were longer than 256 tokens and were truncated."
+        ]
+    # Rows of inputs that are whole are read without a word.
+    evaluators[1].predict(texts[:1], texts[:1], ["fluency"], runtime=runtime)
+
+
+def test_rows_are_kept_on_disk_by_input(
+    tiny_evaluator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = Runtime(device="cpu", cache_dir=str(tmp_path))
+    encoded: list[object] = []
+    original = evaluator_module.run
+
+    def counting(forward: Any, tokenizer: Any, items: Any, *rest: Any, **options: Any) -> Any:
+        encoded.extend(items)
+        return original(forward, tokenizer, items, *rest, **options)
+
+    monkeypatch.setattr(evaluator_module, "run", counting)
+    loaded = Evaluator.load(str(tiny_evaluator))
+
+    def fresh() -> Evaluator:
+        # As another process has it: with nothing in memory.
+        return Evaluator(loaded.model, loaded.tokenizer, loaded.digest)
+
+    first = fresh().predict(SOURCES, HYPOTHESES, runtime=runtime)
+    assert encoded == [*HYPOTHESES, *zip(SOURCES, HYPOTHESES, strict=True)]
+    encoded.clear()
+    # Of another system only what is new is encoded.
+    others = [HYPOTHESES[0], "a new one"]
+    again = fresh().predict(SOURCES[:2], others, runtime=runtime)
+    assert encoded == ["a new one", (SOURCES[1], "a new one")]
+    for name, values in again.items():
+        assert values[0] == first[name][0]
+    encoded.clear()
+    # Another precision is another value, and what has no digest is kept nowhere.
+    fresh().predict(SOURCES, HYPOTHESES, ["fluency"], runtime=replace(runtime, dtype="bfloat16"))
+    assert encoded == HYPOTHESES
+    encoded.clear()
+    Evaluator(loaded.model, loaded.tokenizer).predict(
+        SOURCES, HYPOTHESES, ["fluency"], runtime=runtime
+    )
+    assert encoded == HYPOTHESES

@@ -1,0 +1,274 @@
+"""Evaluators on a hub: loaded by id, pinned, pushed and pulled; a hub that fails is one sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tiny
+from hub_server import Hub, running_hub
+from huggingface_hub import ModelCard
+
+from learnedgec.applications.hub import pull_evaluator, push_evaluator
+from learnedgec.cli.main import main
+from learnedgec.errors import BadNameError, ModelError, PackageError
+from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.hub import is_hub_name
+from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
+from learnedgec.evaluators.packages import (
+    check_package,
+    find_evaluator,
+    is_evaluator,
+    learned_from,
+    package_digest,
+)
+from learnedgec.metrics.impara import Impara
+from learnedgec.metrics.registry import load_metric
+from learnedgec.metrics.some import Some
+
+SOURCES = ["He go home .", "She have a dog ."]
+HYPOTHESES = ["He goes home .", "She has a dog ."]
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    with running_hub(monkeypatch, tmp_path_factory.mktemp("hub-cache")) as server:
+        yield server
+
+
+def test_what_is_a_name_on_a_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("org/name", "org/name@main", "a-b.c/d_e@refs/pr/1", "org/name@1f2e3d"):
+        assert is_hub_name(name)
+    for name in ("name", "./org/name", "/org/name", "org/", "org/name@", "a/b/c", "org/na me", ""):
+        assert not is_hub_name(name)
+    # A folder goes first.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "org" / "name").mkdir(parents=True)
+    assert not is_hub_name("org/name")
+
+
+def test_an_evaluator_scores_by_its_id_as_by_its_folder(hub: Hub, tiny_evaluator: Path) -> None:
+    commit = hub.put_folder("org/some", tiny_evaluator)
+    expected = Some(model=str(tiny_evaluator)).score(SOURCES, HYPOTHESES)
+    for name in ("org/some", f"org/some@{commit}", "org/some@main"):
+        metric = load_metric(f"some(model={name!r})")
+        assert load_metric(str(metric)) == metric
+        score = metric.score(SOURCES, HYPOTHESES)
+        assert score.sentences == pytest.approx(expected.sentences, abs=1e-6)
+        assert score.signature.startswith(f"{metric}|sha256:{package_digest(str(tiny_evaluator))}|")
+    mixed = Some(meaning="org/some", model=str(tiny_evaluator))
+    assert mixed.evaluators() == (str(tiny_evaluator), "org/some")
+    assert learned_from("org/some") == ("none",)
+    head = load_metric("head(model='org/some', name='fluency')").score(SOURCES, HYPOTHESES)
+    assert head.sentences == pytest.approx(
+        Evaluator.load("org/some").predict(SOURCES, HYPOTHESES)["fluency"], abs=1e-9
+    )
+
+
+def test_what_the_cache_holds_is_used_without_a_question(hub: Hub, tiny_evaluator: Path) -> None:
+    hub.put_folder("org/some", tiny_evaluator)
+    before = package_digest("org/some")
+    asked = len(hub.asked)
+    loaded = [path for verb, path in hub.asked if verb == "GET" and "/resolve/" in path]
+    assert len(loaded) == len(set(loaded)) == len(list(tiny_evaluator.iterdir()))
+    assert is_evaluator("org/some")
+    assert package_digest("org/some") == before
+    assert len(hub.asked) == asked
+
+
+def test_a_revision_is_pinned_and_pull_fetches_what_is_there_now(
+    hub: Hub, tiny_evaluator: Path, tmp_path: Path
+) -> None:
+    first = hub.put_folder("org/some", tiny_evaluator)
+    old = package_digest("org/some")
+    other = tiny.save_evaluator(tmp_path / "other", seed=1)
+    second = hub.put_folder("org/some", other)
+    assert package_digest("org/some") == old
+    assert package_digest(f"org/some@{second}") == package_digest(str(other)) != old
+    pull_evaluator("org/some")
+    assert package_digest("org/some") == package_digest(str(other))
+    assert package_digest(f"org/some@{first}") == old
+
+
+def test_only_the_files_of_the_manifest_are_taken(hub: Hub, tiny_evaluator: Path) -> None:
+    files = {file.name: file.read_bytes() for file in tiny_evaluator.iterdir()}
+    # A card that was edited on the hub, and a file that its manifest does not know.
+    files |= {"README.md": b"# Another card\n", "modeling.py": b"raise SystemExit\n"}
+    hub.put("org/some", files)
+    folder = find_evaluator("org/some")
+    check_package(folder)
+    assert (folder / "README.md").read_text() == "# Another card\n"
+    assert not (folder / "modeling.py").exists()
+    assert package_digest("org/some") == package_digest(str(tiny_evaluator))
+
+
+def test_an_altered_file_is_refused_wherever_it_comes_from(hub: Hub, tiny_evaluator: Path) -> None:
+    files = {file.name: file.read_bytes() for file in tiny_evaluator.iterdir()}
+    hub.put("org/some", files | {"tokenizer_config.json": b"{}"})
+    with pytest.raises(PackageError, match=r"tokenizer_config\.json was altered"):
+        Evaluator.load("org/some")
+
+
+def test_a_name_in_a_manifest_fetches_no_file_from_elsewhere(
+    hub: Hub, tiny_evaluator: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(tiny_evaluator, tmp_path / "copy"))
+    files = json.loads((copy / "manifest.json").read_text())["files"]
+    tiny.sign(copy, files=files | {"../../secret": "0" * 64})
+    hub.put_folder("org/some", copy)
+    with pytest.raises(PackageError, match="is not the name of a file of the package"):
+        find_evaluator("org/some")
+
+
+def test_a_classifier_on_the_hub_is_no_evaluator(
+    hub: Hub, tiny_regressor: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.put_folder("org/quality", tiny_regressor)
+    assert not is_evaluator("org/quality")
+    assert is_evaluator("org/nothing") is False
+    assert Impara(quality="org/quality").evaluators() == ()
+    with pytest.raises(ModelError, match=r"'org/quality' on the hub lacks a file.*another kind"):
+        find_evaluator("org/quality")
+
+
+def test_pinned_models_are_loaded_from_the_cache(
+    hub: Hub, tiny_regressor: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    commit = hub.put_folder("org/quality", tiny_regressor)
+    hub.put("org/quality", {"config.json": b"{}"})
+    pinned = f"org/quality@{commit}"
+    from learnedgec.evaluators.hub import hub_file, hub_files
+
+    first = hub_file(pinned, "config.json")
+    hub_files(pinned, first, [file.name for file in tiny_regressor.iterdir()])
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    metric = Impara(quality=pinned, similarity=str(tiny_encoder))
+    expected = Impara(quality=str(tiny_regressor), similarity=str(tiny_encoder))
+    assert metric.score(SOURCES, HYPOTHESES).sentences == pytest.approx(
+        expected.score(SOURCES, HYPOTHESES).sentences, abs=1e-9
+    )
+    weights = first.parent / "model.safetensors"
+    assert f"|sha256:{checkpoint_digest(pinned)}|" in metric.signature()
+    assert len(checkpoint_digest(pinned)) == 12
+    assert weights.is_file()
+    assert load_tokenizer(pinned).model_max_length == 256
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("org/nothing", "the hub has no model 'org/nothing'; check its name"),
+        ("org/some@nowhere", "the hub has no such revision of 'org/some@nowhere'"),
+    ],
+)
+def test_what_the_hub_has_not_is_one_sentence(
+    hub: Hub, tiny_evaluator: Path, name: str, message: str
+) -> None:
+    hub.put_folder("org/some", tiny_evaluator)
+    with pytest.raises(ModelError, match=message):
+        Evaluator.load(name)
+
+
+def test_a_hub_that_is_away_is_one_sentence(
+    hub: Hub, tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    hub.put_folder("org/some", tiny_evaluator)
+    hub.shutdown()
+    hub.server_close()
+    with pytest.raises(ModelError, match="not in the local cache and the hub cannot be reached"):
+        Evaluator.load("org/some")
+    with pytest.raises(ModelError, match="the hub cannot be reached"):
+        pull_evaluator("org/some")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError, match="not in the local cache and HF_HUB_OFFLINE is set"):
+        Evaluator.load("org/some")
+    with pytest.raises(ModelError, match="nothing can be sent to 'org/some': HF_HUB_OFFLINE is se"):
+        push_evaluator(str(tiny_evaluator), "org/some")
+    assert not is_evaluator("org/some")
+
+
+def test_pushed_and_pulled_it_is_the_same(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heads = {"quality": HeadConfig("hypothesis", 0.2, 1.5)}
+    package = tiny.save_evaluator(tmp_path / "mine", heads=heads, datasets=("tmu-gfm", "gug:train"))
+    hub.put("org/mine", {"old.bin": b"of another package", ".gitattributes": b"kept"})
+    assert main(["evaluators", "push", str(package), "org/mine", "--message", "Mine"]) == 0
+    pushed = capsys.readouterr().out.strip()
+    assert pushed == f"org/mine@{hub.branches['org/mine']['main']}"
+    there = hub.commits["org/mine"][pushed.partition("@")[2]]
+    assert there.keys() == {file.name for file in package.iterdir()} | {".gitattributes"}
+    assert there["model.safetensors"] == (package / "model.safetensors").read_bytes()
+    assert hub.messages == ["Mine"]
+
+    digest = package_digest(str(package))
+    assert main(["evaluators", "pull", pushed, "--out", str(tmp_path / "here")]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'here' / 'mine'}\n"
+    assert f"sha256:{digest}" in err
+    assert package_digest(str(tmp_path / "here" / "mine")) == digest
+    assert package_digest(pushed) == digest
+    assert pull_evaluator("org/mine").name == pushed.partition("@")[2]
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path / "here"))
+    quality = Impara(quality="mine").score(SOURCES, HYPOTHESES).sentences
+    assert Impara(quality=pushed).score(SOURCES, HYPOTHESES).sentences == pytest.approx(quality)
+
+
+def test_a_new_repository_is_made_private_and_a_card_gets_its_metadata(
+    hub: Hub, tiny_evaluator: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(tiny_evaluator, tmp_path / "copy"))
+    (copy / "README.md").write_text("# Copy\n")
+    pushed = push_evaluator(str(copy), "org/new", private=True)
+    assert hub.private == ["org/new"]
+    folder = find_evaluator(pushed)
+    card = ModelCard.load(folder / "README.md")
+    assert card.data.library_name == "learnedgec"
+    assert card.text.strip() == "# Copy"
+    check_package(folder)
+    # What lies here stays as it was.
+    assert (copy / "README.md").read_text() == "# Copy\n"
+
+
+def test_who_may_not_write_is_told_so(
+    hub: Hub, tiny_evaluator: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub.token = "another"
+    from learnedgec.applications import hub as sharing
+
+    mine = sharing.hub()
+    mine.token = "secret"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sharing, "hub", lambda: mine)
+        assert main(["evaluators", "push", str(tiny_evaluator), "org/mine"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("learnedgec evaluators: the hub refused 'org/mine'")
+    assert "log in with `hf auth login` or set HF_TOKEN" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["push tiny mine", "pull mine", "pull ./org/mine"])
+def test_what_is_no_repository_is_refused(
+    command: str, tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tiny_evaluator.parent))
+    verb, *names = command.split()
+    with pytest.raises(
+        BadNameError, match="not the name of a repository on a hub; a name such as org/"
+    ):
+        push_evaluator(*names) if verb == "push" else pull_evaluator(*names)
+
+
+def test_a_damaged_package_is_not_pushed(hub: Hub, tiny_evaluator: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(tiny_evaluator, tmp_path / "copy"))
+    (copy / "tokenizer.json").write_text("{}")
+    with pytest.raises(PackageError, match=r"tokenizer\.json was altered"):
+        push_evaluator(str(copy), "org/mine")
+    assert hub.asked == []

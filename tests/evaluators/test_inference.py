@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from learnedgec.errors import MissingDependencyError, ModelError
+from learnedgec.evaluators.batching import (
+    TruncationWarning,
+    padded_batches,
+    tokenise,
+)
+from learnedgec.evaluators.inference import mean_pool, run, sentence_vectors
+from learnedgec.evaluators.loading import (
+    checkpoint_digest,
+    load_model,
+    load_tokenizer,
+    locate,
+    torch_device,
+)
+from learnedgec.runtime.runtime import Runtime
+
+TEXTS = ["the cat", "the cat sat on the mat and the dog did not", "", "a", "the cat", "who is it ?"]
+
+
+def pooled(model: object, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    return mean_pool(model(**batch).last_hidden_state, batch["attention_mask"])  # type: ignore[operator]
+
+
+def test_rows_equal_one_by_one_whatever_the_batch(tiny_encoder: Path) -> None:
+    runtime = Runtime(device="cpu")
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    model = load_model(str(tiny_encoder), runtime)
+    expected = []
+    for text in TEXTS:
+        with torch.inference_mode():
+            states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state
+        expected.append(states[0].mean(dim=0).numpy())
+    for budget in (1, 30, 4096):
+        rows = run(
+            lambda batch: pooled(model, batch),
+            tokenizer,
+            TEXTS,
+            Runtime(device="cpu", batch_tokens=budget),
+        )
+        assert rows == pytest.approx(np.array(expected), abs=1e-5)
+
+
+def test_pairs_equal_one_by_one(tiny_encoder: Path) -> None:
+    runtime = Runtime(device="cpu")
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    model = load_model(str(tiny_encoder), runtime)
+    pairs = [(a, b) for a in TEXTS for b in TEXTS[:3]]
+    rows = run(lambda batch: pooled(model, batch), tokenizer, pairs, runtime)
+    for pair, row in zip(pairs, rows, strict=True):
+        with torch.inference_mode():
+            # Lists, because a single empty second text counts as none.
+            encoded = tokenizer([pair[0]], [pair[1]], return_tensors="pt")
+            states = model(**encoded).last_hidden_state
+        assert row == pytest.approx(states[0].mean(dim=0).numpy(), abs=1e-5)
+
+
+def test_texts_with_equal_tokens_are_encoded_once(tiny_encoder: Path) -> None:
+    seen: list[int] = []
+
+    def forward(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        seen.append(len(batch["input_ids"]))
+        return batch["input_ids"][:, 1:2] + batch["token_type_ids"].sum(dim=1, keepdim=True)
+
+    pairs = [("The cat", "a"), ("the  cat", "A "), ("the cat a", ""), ("the", "cat a")]
+    rows = run(forward, load_tokenizer(str(tiny_encoder)), pairs, Runtime(device="cpu"))
+    # The last two have the tokens of the first, but for what separates them or which text they are of.
+    assert sum(seen) == 3
+    assert rows[0] == rows[1]
+    assert rows[0] != rows[3]
+
+
+def test_batches_keep_to_the_budget_and_pad_only_to_their_longest(tiny_encoder: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    texts = ["a " * n for n in range(1, 40)]
+    covered = []
+    for positions, batch in padded_batches(
+        tokenizer, tokenise(tokenizer, texts), Runtime(device="cpu", batch_tokens=100)
+    ):
+        covered += positions
+        assert batch["input_ids"].numel() <= 100
+        assert batch["attention_mask"].sum(dim=1).max() == batch["input_ids"].shape[1]
+    assert sorted(covered) == list(range(len(texts)))
+
+
+def test_truncation_is_counted_once(tiny_encoder: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    with pytest.warns(TruncationWarning, match="2 of 3 inputs were longer than 5 tokens") as caught:
+        run(
+            lambda batch: batch["input_ids"].float()[:, :1],
+            tokenizer,
+            ["a", "a b c d e", "a b c d e f", "a b c d e"],
+            Runtime(device="cpu"),
+            max_length=5,
+        )
+    assert len(caught) == 1
+
+
+def test_bfloat16_is_close(tiny_encoder: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_encoder))
+    rows = []
+    for dtype in ("float32", "bfloat16"):
+        runtime = Runtime(device="cpu", dtype=dtype)  # type: ignore[arg-type]
+        model = load_model(str(tiny_encoder), runtime)
+        rows.append(run(lambda batch, m=model: pooled(m, batch), tokenizer, TEXTS, runtime))  # type: ignore[misc]
+    assert rows[1] == pytest.approx(rows[0], abs=0.05)
+    assert not np.array_equal(rows[0], rows[1])
+
+
+def test_names_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError, match="not in the local cache and HF_HUB_OFFLINE is set"):
+        load_model("some-org/no-such-model", Runtime())
+    with pytest.raises(ModelError, match="directory /nowhere/at-all does not exist"):
+        locate("/nowhere/at-all")
+    with pytest.raises(MissingDependencyError, match=r"pip install 'learnedgec\[mini\]'"):
+        locate("pkg:no_such_package/model")
+    with pytest.raises(ModelError, match="has no folder 'nothing'"):
+        locate("pkg:learnedgec/nothing")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_model(str(tmp_path), Runtime())
+
+
+def test_no_network_is_one_sentence_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    def unreachable(*arguments: object, **options: object) -> None:
+        raise ConnectionError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
+    with pytest.raises(
+        ModelError, match=r"hub cannot be reached \(ConnectionError\); give a directory"
+    ):
+        load_model("some-org/no-such-model", Runtime())
+
+
+def test_damaged_weights_are_named(tiny_encoder: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_encoder, tmp_path / "cut")
+    weights = tmp_path / "cut" / "model.safetensors"
+    os.truncate(weights, weights.stat().st_size // 2)
+    with pytest.raises(ModelError, match="are damaged"):
+        load_model(str(tmp_path / "cut"), Runtime())
+
+
+def test_pickles_need_permission(tiny_encoder: Path, tmp_path: Path) -> None:
+    model = load_model(str(tiny_encoder), Runtime(device="cpu"))
+    shutil.copytree(tiny_encoder, tmp_path / "pickled")
+    (tmp_path / "pickled" / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "pickled" / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="need allow_pickle=True"):
+        load_model(str(tmp_path / "pickled"), Runtime(device="cpu"))
+    assert load_model(str(tmp_path / "pickled"), Runtime(device="cpu", allow_pickle=True))
+
+
+def test_a_model_whose_files_change_is_loaded_again(tmp_path: Path) -> None:
+    folder = tiny.save_encoder(tmp_path / "encoder")
+    runtime = Runtime(device="cpu")
+    tokenizer, model = load_tokenizer(str(folder)), load_model(str(folder), runtime)
+    assert load_tokenizer(str(folder)) is tokenizer
+    assert load_model(str(folder), runtime) is model
+    assert tokenizer("CAT")["input_ids"] == tokenizer("cat")["input_ids"]
+    text = (folder / "tokenizer.json").read_text()
+    assert '"lowercase": true' in text
+    (folder / "tokenizer.json").write_text(text.replace('"lowercase": true', '"lowercase": false'))
+    changed = load_tokenizer(str(folder))
+    assert changed("CAT")["input_ids"] != changed("cat")["input_ids"]
+    before = sentence_vectors(str(folder), ["the cat"], runtime)
+    with torch.no_grad():
+        model.embeddings.word_embeddings.weight.normal_()
+    model.save_pretrained(folder)
+    assert load_model(str(folder), runtime) is not model
+    assert np.abs(sentence_vectors(str(folder), ["the cat"], runtime) - before).max() > 0.01
+
+
+def test_the_digest_of_a_directory_covers_what_is_loaded_from_it(tiny_encoder: Path) -> None:
+    digest = checkpoint_digest(str(tiny_encoder))
+    assert len(digest) == 12
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"):
+        file = tiny_encoder / name
+        content = file.read_bytes()
+        file.write_bytes(content + b" ")
+        assert checkpoint_digest(str(tiny_encoder)) != digest
+        file.write_bytes(content)
+        assert checkpoint_digest(str(tiny_encoder)) == digest
+    (tiny_encoder / "README.md").write_text("a card")
+    assert checkpoint_digest(str(tiny_encoder)) == digest
+
+
+def test_tokenizers_in_python_cut_and_count_like_others(tmp_path: Path) -> None:
+    tiny.save_encoder_of_bytes(tmp_path)
+    tokenizer = load_tokenizer(str(tmp_path))
+    assert not tokenizer.is_fast
+    model, runtime = load_model(str(tmp_path), Runtime()), Runtime(device="cpu")
+    expected = []
+    for text in TEXTS:
+        with torch.inference_mode():
+            encoded = tokenizer(text, return_tensors="pt", truncation=True, max_length=20)
+            states = model(encoded["input_ids"]).last_hidden_state
+        expected.append(states[0].mean(dim=0).numpy())
+    with pytest.warns(TruncationWarning, match="1 of 5 inputs were longer than 20 tokens"):
+        found = sentence_vectors(str(tmp_path), TEXTS, runtime, max_length=20)
+    assert found == pytest.approx(np.array(expected), abs=1e-5)
+
+
+def test_no_code_of_a_model_runs(tiny_encoder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_encoder, tmp_path / "foreign")
+    (folder / "code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    names = {"AutoConfig": "code.C", "AutoModel": "code.M", "AutoTokenizer": ["code.T", "code.T"]}
+    for file in ("config.json", "tokenizer_config.json"):
+        settings = json.loads((folder / file).read_text())
+        settings |= {"auto_map": names, "model_type": "foreign", "tokenizer_class": "T"}
+        (folder / file).write_text(json.dumps(settings))
+    with pytest.raises(ModelError, match="foreign cannot be loaded"):
+        load_model(str(folder), Runtime(device="cpu"))
+    with pytest.raises(ModelError, match="foreign cannot be loaded"):
+        load_tokenizer(str(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_unknown_device_is_named() -> None:
+    with pytest.raises(ModelError, match="'warp' is not available here"):
+        torch_device(Runtime(device="warp"))
+
+
+def test_texts_with_equal_tokens_have_equal_vectors(tiny_encoder: Path) -> None:
+    # The tokenizer ignores letters' case and runs of spaces.
+    texts = ["He goes home .", "A much longer sentence stands here .", "HE  goes home ."]
+    vectors = sentence_vectors(str(tiny_encoder), texts, Runtime(batch_tokens=8))
+    assert (vectors[0] == vectors[2]).all()
+    assert np.abs(vectors[0] - vectors[1]).max() > 0.01
+    alone = sentence_vectors(str(tiny_encoder), texts[1:2], Runtime())
+    assert vectors[1] == pytest.approx(alone[0], abs=1e-5)
+    assert sentence_vectors(str(tiny_encoder), [], Runtime()).shape == (0, 32)

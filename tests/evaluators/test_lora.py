@@ -1,0 +1,117 @@
+"""Low-rank matrices: what they add and where, what stays frozen, and what is stored of them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch.nn.functional import linear
+from transformers import BertConfig, BertModel
+
+from learnedgec.errors import ConfigError
+from learnedgec.evaluators.lora import LoraLinear, add_lora, merged, using_lora
+from learnedgec.evaluators.quantization import Bits, pack, round_weights, unpack
+
+
+def encoder() -> BertModel:
+    torch.manual_seed(0)
+    return BertModel(
+        BertConfig(
+            vocab_size=50,
+            hidden_size=128,
+            num_hidden_layers=3,
+            num_attention_heads=2,
+            intermediate_size=128,
+        )
+    ).eval()
+
+
+def taught(layers: int | None = None) -> BertModel:
+    """Return an encoder whose low-rank matrices have learned something."""
+    model = encoder()
+    add_lora(model, 2, layers)
+    for module in model.modules():
+        if isinstance(module, LoraLinear):
+            torch.nn.init.normal_(module.up, std=0.1)
+    return model
+
+
+def states(model: BertModel, on: bool = False) -> list[float]:
+    with torch.no_grad(), using_lora(on):
+        found = model(input_ids=torch.arange(1, 9)[None]).last_hidden_state
+    values: list[float] = found.flatten().tolist()
+    return values
+
+
+def test_lora_begins_at_nothing() -> None:
+    model = encoder()
+    add_lora(model, 2)
+    assert states(model, on=True) == pytest.approx(states(encoder()))
+
+
+def test_a_layer_with_lora_multiplies_by_the_sum() -> None:
+    layer = LoraLinear(torch.nn.Linear(6, 4), rank=2)
+    torch.nn.init.normal_(layer.up)
+    inputs = torch.randn(5, 6)
+    expected = linear(inputs, layer.weight + layer.up @ layer.down, layer.bias)
+    with using_lora(True):
+        found = layer(inputs)
+    assert found.flatten().tolist() == pytest.approx(expected.flatten().tolist(), abs=1e-5)
+
+
+def test_lora_is_used_within_its_context_alone() -> None:
+    model, plain = taught(), states(encoder())
+    assert states(model) == pytest.approx(plain)
+    assert states(model, on=True) != pytest.approx(plain, abs=1e-3)
+    with using_lora(True), ThreadPoolExecutor(1) as other:
+        assert other.submit(states, model).result() == pytest.approx(plain)
+    assert states(model) == pytest.approx(plain)
+
+
+def test_merged_is_the_plain_encoder_with_lora_added() -> None:
+    model, other = taught(), encoder()
+    other.load_state_dict(merged(model.state_dict()))
+    assert states(other) == pytest.approx(states(model, on=True), abs=1e-5)
+    other.load_state_dict(merged(model.state_dict(), on=False))
+    assert states(other) == pytest.approx(states(model), abs=1e-6)
+
+
+def test_only_lora_of_the_upper_layers_learn() -> None:
+    model = encoder()
+    add_lora(model, 2, layers=1)
+    learning = [name for name, value in model.named_parameters() if value.requires_grad]
+    assert learning
+    assert all(name.startswith("encoder.layer.2.") for name in learning)
+    assert all(name.endswith((".down", ".up")) for name in learning)
+    layers = [each for each in model.encoder.layer[2].modules() if type(each) is torch.nn.Linear]
+    assert layers == []
+
+
+@pytest.mark.parametrize("bits", [16, 4])
+def test_lora_is_stored_in_16_bits(bits: Bits) -> None:
+    model = taught()
+    stored = round_weights(model, bits)
+    for name, value in stored.items():
+        if name.endswith((".down", ".up")):
+            assert value.dtype == torch.float16, name
+    assert any(name.endswith(".up") for name in stored)
+    again = encoder()
+    add_lora(again, 2)
+    again.load_state_dict(unpack(stored))
+    assert states(again, on=True) == pytest.approx(states(model, on=True))
+
+
+def test_rounded_matrices_stay_what_they_are() -> None:
+    model = encoder()
+    first = round_weights(model, 4)
+    add_lora(model, 2)
+    second = pack(model.state_dict(), 4)
+    for name, value in first.items():
+        assert value.tolist() == second[name].tolist(), name
+
+
+@pytest.mark.parametrize("layers", [0, 4])
+def test_layers_that_are_not_there(layers: int) -> None:
+    with pytest.raises(ConfigError, match="the encoder has 3 layers; name a number up to that"):
+        add_lora(encoder(), 2, layers)

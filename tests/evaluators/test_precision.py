@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from learnedgec.errors import ModelError
+from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.evaluators.precision import (
+    evaluator_precision,
+    has_bfloat16,
+    model_precision,
+)
+from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.runtime import Runtime
+
+TEXTS = ["he go .", "he goes home .", "they sat on the mat"]
+AUTO = Runtime(device="cpu", dtype="auto")
+
+
+@pytest.fixture(params=[True, False])
+def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    monkeypatch.setenv("LEARNEDGEC_BFLOAT16", "1" if request.param else "0")
+    return bool(request.param)
+
+
+@pytest.fixture
+def detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the hardware decide, whatever the environment of the tests says."""
+    monkeypatch.delenv("LEARNEDGEC_BFLOAT16", raising=False)
+
+
+def test_auto_is_what_the_hardware_does_for_evaluators_alone(native: bool) -> None:
+    assert evaluator_precision(AUTO) == ("bfloat16" if native else "float32")
+    assert model_precision(AUTO) == "float32"
+
+
+@pytest.mark.parametrize("asked", ["float32", "bfloat16"])
+def test_what_is_asked_for_is_used(asked: str, native: bool) -> None:
+    runtime = Runtime(device="cpu", dtype=asked)  # type: ignore[arg-type]
+    assert evaluator_precision(runtime) == model_precision(runtime) == asked
+
+
+@pytest.mark.usefixtures("detected")
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [
+        ({"avx512_f": True, "avx512_bf16": False}, False),
+        ({"avx512_bf16": True}, True),
+        ({"amx_bf16": True}, True),
+        ({"architecture": "aarch64", "bf16": True}, True),
+        ({}, False),
+    ],
+)
+def test_a_processor_has_instructions_or_not(
+    capabilities: dict[str, object], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    assert has_bfloat16(torch.device("cpu")) is expected
+
+
+@pytest.mark.usefixtures("detected")
+@pytest.mark.parametrize("expected", [True, False])
+def test_older_versions_of_torch_know_of_one_instruction(
+    expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    name = "_is_avx512_bf16_supported"
+    monkeypatch.setattr(torch.cpu, name, lambda: expected, raising=False)
+    assert has_bfloat16(torch.device("cpu")) is expected
+    monkeypatch.delattr(torch.cpu, name)
+    assert not has_bfloat16(torch.device("cpu"))
+
+
+@pytest.mark.usefixtures("detected")
+@pytest.mark.parametrize(("capability", "expected"), [((7, 5), False), ((8, 0), True)])
+def test_a_gpu_has_tensor_cores_for_it_or_not(
+    capability: tuple[int, int], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert has_bfloat16(torch.device("cuda")) is expected
+    assert not has_bfloat16(torch.device("mps"))
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "mps"])
+def test_the_environment_overrides_what_is_detected(device: str, native: bool) -> None:
+    assert has_bfloat16(torch.device(device)) is native
+
+
+def test_an_override_is_0_or_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEARNEDGEC_BFLOAT16", "yes")
+    with pytest.raises(ModelError, match="LEARNEDGEC_BFLOAT16 is 'yes'; it must be 0, 1 or unset"):
+        has_bfloat16(torch.device("cpu"))
+
+
+def test_heads_are_not_rounded(tiny_evaluator: Path) -> None:
+    model = Evaluator.load(str(tiny_evaluator), runtime=Runtime(device="cpu")).model
+    batch = {"input_ids": torch.tensor([[2, 5, 7, 3]]), "attention_mask": torch.ones(1, 4).long()}
+    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+        output = model.encode(batch, "hypothesis")
+        found = model.values(output, batch, ["fluency"])["fluency"]
+        assert model.token_logits(output, "fluency").dtype == torch.float32
+    with torch.inference_mode():
+        pooled = output.last_hidden_state.float().mean(dim=1)
+        head = model.config.head("fluency")
+        expected = model.heads["fluency"](pooled).squeeze(-1) * head.scale + head.offset
+    assert found.dtype == torch.float32
+    assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
+    assert found.tolist() != found.bfloat16().float().tolist()
+
+
+def test_the_signature_names_the_precision_in_use(tiny_evaluator: Path, native: bool) -> None:
+    metric = load_metric(f"some(model='{tiny_evaluator}')")
+    found = metric.signature(runtime=AUTO)
+    assert f"|dtype:{'bfloat16' if native else 'float32'}|" in found
+
+
+def test_scores_of_an_evaluator_in_bfloat16_are_close(tiny_evaluator: Path, native: bool) -> None:
+    evaluator = Evaluator.load(str(tiny_evaluator), runtime=Runtime(device="cpu"))
+    exact = evaluator.predict(TEXTS, TEXTS, runtime=Runtime(device="cpu", dtype="float32"))
+    found = evaluator.predict(TEXTS, TEXTS, runtime=AUTO)
+    for name, values in exact.items():
+        assert found[name] == pytest.approx(values, abs=0.05)
+        assert (found[name].tolist() == values.tolist()) is not native

@@ -1,0 +1,73 @@
+"""The evaluator that comes along: what it scores, what it says of itself, how large it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from embedded import SAMPLE_FOLDER
+
+from learnedgec import load_metric
+from learnedgec.data.text import read_lines, read_text
+from learnedgec.evaluators.packages import check_package, package_digest
+from learnedgec.runtime.runtime import Runtime
+
+CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
+PACKAGE = CHECKPOINTS / "joint-mpnet-3"
+METRICS = ("some", "impara", "preference")
+# Scores of the sample's systems; a change moves users' scores and belongs into the changelog.
+SCORES = {
+    "some": {"careful": 0.789619, "eager": 0.848261, "strong": 0.859619, "weak": 0.678374},
+    "impara": {"careful": 0.762513, "eager": 0.896985, "strong": 0.917792, "weak": 0.407062},
+    "preference": {"careful": 1.323019, "eager": 2.242916, "strong": 2.339485, "weak": -0.245257},
+}
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
+    """Return a runtime that keeps what the evaluator computes; three metrics use the same outputs of it."""
+    return Runtime(cache_dir=str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_scores_of_the_sample_stay(name: str, runtime: Runtime) -> None:
+    sources = read_lines(SAMPLE_FOLDER / "source.txt")
+    systems = {
+        system: read_lines(SAMPLE_FOLDER / "systems" / f"{system}.txt") for system in SCORES[name]
+    }
+    scores = load_metric(name).score_systems(sources, systems, runtime=runtime)
+    for system, expected in SCORES[name].items():
+        assert scores[system].value == pytest.approx(expected, abs=1e-4)
+    assert "='joint-mpnet-3'" in scores["strong"].signature
+    assert f"sha256:{package_digest(str(PACKAGE))}" in scores["strong"].signature
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_corrected_capitals_score(name: str, runtime: Runtime) -> None:
+    source = "i live in london with my friend peter ."
+    texts = [
+        "I live in London with my friend Peter .",
+        source,
+        "I Live in London with my friend Peter .",
+    ]
+    found = load_metric(name).score([source] * 3, texts, runtime=runtime).sentences
+    assert found[0] > found[2] > found[1]
+
+
+def test_manifest_and_card_say_what_it_is() -> None:
+    manifest = check_package(PACKAGE)
+    assert manifest["data"]["check_leakage"]
+    outputs = {*manifest["heads"], *manifest["sums"]}
+    assert outputs >= {"grammaticality", "fluency", "meaning", "quality", "preference"}
+    assert manifest["bits"] == 4
+    datasets = manifest["data"]["datasets"]
+    assert not [name for name in datasets if "conll14" in name or name in ("seeda", "gjg15")]
+    card = read_text(PACKAGE / "README.md")
+    # Names without parameters, since their defaults are this package.
+    assert all(f'"{name}"' in card for name in METRICS)
+    assert "a share of 0.25 or less (`threshold`)" in card
+
+
+def test_a_clone_stays_small() -> None:
+    released = [*(CHECKPOINTS / "en-ewt-sm").rglob("*"), *PACKAGE.rglob("*")]
+    assert sum(file.stat().st_size for file in released if file.is_file()) < 56e6

@@ -1,0 +1,265 @@
+"""Tables that installed packages add to, with a distribution that is really found on the path."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from learnedgec import load_benchmark, load_metric
+from learnedgec.cli.main import main
+from learnedgec.data.benchmarks.registry import BenchmarkEntry
+from learnedgec.errors import PluginError, UnknownNameError
+from learnedgec.runtime.plugins import Registry, origin
+from learnedgec.runtime.runtime import Runtime
+
+InstallPackage = Callable[..., Path]
+
+NUMBERS = "ONE = 1\nTEXT = 'one'\n\nclass Whole(int):\n    pass\n\n@property\ndef broken(): ...\n"
+
+
+def registry() -> Registry[int]:
+    return Registry(
+        "number",
+        "example.numbers",
+        {"two": 2},
+        lambda plugin: plugin.load_value(int),
+        hint="Count.",
+    )
+
+
+def test_own_entries_come_first(install_package: InstallPackage) -> None:
+    points = {"two": "numbers_:ONE", "one": "numbers_:ONE", "another": "numbers_:ONE"}
+    install_package("numbers", {"example.numbers": points}, {"numbers_.py": NUMBERS})
+    found = registry()
+    assert list(found) == ["two", "another", "one"]
+    assert (found.find("two"), found.find("one")) == (2, 1)
+    assert "one" in found
+    assert "three" not in found
+
+
+def test_plugins_are_suggested(install_package: InstallPackage) -> None:
+    install_package("numbers", {"example.numbers": {"eleven": "nowhere:X"}}, {})
+    with pytest.raises(UnknownNameError) as caught:
+        registry().find("eleventh")
+    assert str(caught.value) == "no number is named 'eleventh'; did you mean 'eleven'? Count."
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        (
+            "nowhere:X",
+            "nowhere:X cannot be imported (ModuleNotFoundError: No module named 'nowhere')",
+        ),
+        ("numbers_:THREE", "(AttributeError: module 'numbers_' has no attribute 'THREE')"),
+        ("numbers_:TEXT", "numbers_:TEXT is not of the type int"),
+        ("raising:X", "raising:X cannot be imported (RuntimeError: first line)"),
+        ("empty:X", "empty:X cannot be imported (ValueError)"),
+        ("not a target", "cannot be imported"),
+    ],
+)
+def test_a_broken_plugin_is_one_sentence_and_breaks_nothing_else(
+    install_package: InstallPackage, target: str, reason: str
+) -> None:
+    modules = {
+        "numbers_.py": NUMBERS,
+        "raising.py": "raise RuntimeError('first line\\nsecond line')",
+        "empty.py": "raise ValueError",
+    }
+    points = {"bad": target, "good": "numbers_:ONE"}
+    install_package("numbers", {"example.numbers": points}, modules)
+    with pytest.raises(PluginError) as caught:
+        registry().find("bad")
+    message = str(caught.value)
+    assert message.startswith("the number 'bad' of the installed package numbers cannot be used: ")
+    assert message.endswith("; update or uninstall the package.")
+    assert reason in message
+    assert "\n" not in message
+    found = dict(registry().entries())
+    assert list(found) == ["two", "bad", "good"]
+    assert (found["two"], found["good"]) == (2, 1)
+    assert str(found["bad"]) == message
+
+
+# -- metrics and benchmarks -------------------------------------------------------------------
+
+METRIC = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+from learnedgec.metrics.sentinels import Length
+
+
+@dataclass(frozen=True)
+class Tokens(Length):
+    """Number of tokens, as another package counts them.
+
+    Nothing more.
+    """
+
+    name: ClassVar[str] = "tokens"
+
+
+class Misnamed(Tokens):
+    name: ClassVar[str] = "words"
+'''
+
+BENCHMARK = """
+from typing import Literal
+
+from learnedgec.data.benchmarks import Benchmark, BenchmarkEntry, load_benchmark
+
+
+def load(half: Literal["first", "second"] = "first") -> Benchmark:
+    whole = load_benchmark("sample")
+    return whole.select(sentences=list(range(36) if half == "first" else range(36, 72)))
+
+
+ENTRY = BenchmarkEntry("half of the sample", load, {"half": ("first", "second")})
+"""
+
+
+@pytest.fixture
+def plugged(install_package: InstallPackage) -> None:
+    install_package(
+        "halves",
+        {
+            "learnedgec.metrics": {"tokens": "counting:Tokens", "misnamed": "counting:Misnamed"},
+            "learnedgec.benchmarks": {"halves": "halved:ENTRY", "bad-halves": "halved:load"},
+        },
+        {"counting.py": METRIC, "halved.py": BENCHMARK},
+    )
+
+
+@pytest.mark.usefixtures("plugged")
+def test_a_metric_of_another_package_is_like_any_other() -> None:
+    metric = load_metric("tokens")
+    assert load_metric(str(metric)) == metric
+    assert metric.score(["a b ."], ["a b c ."]).value == 4
+    assert str(load_metric("ensemble(tokens=1.0, gleu=1.0)")).startswith(
+        'ensemble(members=("tokens(unit='
+    )
+    with pytest.raises(UnknownNameError, match="did you mean 'tokens'"):
+        load_metric("token")
+    with pytest.raises(PluginError, match=r"'misnamed' .*Misnamed calls itself 'words'"):
+        load_metric("misnamed")
+
+
+DOUBLE = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from learnedgec import Metric, Statistics
+
+
+@dataclass(frozen=True)
+class Double(Metric):
+    name: ClassVar[str] = "double"
+    needs_references: ClassVar[bool] = False
+
+    def compute(self, sources, hypotheses, references, runtime):
+        return Statistics({"n": np.array([float(len(text.split()) * 2) for text in hypotheses])})
+
+    def sentence_scores(self, statistics):
+        return statistics["n"]
+"""
+
+
+def replace_code(module: Path, old: str, new: str) -> None:
+    """Change an installed module as a new version would, for the next process and for this one."""
+    module.write_text(module.read_text().replace(old, new))
+    # Bytecode is recognised as old by size and second, and both may be equal here.
+    Path(importlib.util.cache_from_source(str(module))).unlink(missing_ok=True)
+    del sys.modules[module.stem]
+    importlib.invalidate_caches()
+
+
+@pytest.mark.parametrize("name", ["double", "doubled:Double", "ensemble(double=1.0)"])
+def test_no_cached_score_outlives_the_code_of_a_metric(
+    install_package: InstallPackage, tmp_path: Path, name: str
+) -> None:
+    site = install_package(
+        "doubles", {"learnedgec.metrics": {"double": "doubled:Double"}}, {"doubled.py": DOUBLE}
+    )
+    runtime = Runtime(cache_dir=tmp_path / "cache")
+    texts = ["a b ."], ["a b c ."]
+    first = load_metric(name).score(*texts, runtime=runtime)
+    assert first.value == 8
+    assert "package:doubles==1.0|" in first.signature
+    assert "code:" in first.signature
+    assert load_metric(name).score(*texts, runtime=runtime).signature == first.signature
+    replace_code(site / "doubled.py", "* 2", "* 3")
+    second = load_metric(name).score(*texts, runtime=runtime)
+    assert second.value == 12
+    assert second.signature != first.signature
+
+
+def test_a_folder_of_scores_is_not_continued_with_other_code(
+    install_package: InstallPackage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = install_package(
+        "doubles", {"learnedgec.metrics": {"double": "doubled:Double"}}, {"doubled.py": DOUBLE}
+    )
+    text = tmp_path / "text.txt"
+    text.write_text("a b .\n")
+    folder = tmp_path / "scores"
+    words = ["score", "--stream", "--src", str(text), "--hyp", str(text), "--metric", "double"]
+    words += ["--out-dir", str(folder), "--quiet"]
+    assert main(words) == 0
+    assert main(words) == 0
+    capsys.readouterr()
+    replace_code(site / "doubled.py", "* 2", "* 3")
+    assert main(words) == 2
+    assert capsys.readouterr().err == (
+        f"learnedgec score: {folder} holds a run with other metrics, code, models or precision; choose "
+        "another folder, or delete this one.\n"
+    )
+
+
+def test_a_class_without_a_file_is_known_by_its_methods() -> None:
+    def made(code: str) -> type:
+        space: dict[str, type] = {"__name__": "no_such_file"}
+        exec(f"class Made:\n    @staticmethod\n    def double(n): return {code}", space)
+        return space["Made"]
+
+    assert origin(made("n * 2")) == origin(made("n * 2"))
+    assert origin(made("n * 2")) != origin(made("n * 3"))
+
+
+@pytest.mark.usefixtures("plugged")
+def test_metrics_of_other_packages_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["metrics", "--format", "json"]) == 0
+    captured = capsys.readouterr()
+    rows = {row["metric"]: row["measures"] for row in json.loads(captured.out)}
+    assert rows["tokens"] == "Number of tokens, as another package counts them"
+    assert "gleu" in rows
+    assert "misnamed" not in rows
+    assert captured.err.startswith(
+        "the metric 'misnamed' of the installed package halves cannot be"
+    )
+    assert len(captured.err.splitlines()) == 1
+    assert main(["metrics", "tokens"]) == 0
+    assert "Nothing more." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("plugged")
+def test_a_benchmark_of_another_package_is_like_any_other() -> None:
+    sources = load_benchmark("sample").sources
+    assert load_benchmark("halves").sources == sources[:36]
+    assert load_benchmark("halves:second").sources == sources[36:]
+    with pytest.raises(UnknownNameError, match="did you mean 'second'"):
+        load_benchmark("halves:secnd")
+    with pytest.raises(UnknownNameError, match="did you mean 'halves'"):
+        load_benchmark("halvs")
+    with pytest.raises(
+        PluginError, match=f"halved:load is not of the type {BenchmarkEntry.__name__}"
+    ):
+        load_benchmark("bad-halves")

@@ -1,0 +1,84 @@
+"""Blocks on a Ray cluster of two workers: equal scores, and nothing lost where one is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from embedded import Sample
+from failing import Deadly
+
+from learnedgec.applications.corpus.reading import Corpus
+from learnedgec.applications.corpus.scoring import score_corpus
+from learnedgec.errors import ConfigError, MissingDependencyError
+from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.blocks import BlockEntries
+from learnedgec.runtime.ray import RayBlocks
+
+# Ray Data warns of what it does itself, and leaves files to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning",
+    "ignore::FutureWarning",
+    "ignore::ResourceWarning",
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+)
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[RayBlocks]:
+    pytest.importorskip("ray")
+    with RayBlocks(workers=2) as runner:
+        yield runner
+
+
+def test_two_workers_one_of_which_is_killed(
+    runner: RayBlocks, corpus: Corpus, sample: Sample, tmp_path: Path
+) -> None:
+    metrics = [
+        load_metric("gleu"),
+        load_metric("m2"),
+        Deadly(at=sample.sources[25], count=str(tmp_path / "count")),
+    ]
+    found = score_corpus(metrics, corpus, tmp_path / "ray", runner=runner, sentences="jsonl")
+    assert (tmp_path / "count.deaths").stat().st_size == 1
+    expected = score_corpus(metrics, corpus, tmp_path / "alone", sentences="jsonl")
+    assert found == expected
+    assert found.scored == 72
+    for block in range(corpus.blocks):
+        entry = BlockEntries(tmp_path / "ray" / "blocks").read(block)
+        assert entry is not None
+        assert (entry["block"], entry["status"]) == (block, "done")
+    written = [
+        [path.read_text() for path in sorted((tmp_path / run / "sentences").iterdir())]
+        for run in ("ray", "alone")
+    ]
+    assert written[0] == written[1]
+    # A second run has nothing to do.
+    (tmp_path / "count").unlink()
+    assert (
+        score_corpus(metrics, corpus, tmp_path / "ray", runner=runner, sentences="jsonl") == found
+    )
+    assert not (tmp_path / "count").exists()
+
+
+def test_a_block_that_kills_every_worker_is_given_up(
+    runner: RayBlocks, corpus: Corpus, sample: Sample, tmp_path: Path
+) -> None:
+    metric = Deadly(at=sample.sources[70], count=str(tmp_path / "count"), times=99)
+    found = score_corpus([metric], corpus, tmp_path / "run", runner=runner, retries=0)
+    (failed,) = found.failed
+    assert (failed.first, failed.last) == (71, 72)
+    assert failed.error == "its worker was killed in each attempt (1), such as for want of memory"
+    assert found.scored == 70
+
+
+def test_ray_is_asked_for_where_it_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with (
+        pytest.raises(MissingDependencyError, match=r"pip install 'learnedgec\[ray\]'"),
+        RayBlocks(),
+    ):
+        pass
+    with pytest.raises(ConfigError, match="give 1 worker or more"):
+        RayBlocks(workers=0)

@@ -1,0 +1,160 @@
+"""The store: what was stored comes back, what is damaged or another's does not, and races do no harm."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from learnedgec.errors import OutputError
+from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.store import RowStore, Store
+
+KEY = key_of("a")
+
+ARRAYS = {
+    "x": np.arange(12.0).reshape(3, 4).T,
+    "small": np.array([[1, 2]], dtype=np.int16),
+    "file": np.zeros((0, 3), np.int8),
+    "records": np.array(["a", "ü"]),
+}
+RECORDS = [{"edit": [0, 1, "ü"]}, None]
+
+
+def check_whole(folder: Path) -> None:
+    stored = Store(folder).load(KEY)
+    assert stored is not None
+    arrays, records = stored
+    assert records == RECORDS
+    assert arrays.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        assert (arrays[name].dtype, arrays[name].shape) == (array.dtype, array.shape)
+        assert (arrays[name] == array).all()
+
+
+def test_key_depends_on_texts_order_and_grouping() -> None:
+    keys = [
+        key_of("m", ["a", "b"], ["c"]),
+        key_of("m", ["b", "a"], ["c"]),
+        key_of("m", ["a"], ["b", "c"]),
+        key_of("m", ["ab"], ["c"]),
+        key_of("n", ["a", "b"], ["c"]),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key_of("m", ["a", "b"], ["c"]) == keys[0]
+
+
+def test_round_trip_of_arrays_and_records(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    assert Store(folder).load(KEY) is None
+    Store(folder).save(KEY, ARRAYS, RECORDS)
+    check_whole(folder)
+    assert Store(folder).load(key_of("b")) is None
+    with pytest.raises(TypeError, match="holds object"):
+        Store(folder).save(KEY, {"bad": np.array([{}, []], dtype=object)})
+
+
+def test_more_values_than_one_query_takes(tmp_path: Path) -> None:
+    values = {key_of(str(number)): str(number).encode() for number in range(1201)}
+    Store(tmp_path).write(values)
+    assert Store(tmp_path).read([*values, key_of("absent")]) == values
+
+
+def test_any_byte_may_be_damaged(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save(KEY, ARRAYS, RECORDS)
+    file = tmp_path / "store.sqlite"
+    content = file.read_bytes()
+    absent = 0
+    for place in range(0, len(content), 131):
+        file.write_bytes(content[:place] + bytes([content[place] ^ 0x15]) + content[place + 1 :])
+        if store.load(KEY) is None:
+            absent += 1
+        else:
+            check_whole(tmp_path)
+    assert absent
+
+
+@pytest.mark.parametrize("content", [b"no database at all" * 99, b"", None])
+def test_a_damaged_file_counts_as_absent_and_is_replaced(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    store, file = Store(tmp_path), tmp_path / "store.sqlite"
+    store.save(KEY, ARRAYS, RECORDS)
+    # Without content of its own: the file, torn in the middle.
+    file.write_bytes(file.read_bytes()[:3000] if content is None else content)
+    assert store.load(KEY) is None
+    store.save(KEY, ARRAYS, RECORDS)
+    check_whole(tmp_path)
+
+
+def test_a_value_of_another_key_is_not_taken(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write({KEY: b"value"})
+    with sqlite3.connect(tmp_path / "store.sqlite") as database:
+        database.execute("UPDATE entries SET key = ?", (bytes.fromhex(key_of("b")),))
+    database.close()
+    assert store.read([key_of("b")]) == {}
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        OutputError, match=r"^the cache .*file/store\.sqlite cannot be written .*\.$"
+    ):
+        Store(tmp_path / "file").write({KEY: b"value"})
+
+
+def write_often(folder: str, value: float) -> None:
+    for _ in range(30):
+        Store(folder).save(KEY, {"x": np.full(1000, value)})
+
+
+def test_processes_and_threads_share_a_store(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    writers = [
+        context.Process(target=write_often, args=(str(tmp_path), value)) for value in (1.0, 2.0)
+    ]
+    for writer in writers:
+        writer.start()
+    values = []
+    with ThreadPoolExecutor(2) as pool:
+        threads = [pool.submit(write_often, str(tmp_path), value) for value in (3.0, 4.0)]
+        while any(writer.is_alive() for writer in writers) or not all(t.done() for t in threads):
+            stored = Store(tmp_path).load(KEY)
+            if stored is not None:
+                values.append(stored[0]["x"])
+        for thread in threads:
+            thread.result()
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert values
+    for array in values:
+        assert array.shape == (1000,)
+        assert array[0] in (1.0, 2.0, 3.0, 4.0)
+        assert (array == array[0]).all()
+    assert [path.name for path in tmp_path.iterdir()] == ["store.sqlite"]
+
+
+def test_rows_come_back_for_their_own_input_and_model(tmp_path: Path) -> None:
+    rows = {
+        "a": np.array([1.0, np.pi]),
+        ("a", "b"): np.array([-np.inf, 0.1]),
+        "ab": np.array([3.0, 4.0]),
+    }
+    store = RowStore(tmp_path, ["m", "1"], 2)
+    assert store.load(list(rows)) == {}
+    store.save(rows)
+    stored = store.load([*rows, "b", ("b", "a")])
+    assert {item: row.tolist() for item, row in stored.items()} == {
+        item: row.tolist() for item, row in rows.items()
+    }
+    assert RowStore(tmp_path, ["m1"], 2).load(list(rows)) == {}
+    assert RowStore(tmp_path, ["m", "1"], 3).load(list(rows)) == {}
+    store.save({"a": np.array([5.0, 6.0])})
+    assert store.load(["a"])["a"].tolist() == [5.0, 6.0]
