@@ -32,7 +32,6 @@ from learnedgec.evaluators.packages import (
     MODEL_TYPE,
     Package,
     fetch_package,
-    find_evaluator,
     open_package,
     output_names,
 )
@@ -368,23 +367,14 @@ class Evaluator:
             UnknownNameError: no evaluator has this name.
             PackageError: a file is missing, altered or truncated.
         """
-        path = find_evaluator(name)
-        while True:
-            before = path.stat()
-            try:
-                return cls.of(open_package(str(path)), runtime)
-            except PackageError:
-                # Files of two packages look like a damaged one while another process replaces it.
-                now = path.stat()
-                if (now.st_ino, now.st_ctime_ns) == (before.st_ino, before.st_ctime_ns):
-                    raise
+        return cls.of(open_package(name), runtime)
 
     @classmethod
     def of(cls, package: Package, runtime: Runtime) -> Evaluator:
         """Return the evaluator of a package, loaded once for each device.
 
         Raises:
-            PackageError: its weights do not fit its configuration, or it has been replaced.
+            PackageError: its weights do not fit its configuration.
         """
         return _load(package, str(torch_device(runtime)))
 
@@ -486,11 +476,4 @@ def _load(package: Package, device: str) -> Evaluator:
                 f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
             ) from None
     model = model.eval().requires_grad_(False).to(device)
-    evaluator = Evaluator(
-        model, load_tokenizer(str(path)), package.digest, package.manifest["name"]
-    )
-    if open_package(str(path)) != package:
-        raise PackageError(
-            f"the evaluator {path} was replaced while it was loaded; run this again."
-        )
-    return evaluator
+    return Evaluator(model, load_tokenizer(str(path)), package.digest, package.manifest["name"])

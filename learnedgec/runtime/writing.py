@@ -79,8 +79,8 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 def atomic_folder(path: PathLike) -> Iterator[Path]:
     """Yield an empty temporary folder, which replaces `path` when the block ends without an error.
 
-    After an error, `path` is unchanged. An existing folder is renamed before the new one takes its place, so
-    for an instant there is none; a kill in that instant leaves it as `.TOKEN.old` beside the target.
+    After an error, `path` is unchanged. A former folder is renamed to `.TOKEN.old` before the new one takes
+    its place: no other process should read or replace it in that moment.
 
     Raises:
         OutputError: the place cannot be written.
@@ -91,7 +91,11 @@ def atomic_folder(path: PathLike) -> Iterator[Path]:
         try:
             temporary.mkdir()
             yield temporary
-            _replace_folder(temporary, target)
+            old = temporary.with_suffix(".old")
+            if target.exists():
+                target.rename(old)
+            temporary.rename(target)
+            shutil.rmtree(old, ignore_errors=True)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -141,22 +145,3 @@ def _beside(target: Path) -> Path:
     """Return a temporary path in the target's folder, which is created if it does not exist."""
     target.parent.mkdir(parents=True, exist_ok=True)
     return target.parent / f".{secrets.token_hex(8)}.partial"
-
-
-def _replace_folder(new: Path, target: Path) -> None:
-    """Move a folder to its target, even if other processes write to the same target."""
-    old = new.with_suffix(".old")
-    while new.exists():
-        if target.is_dir():
-            try:
-                target.rename(old)
-            except FileNotFoundError:
-                continue  # another process has just moved it
-        try:
-            new.rename(target)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                if old.exists():
-                    old.rename(target)
-                raise
-        shutil.rmtree(old, ignore_errors=True)

@@ -1,13 +1,11 @@
-"""Threads, processes and replacement at once: equal scores, whole files, whole packages.
+"""Threads and processes at once: equal scores and whole files.
 
-Threads share a metric and a cache folder; a forked child and spawned workers score beside them; two packages
-take each other's place under one name while others load it. Whatever runs beside it, a score is the one
-computed alone, and a loaded evaluator is one of the two.
+Threads share a metric and a cache folder. A forked child and spawned workers score beside them. Whatever runs
+beside it, a score is the one computed alone.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import subprocess
@@ -30,7 +28,6 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
-from learnedgec.runtime.writing import atomic_folder
 
 SOURCES = read_lines(sample_folder() / "source.txt")[:20]
 
@@ -91,24 +88,19 @@ def threads_name(names: Sequence[str]) -> None:
 
 
 def threads_write(folder: Path, random: Random) -> None:
-    """Write to one file, one folder and one entry of a cache from six threads, and read them."""
-    path, package = folder / "f.txt", folder / "package"
+    """Write to one file and one entry of a cache from six threads, and read them."""
+    path = folder / "f.txt"
 
     def write(text: str) -> None:
         for _ in range(5):
             write_text(path, text * 5000)
             assert len(set(path.read_text())) == 1, "a mixed file"
-            with atomic_folder(package) as made:
-                for number in range(3):
-                    (made / str(number)).write_text(text)
             Store(folder / "cache").save("cd" * 32, {"x": np.full(500, ord(text))})
             found = Store(folder / "cache").load("cd" * 32)
             assert found is not None, "an entry is absent"
             assert len(set(found[0]["x"].tolist())) == 1, "a mixed entry"
 
     together([partial(write, text) for text in random.sample("abcdefghij", 6)])
-    kept = {file.read_text() for file in package.iterdir()}
-    assert len(kept) == 1, "a mixed folder"
     left = [file.name for file in folder.rglob(".*")]
     assert left == [], f"{left} are left"
 
@@ -171,47 +163,10 @@ def processes_score(folder: Path) -> None:
     assert left == [], f"{left} are left"
 
 
-def replace_package(first: Path, second: Path, place: Path, expected: Sequence[Any]) -> None:
-    """Load an evaluator again and again while two packages take turns under its name."""
-    from learnedgec.evaluators.evaluator import Evaluator
-
-    stop = threading.Event()
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(first, place)
-
-    def replace() -> int:
-        turns = 0
-        while not stop.is_set():
-            with atomic_folder(place) as folder:
-                shutil.copytree((second, first)[turns % 2], folder, dirs_exist_ok=True)
-            turns += 1
-        return turns
-
-    def load() -> int:
-        try:
-            for _ in range(5):
-                found = Evaluator.load(str(place)).predict(["He go ."], ["He goes ."])["meaning"]
-                assert any((found == each).all() for each in expected), f"{found} is neither"
-        finally:
-            stop.set()
-        return 0
-
-    together([replace, load])
-
-
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """Yield each kind in turn, without end."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    tiny: Any = importlib.import_module("tiny")
-    from learnedgec.evaluators.evaluator import Evaluator
-
     random = Random(seed)
     alone = {name: score(load_metric(name), Runtime()) for name in METRICS}
-    packages = [tiny.save_evaluator(folder / str(number), seed=number) for number in range(2)]
-    rated = [
-        Evaluator.load(str(package)).predict(["He go ."], ["He goes ."])["meaning"]
-        for package in packages
-    ]
     number = 0
     while True:
         number += 1
@@ -223,9 +178,6 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
         yield Trial("names", partial(threads_name, [random.choice(METRICS) for _ in range(12)]))
         yield Trial("one place", partial(threads_write, own, random))
         yield Trial("fork", partial(fork_scores, name, alone[name]))
-        yield Trial(
-            "replacement", partial(replace_package, packages[0], packages[1], folder / "hot", rated)
-        )
         if number % 3 == 1:
             yield Trial("spawn", partial(spawn_maps, 2))
             yield Trial("processes", partial(processes_score, own / "processes"))

@@ -263,22 +263,6 @@ def test_a_replaced_package_scores_as_in_a_new_process(copy: Path, tmp_path: Pat
     assert np.abs(found - first).min() > 1e-3
 
 
-def test_a_package_that_is_replaced_while_it_is_loaded_is_refused(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def replaced(path: Path, **options: Any) -> EvaluatorModel:
-        model = original(path, **options)
-        file = copy / "tokenizer_config.json"
-        file.write_text(file.read_text() + "\n")
-        tiny.sign(copy, file.name)
-        return model
-
-    original = EvaluatorModel.from_pretrained
-    monkeypatch.setattr(EvaluatorModel, "from_pretrained", replaced)
-    with pytest.raises(PackageError, match="was replaced while it was loaded; run this again"):
-        Evaluator.load(str(copy))
-
-
 def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
     sums = {"preference": {"fluency": 2.0, "meaning": -0.5}}
     folder = tiny.save_evaluator(tmp_path / "summed", sums=sums)
