@@ -155,16 +155,21 @@ def test_a_second_run_asks_nothing(server: ChatServer, runtime: Runtime) -> None
     assert len(server.calls) == 2 * asked
 
 
-def test_an_interrupted_run_goes_on(server: ChatServer, runtime: Runtime) -> None:
+def test_an_interrupted_run_goes_on(server: ChatServer, tmp_path: Path) -> None:
+    # One request at a time, so that three are answered before one fails.
+    runtime = Runtime(jobs=1, cache_dir=str(tmp_path))
     sources = [f"Sentence {number} ." for number in range(6)]
-    server.steps = [rate, rate, rate, fail(403, "quota")]
+    server.steps, server.usual = [rate] * 3, fail(403, "quota")
     metric = LlmS("tiny", server.url)
     with pytest.raises(ModelError, match="quota"):
         metric.score(sources, sources, runtime=runtime)
-    asked = len(server.calls)
+    assert metric.plan(sources, {"a": sources}, runtime=runtime).kept == 3
+    server.usual = rate
     score = metric.score(sources, sources, runtime=runtime)
     assert np.isfinite(score.sentences).all()
-    assert len(server.calls) - asked == 3
+    prompts = [call.prompt for call in server.calls]
+    assert len(set(prompts)) == 6
+    assert not set(prompts[:3]) & set(prompts[3:])
 
 
 BROKEN = [
