@@ -34,7 +34,6 @@ import numpy.typing as npt
 from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.errors import InputError
-from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.engine import (
     Inputs,
     as_inputs,
@@ -146,34 +145,6 @@ class Metric(NamedValue, ABC):
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return further corpus numbers by name."""
         return {}
-
-    def condense(self, statistics: Statistics) -> Statistics:
-        """Return what `fold` needs of a block's statistics: here the arrays without the records.
-
-        A metric whose statistics are integers that it only adds up returns a single row, their sum.
-        """
-        return Statistics(statistics.arrays)
-
-    def fold(self, blocks: StatisticsBlocks) -> tuple[float, dict[str, float]]:
-        """Return the corpus score and the details of sentences whose statistics come in blocks.
-
-        They are those that `aggregate` and `details` give for all sentences at once, to the last digit. A
-        metric overrides this where these would need more memory than there is.
-
-        Args:
-            blocks: in the order of the sentences, condensed or not.
-        """
-        kind = type(self)
-        if kind.aggregate is not Metric.aggregate:
-            with blocks.whole() as whole:
-                return self.aggregate(whole), self.details(whole)
-        scores = blocks.map(lambda block: Statistics({"score": self.sentence_scores(block)}))
-        with scores.whole() as whole:
-            value = float(np.mean(whole["score"]))
-        if kind.details is Metric.details:
-            return value, {}
-        with blocks.whole() as whole:
-            return value, self.details(whole)
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return further numbers per sentence by name, each of length N."""

@@ -21,7 +21,6 @@ from learnedgec.data.references import References
 from learnedgec.edits.error_types import Tier, at_tier
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.reference_choice import (
     Mask,
@@ -176,29 +175,12 @@ class EditOverlap(Metric):
         """Return precision and recall (means at the sentence level) and the summed counts."""
         counts = _take(self.counts(statistics), self.chosen(statistics))
         sums = counts.sum()
-        return _details(counts if self.level == "sentence" else sums, sums)
-
-    def fold(self, blocks: StatisticsBlocks) -> tuple[float, dict[str, float]]:
-        """Return the score and the details of blocks: the sums of one block are where the next begins."""
-        if type(self).details is not EditOverlap.details:
-            return super().fold(blocks)
-        if self.level == "sentence":
-
-            def alone(block: Statistics) -> Statistics:
-                counts = _take(self.counts(block), self.chosen(block))
-                return Statistics({name: getattr(counts, name) for name in _COUNTS})
-
-            with blocks.map(alone).whole() as whole:
-                counts = EditCounts(*(whole[name] for name in _COUNTS))
-                return float(np.mean(counts.f(self.beta))), _details(counts, counts.sum())
-        sums = np.zeros((len(_COUNTS), 1))
-        for block in blocks:
-            stacked, real = self.counts(block).stack()[:, None], real_references(block)[None]
-            _, sums = best_along(
-                stacked, real, lambda after, _: self.preference(EditCounts(*after)), start=sums
-            )
-        total = EditCounts(*sums[:, 0])
-        return float(total.f(self.beta)), _details(total, total)
+        over = counts if self.level == "sentence" else sums
+        return {
+            "precision": float(np.mean(over.precision)),
+            "recall": float(np.mean(over.recall)),
+            **{name: _number(count) for name, count in zip(_COUNTS, sums, strict=True)},
+        }
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return the annotator, counts, precision, recall and F of each sentence.
@@ -318,15 +300,6 @@ def overlap_statistics(
         },
         tuple(records),
     )
-
-
-def _details(over: EditCounts, sums: EditCounts) -> dict[str, float]:
-    """Return mean precision and recall of some counts, and the sums."""
-    return {
-        "precision": float(np.mean(over.precision)),
-        "recall": float(np.mean(over.recall)),
-        **{name: _number(each) for name, each in zip(_COUNTS, sums, strict=True)},
-    }
 
 
 def _number(count: Array | float) -> float:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.engine import dependencies
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
@@ -198,14 +197,6 @@ class Ensemble(Metric):
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return each member's own corpus score."""
         return {metric.label: metric.aggregate(part) for metric, part in self._parts(statistics)}
-
-    def fold(self, blocks: StatisticsBlocks) -> tuple[float, dict[str, float]]:
-        """Return the weighted sum of the members' scores of blocks, and each member's own."""
-        values = {}
-        for number, metric in enumerate(self.metrics):
-            parts = blocks.map(lambda block, number=number: self._parts(block)[number][1])  # type: ignore[misc]
-            values[metric.label] = metric.fold(parts)[0]
-        return float(self._sum(np.array(list(values.values())))), values
 
     @property
     def statistics_depend_on_others(self) -> str:

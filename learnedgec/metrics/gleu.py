@@ -14,7 +14,6 @@ import numpy.typing as npt
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.ngrams import (
     RESAMPLES_AT_ONCE,
     SharedCounts,
@@ -33,56 +32,34 @@ __all__ = [
 # The quantile of the standard normal distribution that leaves 2.5 % above it.
 _NORMAL_975 = 1.959963984540054
 
-# Sentences whose picks are made only to be passed over: bounds memory.
-_SKIPPED_AT_ONCE = 10_000
+# Sentences whose picks are multiplied at once, which bounds memory.
+_SENTENCES_AT_ONCE = 10_000
 
 
-class _Draws:
-    """Which of `count` references each iteration picks, for one sentence after the other.
+# As many as sentences may have different numbers of references, which all are asked for again and again.
+@lru_cache(maxsize=64)
+def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Return which of `count` references each iteration picks for each sentence, (iterations, size).
 
     The official script seeds Python's generator with 101 times the iteration and calls
     `randint(0, count − 1)` for each sentence. That is the top bits of the next 32-bit number of the
     Mersenne Twister, drawn again while too large; NumPy generates the same numbers much faster. The global
     generator is never touched.
     """
-
-    def __init__(self, count: int, iterations: int) -> None:
-        self.count, self.done = count, 0
-        self._bits = count.bit_length()
-        self._generators = []
-        for iteration in range(iterations):
-            generator = np.random.MT19937()
-            *key, place = random.Random(iteration * 101).getstate()[1]
-            generator.state = {
-                "bit_generator": "MT19937",
-                "state": {"key": np.array(key, dtype=np.uint32), "pos": place},
-            }
-            self._generators.append(generator)
-        self._left = [np.empty(0, dtype=np.uint64)] * iterations
-
-    def next(self, size: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Return the picks for the next sentences, (iterations, size), each a byte where that is enough."""
-        picks = np.empty((len(self._generators), size), dtype=np.min_scalar_type(self.count))
-        for iteration, generator in enumerate(self._generators):
-            fitting = self._left[iteration]
-            while len(fitting) < size:
-                drawn = generator.random_raw(2 * size + 16) >> np.uint64(32 - self._bits)
-                fitting = np.concatenate([fitting, drawn[drawn < self.count]])
-            picks[iteration], self._left[iteration] = fitting[:size], fitting[size:]
-        self.done += size
-        return picks
-
-    def skip_to(self, place: int) -> None:
-        """Leave out the picks for the sentences before a place."""
-        while self.done < place:
-            self.next(min(place - self.done, _SKIPPED_AT_ONCE))
-
-
-# As many as sentences may have different numbers of references, which all are asked for again and again.
-@lru_cache(maxsize=64)
-def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """Return the picks for the first `size` sentences, (iterations, size)."""
-    return _Draws(count, iterations).next(size)
+    picks = np.empty((iterations, size), dtype=np.min_scalar_type(count))
+    for iteration, row in enumerate(picks):
+        generator = np.random.MT19937()
+        *key, place = random.Random(iteration * 101).getstate()[1]
+        generator.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": np.array(key, dtype=np.uint32), "pos": place},
+        }
+        fitting = np.empty(0, dtype=np.uint64)
+        while len(fitting) < size:
+            drawn = generator.random_raw(2 * size + 16) >> np.uint64(32 - count.bit_length())
+            fitting = np.concatenate([fitting, drawn[drawn < count]])
+        row[:] = fitting[:size]
+    return picks
 
 
 @dataclass(frozen=True)
@@ -188,50 +165,14 @@ class Gleu(Metric):
         lie between `reference_low` and `reference_high`. This is not a confidence interval of the score
         (`rank` has one).
         """
-        return _spread(self._iterations(statistics, np.arange(len(statistics))[None])[0])
-
-    def condense(self, statistics: Statistics) -> Statistics:
-        """Return sums in one row where each sentence has one reference, else all rows.
-
-        `sentences` says how many a row is of, since references are drawn by a sentence's place.
-        """
-        if statistics["references"].max() > 1:
-            return Statistics(statistics.arrays)
-        one = np.ones(1, dtype=np.int64)
-        return Statistics(
-            {
-                "hypothesis": statistics["hypothesis"].sum(axis=0)[None],
-                "reference": statistics["reference"][:, :1].sum(axis=0)[None],
-                "references": one,
-                "sentences": one * len(statistics),
-            }
-        )
-
-    def fold(self, blocks: StatisticsBlocks) -> tuple[float, dict[str, float]]:
-        """Return the score and the details of blocks; references are drawn from one block to the next."""
-        totals = np.zeros((self.iterations, 1 + self.n), dtype=np.int64)
-        lengths = np.zeros(1 + self.n, dtype=np.int64)
-        draws: dict[int, _Draws] = {}
-        place = 0
-        for block in blocks:
-            own, against, counts = (block[key] for key in ("hypothesis", "reference", "references"))
-            lengths += own.sum(axis=0)
-            totals += against[:, 0].sum(axis=0)
-            for count in range(2, int(counts.max()) + 1):
-                if (counts == count).any():
-                    # Making one takes as long as scoring thousands of sentences.
-                    if count not in draws:
-                        draws[count] = _Draws(count, self.iterations)
-                    drawn = draws[count]
-                    drawn.skip_to(place)
-                    picks = drawn.next(len(block))
-                    for column in range(1, count):
-                        steps = _difference(against, counts, count, column)
-                        sums = (picks == column).astype(np.float64) @ steps.astype(np.float64)
-                        totals += np.rint(sums).astype(np.int64)
-            place += int(block["sentences"].sum()) if "sentences" in block.arrays else len(block)
-        scores = _gleu(np.broadcast_to(lengths, totals.shape), totals)[: None if draws else 1]
-        return float(scores.mean()), _spread(scores)
+        scores = self._iterations(statistics, np.arange(len(statistics))[None])[0]
+        mean, deviation = float(scores.mean()), float(scores.std())
+        return {
+            "reference_deviation": deviation,
+            "reference_low": mean - _NORMAL_975 * deviation,
+            "reference_high": mean + _NORMAL_975 * deviation,
+            "iterations": len(scores),
+        }
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the score of each sentence, the mean over its references."""
@@ -264,14 +205,16 @@ class Gleu(Metric):
                 continue
             picks = _picks(count, samples.shape[1], iterations)
             for column in range(1, count):
-                chosen = (picks == column).astype(kind)
                 difference = _difference(against, counts, count, column).astype(kind)
-                for start in range(0, len(samples), RESAMPLES_AT_ONCE):
-                    part = slice(start, start + RESAMPLES_AT_ONCE)
-                    steps = difference[samples[part]].transpose(1, 0, 2)
-                    sums = chosen @ steps.reshape(len(steps), -1)
-                    sums = np.rint(sums).astype(np.int64).reshape(iterations, -1, 1 + self.n)
-                    totals[part] += sums.transpose(1, 0, 2)
+                for first in range(0, samples.shape[1], _SENTENCES_AT_ONCE):
+                    places = slice(first, first + _SENTENCES_AT_ONCE)
+                    chosen = (picks[:, places] == column).astype(kind)
+                    for start in range(0, len(samples), RESAMPLES_AT_ONCE):
+                        part = slice(start, start + RESAMPLES_AT_ONCE)
+                        steps = difference[samples[part, places]].transpose(1, 0, 2)
+                        sums = chosen @ steps.reshape(len(steps), -1)
+                        sums = np.rint(sums).astype(np.int64).reshape(iterations, -1, 1 + self.n)
+                        totals[part] += sums.transpose(1, 0, 2)
         lengths = resampled_totals(own, samples)[:, None]
         return _gleu(np.broadcast_to(lengths, totals.shape), totals)
 
@@ -280,17 +223,6 @@ def _difference(against: Array, counts: Array, count: int, column: int) -> Array
     """Return what another reference than the first changes, 0 for sentences without `count` of them."""
     difference = against[:, column] - against[:, 0]
     return np.where((counts == count)[:, None], difference, 0)
-
-
-def _spread(scores: Floats) -> dict[str, float]:
-    """Return how far the scores of iterations lie apart."""
-    mean, deviation = float(scores.mean()), float(scores.std())
-    return {
-        "reference_deviation": deviation,
-        "reference_low": mean - _NORMAL_975 * deviation,
-        "reference_high": mean + _NORMAL_975 * deviation,
-        "iterations": len(scores),
-    }
 
 
 def _gleu(own: Array, against: Array) -> Floats:

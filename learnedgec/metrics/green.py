@@ -122,11 +122,6 @@ class Green(Metric):
         precision, recall, _ = self._scores(self._chosen(statistics).sum(axis=0))
         return {"precision": float(precision[-1]), "recall": float(recall[-1])}
 
-    def condense(self, statistics: Statistics) -> Statistics:
-        """Return the summed counts of each sentence's best reference, in one row."""
-        counts = self._chosen(statistics).sum(axis=0)[None, None]
-        return Statistics({"counts": counts, "references": np.ones(1, dtype=np.int64)})
-
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return F of each sentence's best reference."""
         scores: Floats = self._scores(self._chosen(statistics))[2][:, -1]

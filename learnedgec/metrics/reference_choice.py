@@ -68,7 +68,6 @@ def best_along(
     real: Mask,
     preference: Callable[[Floats, Floats], Sequence[Array]],
     guess: Indices | None = None,
-    start: Floats | None = None,
 ) -> tuple[Indices, Floats]:
     """Choose references along B samples of M sentences.
 
@@ -84,7 +83,6 @@ def best_along(
             reference wins if all are equal.
         guess: choices to start from, int (B, M), such as those in another order; the closer they are, the
             faster.
-        start: the sums of the sentences before the first, float (C, B), where there are any.
 
     Returns:
         The choices, int (B, M), and the sums of the chosen counts, float (C, B).
@@ -92,20 +90,19 @@ def best_along(
     choices = np.zeros(real.shape[:2], dtype=np.intp) if guess is None else guess.copy()
     open_ = np.arange(len(real))
     left, left_real = counts, real
-    start = np.zeros(counts.shape[:2]) if start is None else start
     while len(open_):
-        before = _sums(start[:, open_], _take(left, choices[open_]))[..., :-1]
+        before = _sums(_take(left, choices[open_]))[..., :-1]
         best = first_best(preference(before[..., None] + left, left), left_real)
         moved = (best != choices[open_]).any(axis=1)
         choices[open_] = best
         open_, left, left_real = open_[moved], left[:, moved], left_real[moved]
-    sums: Floats = _sums(start, _take(counts, choices))[..., -1]
+    sums: Floats = _sums(_take(counts, choices))[..., -1]
     return choices, sums
 
 
-def _sums(start: Floats, chosen: Floats) -> Floats:
-    """Return the sums before the first sentence, (C, B), and after each of M, float (C, B, 1 + M)."""
-    sums: Floats = np.concatenate([start[..., None], chosen], axis=-1)
+def _sums(chosen: Floats) -> Floats:
+    """Return the sums before the first sentence, 0, and after each of M, float (C, B, 1 + M)."""
+    sums: Floats = np.concatenate([np.zeros_like(chosen[..., :1]), chosen], axis=-1)
     return np.cumsum(sums, axis=-1, out=sums)
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from learnedgec.errors import InputError
 from learnedgec.types import Array
 
-__all__ = ["Statistics"]
+__all__ = ["Statistics", "joined_statistics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +67,45 @@ class Statistics:
             {name: array[index] for name, array in self.arrays.items()},
             tuple(self.records[i] for i in index) if self.records else (),
         )
+
+
+@contextmanager
+def joined_statistics(
+    read: Callable[[], Iterable[Statistics]], folder: str | None = None
+) -> Iterator[Statistics]:
+    """Yield the statistics of a corpus that come in blocks, as one, without records.
+
+    The arrays lie in temporary files that are mapped into memory, so that they may be larger than it. Arrays
+    of references have as many places as the sentence with most references needs.
+
+    Args:
+        read: returns the blocks in the order of the sentences, at each of two calls.
+        folder: for the temporary files; the system's own if absent.
+
+    Example:
+        >>> blocks = [Statistics({"length": np.array([1.0, 2.0])}), Statistics({"length": np.array([3.0])})]
+        >>> with joined_statistics(lambda: blocks) as statistics:
+        ...     statistics["length"].tolist()
+        [1.0, 2.0, 3.0]
+    """
+    kinds: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
+    rows = 0
+    for block in read():
+        rows += len(block)
+        for name, array in block.arrays.items():
+            dtype, shape = kinds.get(name, (array.dtype, array.shape[1:]))
+            widest = tuple(map(max, zip(shape, array.shape[1:], strict=True)))
+            kinds[name] = np.result_type(dtype, array.dtype), widest
+    with ExitStack() as files:
+        arrays: dict[str, Array] = {}
+        for name, (dtype, shape) in kinds.items():
+            file: IO[bytes] = files.enter_context(tempfile.TemporaryFile(dir=folder))
+            arrays[name] = np.memmap(file, dtype, "w+", shape=(rows, *shape))
+        start = 0
+        for block in read():
+            stop = start + len(block)
+            for name, array in block.arrays.items():
+                place = (slice(start, stop), *map(slice, array.shape[1:]))
+                arrays[name][place] = array
+            start = stop
+        yield Statistics(arrays)

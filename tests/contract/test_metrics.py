@@ -13,8 +13,8 @@ from embedded import Sample
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError, ParameterError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.registry import METRICS, load_metric
+from learnedgec.metrics.statistics import joined_statistics
 from learnedgec.testing import CHECKS, blank_texts
 
 # Encoders batch differently; float32 then agrees to this.
@@ -142,16 +142,16 @@ def test_unknown_parameter_is_refused(metric: Metric) -> None:
         load_metric(metric.name, no_such_parameter=1)
 
 
-def test_blocks_fold_to_the_score_of_all_sentences(metric: Metric, sample: Sample) -> None:
+def test_joined_blocks_have_the_score_of_all_sentences(metric: Metric, sample: Sample) -> None:
     references = references_for(metric, sample.references)
     statistics = metric.statistics(sample.sources, sample.systems["weak"], references)
     # Enough for NumPy to add up in another order than from left to right.
     many = statistics.take(np.tile(np.arange(len(statistics)), 30))
     cuts = [0, 1, 130, 131, 700, len(many)]
     parts = [many.take(np.arange(start, stop)) for start, stop in pairwise(cuts)]
-    blocks = StatisticsBlocks(lambda: iter(parts))
-    assert metric.fold(blocks) == (metric.aggregate(many), metric.details(many))
-    assert metric.fold(blocks.map(metric.condense)) == metric.fold(blocks)
+    with joined_statistics(lambda: parts) as joined:
+        assert metric.aggregate(joined) == metric.aggregate(many)
+        assert metric.details(joined) == metric.details(many)
 
 
 def test_resample_is_the_score_of_the_resampled_sentences(metric: Metric, sample: Sample) -> None:

@@ -21,6 +21,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -41,9 +42,8 @@ from learnedgec.data.rows import plain
 from learnedgec.data.text import read_json, write_json
 from learnedgec.errors import ConfigError, InputError, ModelError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.blocks import StatisticsBlocks
 from learnedgec.metrics.needs import check_metrics
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.statistics import Statistics, joined_statistics
 from learnedgec.runtime.blocks import (
     BlockEntries,
     BlockEntry,
@@ -93,8 +93,7 @@ class _BlockScorer:
             ):
                 for system, statistics in statistics_of.items():
                     prefix = self._prefix(metric, system)
-                    small = metric.condense(statistics).arrays
-                    arrays |= {prefix + name: array for name, array in small.items()}
+                    arrays |= {prefix + name: array for name, array in statistics.arrays.items()}
                     if self.sentences:
                         scores[system, metric] = metric.sentence_scores(statistics)
         with atomic_path(self._path(block)) as temporary, temporary.open("wb") as file:
@@ -267,12 +266,12 @@ def _aggregate(work: _BlockScorer, entries: BlockEntries) -> CorpusScores:
             signature += f"|sentences:{scored}/{work.corpus.size}"
         scores[metric] = {}
         for system in work.corpus.systems:
-            blocks = StatisticsBlocks(
-                lambda metric=metric, system=system: work.statistics(metric, system, good),  # type: ignore[misc]
-                str(work.folder),
-            )
-            value, details = metric.fold(blocks)
-            scores[metric][system] = CorpusScore(value, details, signature)
+            with joined_statistics(
+                partial(work.statistics, metric, system, good), str(work.folder)
+            ) as statistics:
+                scores[metric][system] = CorpusScore(
+                    metric.aggregate(statistics), metric.details(statistics), signature
+                )
     return CorpusScores(scores, work.corpus.size, scored, tuple(failed), tuple(notices))
 
 
