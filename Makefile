@@ -22,7 +22,7 @@ $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 # What `make check` and `make test` need as well.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) -e '.[evaluate,llm,mini,plot,published,report,serve,tensorboard,dev]'
+	$(INSTALL) -e '.[asano,evaluate,llm,mini,plot,published,report,serve,tensorboard,dev]'
 	@touch $(VENV)/.core $@
 
 # Rank the sample's four systems with the released evaluator, and with GLEU for comparison.

@@ -1,4 +1,4 @@
-"""Make `learnedgec/analysis/explanation/released.json`: what scores of the released evaluator's metrics mean.
+"""Make `learnedgec/analysis/score_references.json`: what scores of the released evaluator's metrics mean.
 
     LEARNEDGEC_MIRROR=… python scripts/calibrate_scores.py [--benchmark gmeg:fce] [--metric some impara …]
 
@@ -13,21 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from learnedgec.analysis.explanation.fitting import make_reference
-from learnedgec.analysis.explanation.released import evaluators_of, write_references
+from learnedgec.analysis.explanation import evaluators_of, make_reference, write_references
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 
-PLACE = (
-    Path(__file__).resolve().parents[1]
-    / "learnedgec"
-    / "analysis"
-    / "explanation"
-    / "released.json"
-)
+PLACE = Path(__file__).resolve().parents[1] / "learnedgec/analysis/score_references.json"
 
 
 def main() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from learnedgec.analysis.explanation.explain import explain_score
-from learnedgec.analysis.explanation.released import find_reference
+from learnedgec.analysis.explanation import explain_score, find_reference
 from learnedgec.cli.scoring import Scoring
 from learnedgec.data.catalog.registry import DATASETS, dataset
 from learnedgec.data.sentences import changed_sentences

@@ -15,7 +15,7 @@ import numpy as np
 
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.references import References
-from learnedgec.errors import InputError, ModelError, ParameterError
+from learnedgec.errors import InputError, MissingDependencyError, ModelError, ParameterError
 from learnedgec.evaluators.causal import TokenScores, token_scores
 from learnedgec.evaluators.loading import checkpoint_digest, model_state
 from learnedgec.evaluators.precision import model_precision
@@ -46,6 +46,8 @@ class Asano(Metric):
       of the texts in `ratings` with one added to every count. The paper's language model is an RNN.
     - M: METEOR of the hypothesis against the source, with exact and stemmed matches only
       (`learnedgec.metrics.meteor`); the paper's METEOR also matches synonyms and paraphrases.
+
+    It needs the packages of the extra `asano`: `pip install 'learnedgec[asano]'`.
 
     Source: Asano et al., "Reference-based Metrics can be Replaced with Reference-less Metrics in
     Evaluating Grammatical Error Correction Systems" (IJCNLP 2017), with the paper's weights. F is unbounded
@@ -110,7 +112,13 @@ class Asano(Metric):
         return {name: statistics[name] for name in _DIMENSIONS}
 
     def check(self, runtime: Runtime) -> None:
-        """Raise unless the model is available."""
+        """Raise unless the model and the packages of the extra `asano` are available."""
+        for module, package in (
+            ("sklearn", "scikit-learn"),
+            ("snowballstemmer", "snowballstemmer"),
+        ):
+            if importlib.util.find_spec(module) is None:
+                raise MissingDependencyError(package, "asano", "the metric asano")
         need_model(self, "model", self.model)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:

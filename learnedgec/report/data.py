@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.analysis.explanation.released import find_reference
+from learnedgec.analysis.explanation import find_reference
 from learnedgec.analysis.meta.evaluation import benchmark_statistics, evaluate
 from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.protocol import Protocol

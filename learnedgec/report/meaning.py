@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.analysis.explanation.explain import explain_score
-from learnedgec.analysis.explanation.reference import ScoreReference
+from learnedgec.analysis.explanation import ScoreReference, explain_score
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.metrics.scores import Score

@@ -19,7 +19,7 @@ import numpy as np
 from learnedgec import Edit, Metric, References, Runtime, Statistics
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.comparison import compare_systems
-from learnedgec.analysis.explanation.fitting import bins_of, predict_held_out
+from learnedgec.analysis.explanation import bins_of, predict_held_out
 from learnedgec.analysis.meta.human_scores import human_scores
 from learnedgec.analysis.meta.measures import JudgedBenchmark, measurements
 from learnedgec.analysis.meta.metric_tests import Candidate, compare_metrics

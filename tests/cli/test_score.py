@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from learnedgec.analysis.explanation.reference import ScoreReference
+from learnedgec.analysis.explanation import ScoreReference
 from learnedgec.cli.main import main
 from learnedgec.data.catalog.registry import dataset
 from learnedgec.data.text import read_lines, write_jsonl, write_lines

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.analysis.explanation.reference import PreferenceBin, ScoreReference
+from learnedgec.analysis.explanation import PreferenceBin, ScoreReference
 from learnedgec.data.references import References
 from learnedgec.data.text import write_lines
 from learnedgec.metrics.base import Metric

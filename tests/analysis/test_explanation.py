@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from learnedgec.analysis.explanation.explain import explain_score
-from learnedgec.analysis.explanation.fitting import fit_preference, make_reference
-from learnedgec.analysis.explanation.reference import ScoreReference
-from learnedgec.analysis.explanation.released import (
+from learnedgec.analysis.explanation import (
+    ScoreReference,
     evaluators_of,
+    explain_score,
     find_reference,
+    fit_preference,
+    make_reference,
     read_references,
     write_references,
 )
