@@ -21,8 +21,7 @@ from learnedgec.metrics.labels import short_labels
 
 if TYPE_CHECKING:
     from learnedgec.applications.corpus.reading import Corpus
-    from learnedgec.applications.corpus.results import CorpusScores
-    from learnedgec.runtime.blocks import BlockRunner
+    from learnedgec.applications.corpus.scoring import CorpusScores, Runner
 
 # What belongs to scores of all sentences at once.
 _WHOLE = ("gold", "by", "show", "explain", "dry_run", "save_weights")
@@ -175,14 +174,12 @@ def _opened(options: Namespace, folder: Path) -> Iterator[Corpus]:
 
 
 @contextmanager
-def _runner(options: Namespace) -> Iterator[BlockRunner]:
+def _runner(options: Namespace) -> Iterator[Runner]:
     """Start what scores the blocks."""
     if options.engine == "local":
-        from learnedgec.runtime.blocks import LocalBlocks
-
-        yield LocalBlocks()
+        yield map
         return
-    from learnedgec.runtime.ray import RayBlocks
+    from learnedgec.applications.corpus.ray import RayBlocks
 
     with RayBlocks(
         address=options.address,
@@ -195,11 +192,9 @@ def _runner(options: Namespace) -> Iterator[BlockRunner]:
 
 def _print(scores: CorpusScores, options: Namespace) -> None:
     """Print the corpus scores as those of a small corpus are printed."""
-    from learnedgec.applications.corpus.results import as_payload
-
     if not scores.scores:
         return
-    payload = as_payload(scores)
+    payload = scores.to_dict()
     table = [
         system_row(system, scores.scores, everything=options.wide)
         for system in next(iter(scores.scores.values()))

@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.applications.corpus.results import CorpusScore
+from learnedgec.applications.corpus.scoring import CorpusScore
 from learnedgec.cli.inputs import Inputs, add_input_arguments, read_inputs
 from learnedgec.cli.options import add_metric_argument, read_metrics, read_runtime
 from learnedgec.metrics.base import Metric

@@ -1,20 +1,175 @@
-"""A corpus of sources, systems' hypotheses and references in files, read block by block."""
+"""A corpus of sources, systems' hypotheses and references in files, read block by block.
+
+Lines and JSON Lines are read once to find where each block begins. Parquet says it in its footers. Input
+without random access (`.gz`, `.zst`, standard input) is first decompressed into a folder. A URL is opened by
+Arrow's file systems, which know `s3://`, `gs://`, `abfss://`, `hdfs://` and `file://`.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import shutil
+import sys
+import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from learnedgec.applications.corpus.files import JsonRows, LineRows, ParquetRows, RowFile, copied
+import numpy as np
+import pyarrow
+import pyarrow.dataset
+import pyarrow.fs
+
 from learnedgec.data.m2 import is_m2
-from learnedgec.data.records import check_same_sentences
+from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
-from learnedgec.errors import ConfigError, InputError, LengthError
+from learnedgec.data.text import read_record
+from learnedgec.errors import ConfigError, FormatError, InputError, LengthError
 
 __all__ = ["Corpus", "CorpusBlock", "open_lines", "open_records"]
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class RowFile(ABC):
+    """A file or a folder of files with N rows, read in blocks of `block_size` rows.
+
+    Attributes:
+        path: the path as it was given.
+        size: number of rows, N.
+        sha256: SHA-256 of the content; for Parquet that of the footers, which hold sizes and statistics of
+            columns.
+        block_size: number of rows in a block; the last block may have fewer.
+    """
+
+    path: str
+    size: int
+    sha256: str
+    block_size: int
+
+    @abstractmethod
+    def read(self, block: int) -> list[Any]:
+        """Return the rows of a block, counted from 0."""
+
+
+class LineRows(RowFile):
+    """A text file whose rows are its lines; see `learnedgec.data.text` for what a line is."""
+
+    def __init__(self, path: str, block_size: int, *, shown: str = "") -> None:
+        """Find the beginning of each block.
+
+        Args:
+            path: path of a file that is not compressed.
+            block_size: number of lines in a block.
+            shown: name of the file in messages; by default the path.
+        """
+        self.path, self.block_size, self._place = shown or path, block_size, path
+        digest = hashlib.sha256()
+        starts: list[int] = []
+        size = end = 0
+        with _opened(path, self.path) as file:
+            for line in io.BufferedReader(file, 1 << 20):
+                if size % block_size == 0:
+                    mark = not size and line.startswith(_BYTE_ORDER_MARK)
+                    starts.append(len(_BYTE_ORDER_MARK) if mark else end)
+                size, end = size + 1, end + len(line)
+                digest.update(line)
+        if not starts or end <= starts[0]:
+            raise InputError(f"{self.path} is empty; at least one sentence was expected.")
+        self.size, self.sha256, self._bounds = size, digest.hexdigest(), [*starts, end]
+
+    def read(self, block: int) -> list[Any]:
+        """Return the lines of a block, or raise `FormatError` if one is not UTF-8."""
+        start, end = self._bounds[block : block + 2]
+        with _opened(self._place, self.path) as file:
+            file.seek(start)
+            content: bytes = file.read(end - start)
+        try:
+            lines = content.decode("utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            line = block * self.block_size + 1 + content.count(b"\n", 0, error.start)
+            raise FormatError(
+                f"{self.path}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); convert the file to "
+                "UTF-8."
+            ) from None
+        return [line.removesuffix("\r") for line in lines]
+
+
+class JsonRows(LineRows):
+    """A JSON Lines file whose rows are objects with source, hypothesis and optional references and id."""
+
+    def read(self, block: int) -> list[Any]:
+        """Return the records of a block."""
+        records = []
+        for number, line in enumerate(super().read(block), block * self.block_size + 1):
+            record = read_record(line, self.path, number, ("source", "hypothesis"))
+            check_sentence_record(record, f"{self.path}:{number}")
+            records.append(record)
+        return records
+
+
+class ParquetRows(RowFile):
+    """A Parquet file, or the files of a folder by name, with the keys of JSON Lines as columns.
+
+    Reading a block reads its row groups; the last of them is kept for the next block.
+    """
+
+    def __init__(self, path: str, block_size: int) -> None:
+        """Read the footers.
+
+        Raises:
+            InputError: there is no row.
+            FormatError: a column is missing.
+        """
+        self.path, self.block_size = path, block_size
+        digest = hashlib.sha256()
+        self._groups: list[Any] = []
+        with _reported(path):
+            system, place = _place(path)
+            dataset = pyarrow.dataset.dataset(place, filesystem=system, format="parquet")
+            for file in sorted(dataset.get_fragments(), key=lambda file: file.path):
+                about = file.path.rpartition("/")[2], file.metadata.to_dict()
+                digest.update(repr(about).encode())
+                self._groups += file.split_by_row_group()
+            sizes = [group.row_groups[0].num_rows for group in self._groups]
+        self._ends = np.cumsum(np.array(sizes, dtype=np.int64))
+        self.size, self.sha256 = sum(sizes), digest.hexdigest()
+        if not self.size:
+            raise InputError(f"{path} is empty; at least one sentence was expected.")
+        names = dataset.schema.names
+        for column in ("source", "hypothesis"):
+            if column not in names:
+                raise FormatError(f"{path}: the column {column!r} is missing.")
+        self._columns = [c for c in ("id", "source", "hypothesis", "references") if c in names]
+        self._last: tuple[int, Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_last": None}
+
+    def read(self, block: int) -> list[Any]:
+        """Return the records of a block."""
+        start = block * self.block_size
+        stop = min(start + self.block_size, self.size)
+        records: list[dict[str, Any]] = []
+        while (row := start + len(records)) < stop:
+            group = int(np.searchsorted(self._ends, row, side="right"))
+            table = self._table(group)
+            first = int(self._ends[group]) - len(table)
+            records += table.slice(row - first, stop - row).to_pylist()
+        for number, record in enumerate(records, start + 1):
+            check_sentence_record(record, f"{self.path}:{number}")
+        return records
+
+    def _table(self, group: int) -> Any:
+        """Return a row group as a table."""
+        if self._last is None or self._last[0] != group:
+            with _reported(self.path):
+                self._last = group, self._groups[group].to_table(columns=self._columns)
+        return self._last[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,42 +255,29 @@ class Corpus:
             InputError: the systems have different sources.
         """
         first, last = self.lines(block)
+        rows = {name: file.read(block) for name, file in self.systems.items()}
         if self.sources is not None:
             texts = [file.read(block) for file in self.references]
-            return CorpusBlock(
-                first,
-                range(first, last + 1),
-                self.sources.read(block),
-                {name: file.read(block) for name, file in self.systems.items()},
-                References.from_texts(*texts) if texts else None,
-            )
-        records = {name: file.read(block) for name, file in self.systems.items()}
-        rows = next(iter(records.values()))
-        for file, others in zip(self.files, records.values(), strict=True):
-            check_same_sentences((self.files[0].path, rows), (file.path, others), line=first)
-            for number, (one, other) in enumerate(zip(rows, others, strict=True), first):
-                if one.get("id") != other.get("id"):
+            references = References.from_texts(*texts) if texts else None
+            sources = self.sources.read(block)
+            return CorpusBlock(first, range(first, last + 1), sources, rows, references)
+        records, *others = rows.values()
+        for file, other in zip(self.files[1:], others, strict=True):
+            check_same_sentences((self.files[0].path, records), (file.path, other), line=first)
+            for number, (one, two) in enumerate(zip(records, other, strict=True), first):
+                if one.get("id") != two.get("id"):
                     raise InputError(
-                        f"{file.path}:{number}: the id {other.get('id')!r} differs from {one.get('id')!r} in "
+                        f"{file.path}:{number}: the id {two.get('id')!r} differs from {one.get('id')!r} in "
                         f"{self.files[0].path}; all systems must have corrected the same sentences."
                     )
-        references = [record.get("references") for record in rows]
+        lists = [record.get("references") for record in records]
         return CorpusBlock(
             first,
-            [record.get("id", number) for number, record in enumerate(rows, first)],
-            [record["source"] for record in rows],
-            {name: [row["hypothesis"] for row in lines] for name, lines in records.items()},
-            References.from_lists(references)
-            if any(row is not None for row in references)
-            else None,
+            [record.get("id", number) for number, record in enumerate(records, first)],
+            [record["source"] for record in records],
+            {name: [row["hypothesis"] for row in of] for name, of in rows.items()},
+            References.from_lists(lists) if any(row is not None for row in lists) else None,
         )
-
-    def describe(self) -> list[dict[str, Any]]:
-        """Return each file with its SHA-256 and its size, as values for JSON."""
-        return [
-            {"path": file.path, "sha256": file.sha256, "sentences": file.size}
-            for file in self.files
-        ]
 
 
 @contextmanager
@@ -159,10 +301,12 @@ def open_lines(
         LengthError: the files are not parallel.
         InputError: a file cannot be read, is empty, or is an M2 file.
     """
+    _check(block_size)
     with ExitStack() as stack:
 
         def rows(path: str) -> LineRows:
-            file = LineRows(_copy(stack, path, folder), _checked(block_size), shown=path)
+            place = stack.enter_context(_seekable(path, folder))
+            file = LineRows(place, block_size, shown=path)
             if is_m2(file.read(0)):
                 raise InputError(
                     f"{path} is an M2 file, and one sentence per line was expected; give references "
@@ -194,24 +338,67 @@ def open_records(
         LengthError: the files are not parallel.
         InputError: a file cannot be read or is empty.
     """
-    size = _checked(block_size)
+    _check(block_size)
     with ExitStack() as stack:
-        if kind == "parquet":
-            yield Corpus({name: ParquetRows(path, size) for name, path in systems.items()})
-            return
-        yield Corpus(
-            {
-                name: JsonRows(_copy(stack, path, folder), size, shown=path)
-                for name, path in systems.items()
-            }
-        )
+
+        def rows(path: str) -> RowFile:
+            if kind == "parquet":
+                return ParquetRows(path, block_size)
+            place = stack.enter_context(_seekable(path, folder))
+            return JsonRows(place, block_size, shown=path)
+
+        yield Corpus({name: rows(path) for name, path in systems.items()})
 
 
-def _copy(stack: ExitStack, path: str, folder: Path) -> str:
-    return stack.enter_context(copied(path, folder))
-
-
-def _checked(block_size: int) -> int:
+def _check(block_size: int) -> None:
     if block_size < 1:
         raise ConfigError(f"block_size is {block_size}; give 1 or more.")
-    return block_size
+
+
+@contextmanager
+def _seekable(path: str, folder: Path) -> Iterator[str]:
+    """Yield a path with random access: the given one, or that of a temporary copy in a folder."""
+    if path != "-" and not path.endswith((".gz", ".zst")):
+        yield path
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        copy = Path(temporary) / "input"
+        with copy.open("wb") as target, _reported(path):
+            if path == "-":
+                shutil.copyfileobj(sys.stdin.buffer, target)
+            else:
+                system, place = _place(path)
+                # Arrow decompresses by the ending of the name.
+                with system.open_input_stream(place) as content:
+                    shutil.copyfileobj(content, target)
+        yield str(copy)
+
+
+def _place(path: str) -> tuple[Any, str]:
+    """Return the file system of a path or URL, and the path there."""
+    if "://" in path:
+        system, place = pyarrow.fs.FileSystem.from_uri(path)
+        return system, place
+    return pyarrow.fs.LocalFileSystem(), path
+
+
+@contextmanager
+def _opened(path: str, shown: str) -> Iterator[Any]:
+    """Open a file or a URL for reading bytes from any place."""
+    with _reported(shown):
+        system, place = _place(path)
+        file = system.open_input_file(place)
+    with file:
+        yield file
+
+
+@contextmanager
+def _reported(shown: str) -> Iterator[None]:
+    """Turn errors of the system about a path into an `InputError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{shown} does not exist; check the path.") from None
+    except (OSError, pyarrow.ArrowException) as error:
+        raise InputError(f"{shown} cannot be read: {error}.") from None

@@ -3,8 +3,7 @@
 A run has a folder:
 
     run.json            metrics, signatures, files with their SHA-256, block size
-    blocks/             an entry for each block: result, time and machine
-    statistics/         the statistics from which corpus scores are computed
+    blocks/             a file for each finished block: the statistics from which corpus scores are computed
     sentences/          if requested, the scores of sentences, one file per block, in the order of the input
     scores.json         the corpus scores
 
@@ -18,69 +17,185 @@ import dataclasses
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from learnedgec._version import __version__
 from learnedgec.applications.corpus.reading import Corpus, CorpusBlock
-from learnedgec.applications.corpus.results import (
-    CorpusScore,
-    CorpusScores,
-    FailedBlock,
-    as_payload,
-    lines_of,
-)
 from learnedgec.data.references import Reference, References
 from learnedgec.data.rows import plain
-from learnedgec.data.text import read_json, write_json
-from learnedgec.errors import ConfigError, InputError, ModelError
+from learnedgec.data.text import read_json, write_json, write_jsonl
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics, joined_statistics
-from learnedgec.runtime.blocks import (
-    BlockEntries,
-    BlockEntry,
-    BlockRunner,
-    BlockWork,
-    LocalBlocks,
-    block_path,
-)
-from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.notices import collected
-from learnedgec.runtime.progress import track_pace
+from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import atomic_path, check_writable
 from learnedgec.scoring import shared_statistics
 from learnedgec.types import Array
 
-__all__ = ["SentenceFormat", "score_corpus"]
+__all__ = ["BlockScorer", "CorpusScore", "CorpusScores", "FailedBlock", "Runner", "score_corpus"]
 
 SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]
 """How the scores of sentences are written."""
 
+# What a damaged file of a block raises when it is read.
+_DAMAGED = (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusScore:
+    """The score of one system by one metric over the finished blocks.
+
+    Attributes:
+        value: the corpus score.
+        details: further corpus numbers.
+        signature: signature as in `Score`; if blocks failed, it also has the number of scored sentences.
+    """
+
+    value: float
+    details: Mapping[str, float]
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBlock:
+    """A block that could not be scored, with its first and last sentence, from 1, and the reason.
+
+    Attributes:
+        first: number of its first sentence, from 1.
+        last: number of its last sentence.
+        error: message of the error.
+    """
+
+    first: int
+    last: int
+    error: str
+
+    def __str__(self) -> str:
+        was = "was" if self.first == self.last else "were"
+        return f"{_lines(self.first, self.last)} {was} not scored: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusScores:
+    """The result of scoring a corpus.
+
+    Attributes:
+        scores: metric -> system -> score; empty if no block could be scored.
+        size: number of sentences in the corpus.
+        scored: number of sentences that were scored.
+        failed: blocks with the sentences that were not scored.
+        notices: warnings of metrics about blocks, such as truncated inputs, with their lines.
+    """
+
+    scores: Mapping[Metric, Mapping[str, CorpusScore]]
+    size: int
+    scored: int
+    failed: tuple[FailedBlock, ...]
+    notices: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores as values for JSON."""
+        scores = [
+            {
+                "system": system,
+                "metric": metric.label,
+                "score": score.value,
+                "details": score.details,
+                "signature": score.signature,
+            }
+            for metric, systems in self.scores.items()
+            for system, score in systems.items()
+        ]
+        content: dict[str, Any] = plain(
+            {
+                "scores": scores,
+                "sentences": self.size,
+                "scored": self.scored,
+                "failed": [dataclasses.asdict(block) for block in self.failed],
+                "notices": self.notices,
+            }
+        )
+        return content
+
 
 @dataclass(frozen=True)
-class _BlockScorer:
-    """The work on a block, which is sent to the process that does it."""
+class BlockScorer:
+    """A function that scores a block and stores its statistics; it can be sent to other processes.
+
+    Attributes:
+        metrics: the metrics.
+        corpus: the corpus.
+        runtime: how to run.
+        folder: folder of the run.
+        sentences: format of the scores of sentences, if they are requested.
+        retries: maximum number of further attempts after an error. Errors of the input are not retried.
+    """
 
     metrics: tuple[Metric, ...]
     corpus: Corpus
     runtime: Runtime
     folder: Path
-    run: str
     sentences: SentenceFormat | None
+    retries: int
 
-    def __call__(self, block: int) -> dict[str, Any]:
-        """Score a block, store its statistics, and return the fields of its entry."""
+    def __call__(self, block: int) -> tuple[int, str]:
+        """Score a block; return its number, and the reason if it failed."""
+        reason = ""
+        for _ in range(self.retries + 1):
+            try:
+                self._score(block)
+            except InputError as error:
+                return block, str(error)
+            except Exception as error:
+                # Whatever a metric raises at a block is said of it, and the others go on.
+                reason = f"{type(error).__name__}: {error}"
+            else:
+                return block, ""
+        return block, reason
+
+    def entry(self, block: int) -> dict[str, Any] | None:
+        """Return the notices and the least and largest number of references of a block, if it is done."""
+        if self.sentences and not self._sentences_path(block).exists():
+            return None
+        try:
+            # NumPy would leave a damaged file open.
+            with self._path(block).open("rb") as opened, np.load(opened) as file:
+                entry: dict[str, Any] = json.loads(file["entry"].tobytes())
+        except _DAMAGED:
+            return None
+        return entry
+
+    def statistics(
+        self, metric: Metric, system: str, blocks: Sequence[int]
+    ) -> Iterator[Statistics]:
+        """Yield the statistics of finished blocks.
+
+        Raises:
+            InputError: a file is damaged.
+        """
+        prefix = self._prefix(metric, system)
+        for block in blocks:
+            try:
+                with self._path(block).open("rb") as opened, np.load(opened) as file:
+                    names = [name for name in file.files if name.startswith(prefix)]
+                    arrays = {name.removeprefix(prefix): file[name] for name in names}
+            except _DAMAGED:
+                raise InputError(
+                    f"{self._path(block)} is damaged; delete it and run again."
+                ) from None
+            yield Statistics(arrays)
+
+    def _score(self, block: int) -> None:
         given = self.corpus.read(block)
-        first, last = self.corpus.lines(block)
         counts = [len(row) for row in given.references] if given.references is not None else [0]
         scores: dict[tuple[str, Metric], Any] = {}
         arrays: dict[str, Array] = {}
@@ -96,79 +211,54 @@ class _BlockScorer:
                     arrays |= {prefix + name: array for name, array in statistics.arrays.items()}
                     if self.sentences:
                         scores[system, metric] = metric.sentence_scores(statistics)
-        with atomic_path(self._path(block)) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
         if self.sentences:
-            self._write(block, given, scores)
-        return {
-            "first": first,
-            "last": last,
-            "run": self.run,
+            self._write_sentences(block, given, scores)
+        entry = {
             "references": [min(counts), max(counts)],
-            "sentences": self.sentences,
             "notices": list(dict.fromkeys(map(str, notices))),
         }
-
-    def statistics(
-        self, metric: Metric, system: str, blocks: Sequence[int]
-    ) -> Iterator[Statistics]:
-        """Yield the statistics of the given blocks.
-
-        Raises:
-            InputError: a file is missing or damaged.
-        """
-        prefix = self._prefix(metric, system)
-        for block in blocks:
-            try:
-                # NumPy would leave a damaged file open.
-                with self._path(block).open("rb") as opened, np.load(opened) as file:
-                    names = [name for name in file.files if name.startswith(prefix)]
-                    arrays = {name.removeprefix(prefix): file[name] for name in names}
-                yield Statistics(arrays)
-            except (OSError, ValueError, zipfile.BadZipFile, zlib.error, InputError):
-                entry = BlockEntries(self.folder / "blocks").path(block)
-                raise InputError(
-                    f"the statistics of block {block}, {self._path(block)}, are missing or damaged; delete "
-                    f"{entry} and run again."
-                ) from None
+        arrays["entry"] = np.frombuffer(json.dumps(entry).encode(), dtype=np.uint8)
+        with atomic_path(self._path(block)) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     def _path(self, block: int) -> Path:
-        """Return the file of a block's statistics."""
-        return block_path(self.folder / "statistics", block, ".npz")
+        return self.folder / "blocks" / f"{block:09}.npz"
+
+    def _sentences_path(self, block: int) -> Path:
+        return self.folder / "sentences" / f"{block:09}.{self.sentences}"
 
     def _prefix(self, metric: Metric, system: str) -> str:
-        """Return the prefix of the names of a metric's and a system's arrays in that file."""
+        """Return the prefix of the names of a metric's and a system's arrays in a block's file."""
         return f"{self.metrics.index(metric)}.{list(self.corpus.systems).index(system)}."
 
-    def _write(
+    def _write_sentences(
         self, block: int, given: CorpusBlock, scores: Mapping[tuple[str, Metric], Any]
     ) -> None:
         """Write the scores of a block's sentences: a row for each sentence, system and metric."""
-        columns: dict[str, list[Any]] = {
-            name: [] for name in ("sentence", "id", "system", "metric", "score")
-        }
-        for place, name in enumerate(given.ids):
-            for (system, metric), values in scores.items():
-                row = (given.first + place, name, system, metric.label, float(values[place]))
-                for column, value in zip(columns.values(), row, strict=True):
-                    column.append(value)
-        path = sentences_path(self.folder, block, self.sentences or "jsonl")
+        rows = [
+            {
+                "sentence": given.first + place,
+                "id": name,
+                "system": system,
+                "metric": metric.label,
+                "score": float(values[place]),
+            }
+            for place, name in enumerate(given.ids)
+            for (system, metric), values in scores.items()
+        ]
+        path = self._sentences_path(block)
+        if self.sentences == "jsonl":
+            write_jsonl(path, [plain(row) for row in rows])
+            return
+        import pyarrow
+        import pyarrow.parquet
+
         with atomic_path(path) as temporary:
-            if self.sentences == "parquet":
-                import pyarrow
-                import pyarrow.parquet
-
-                pyarrow.parquet.write_table(pyarrow.table(columns), temporary)
-                return
-            with temporary.open("w", encoding="utf-8") as file:
-                for row in zip(*columns.values(), strict=True):
-                    record = plain(dict(zip(columns, row, strict=True)))
-                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), temporary)
 
 
-def sentences_path(folder: Path, block: int, kind: SentenceFormat) -> Path:
-    """Return the path of the scores of a block's sentences; names sort in the order of the input."""
-    return folder / "sentences" / f"{block:09}.{kind}"
+Runner: TypeAlias = Callable[[BlockScorer, Sequence[int]], Iterable[tuple[int, str]]]
+"""What calls the scorer with the number of each block and yields its results: `map`, or `RayBlocks`."""
 
 
 def score_corpus(
@@ -177,28 +267,28 @@ def score_corpus(
     folder: Path,
     *,
     runtime: Runtime = Runtime(),
-    runner: BlockRunner = LocalBlocks(),
+    runner: Runner = map,
     sentences: SentenceFormat | None = None,
     retries: int = 1,
 ) -> CorpusScores:
     """Score a corpus with metrics in blocks, and continue an interrupted run.
 
     Corpus scores equal those of scoring all sentences at once: exactly for metrics that count, and to 1e-6
-        for models, whose results depend slightly on the batch.
+    for models, whose results depend slightly on the batch.
 
     Args:
         metrics: one or more metrics.
         corpus: a corpus from `open_lines` or `open_records`.
         folder: folder of the run; all workers need access to it under this path.
-        runtime: how to run; `progress` shows speed and remaining time.
-        runner: runner that processes the blocks.
+        runtime: how to run.
+        runner: what processes the blocks; by default this process, one after the other.
         sentences: format in which to write the scores of sentences, if requested.
         retries: maximum number of further attempts at a block after an error.
 
     Raises:
-        ConfigError: the folder belongs to another run, or another process is using it.
+        ConfigError: the folder belongs to another run.
         InputError: a metric needs references and there are none, or it cannot score in blocks.
-        ModelError: a model does not exist, or was replaced during the run.
+        ModelError: a model does not exist.
     """
     folder = folder.absolute()
     for metric in metrics:
@@ -214,119 +304,79 @@ def score_corpus(
         )
     check_metrics(metrics, runtime)
     check_writable(folder / "run.json")
-    with _alone(folder):
-        about = _about(metrics, corpus, runtime)
-        _check_run(folder / "run.json", about)
-        quiet = dataclasses.replace(runtime, progress=False)
-        work = _BlockScorer(
-            tuple(metrics), corpus, quiet, folder, key_of(json.dumps(about)), sentences
-        )
-        entries = BlockEntries(folder / "blocks")
-        done = {block for block in range(corpus.blocks) if _is_done(entries.read(block), work)}
-        left = [block for block in range(corpus.blocks) if block not in done]
-        finished = runner.run(BlockWork(work, entries, retries), left) if left else iter(())
-        sizes = [last - first + 1 for first, last in map(corpus.lines, range(corpus.blocks))]
-        counted = ((entry, sizes[entry["block"]]) for entry in finished)
-        for _ in track_pace(
-            counted, corpus.size, sum(sizes[block] for block in done), show=runtime.progress
-        ):
-            pass
-        if _about(metrics, corpus, runtime) != about:
-            raise ModelError(
-                f"a model was replaced while the corpus was scored; delete {folder} and score it again."
-            )
-        scores = _aggregate(work, entries)
-        write_json(folder / "scores.json", as_payload(scores))
-        return scores
+    _check_run(folder / "run.json", metrics, corpus, runtime)
+    quiet = dataclasses.replace(runtime, progress=False)
+    scorer = BlockScorer(tuple(metrics), corpus, quiet, folder, sentences, retries)
+    left = [block for block in range(corpus.blocks) if scorer.entry(block) is None]
+    results = runner(scorer, left) if left else ()
+    errors = dict(track(results, "blocks", total=len(left), show=runtime.progress))
+    scores = _aggregate(scorer, errors)
+    write_json(folder / "scores.json", scores.to_dict())
+    return scores
 
 
-def _aggregate(work: _BlockScorer, entries: BlockEntries) -> CorpusScores:
+def _aggregate(scorer: BlockScorer, errors: Mapping[int, str]) -> CorpusScores:
     """Return the scores from the statistics of all finished blocks."""
-    good: list[int] = []
-    failed = []
+    corpus = scorer.corpus
+    done: list[int] = []
+    failed: list[FailedBlock] = []
     notices: list[str] = []
-    low, high, scored = None, 0, 0
-    for block in range(work.corpus.blocks):
-        first, last = work.corpus.lines(block)
-        entry = entries.read(block)
-        if entry is not None and _is_done(entry, work):
-            good.append(block)
-            scored += last - first + 1
-            notices += [f"{lines_of(first, last)}: {text}" for text in entry.get("notices", ())]
-            least, most = entry["references"]
-            low, high = least if low is None else min(low, least), max(high, most)
-        else:
-            why = "it was not scored" if entry is None else entry.get("error", "it was not scored")
-            failed.append(FailedBlock(first, last, why))
+    counts: list[int] = []
+    scored = 0
+    for block in range(corpus.blocks):
+        first, last = corpus.lines(block)
+        entry = scorer.entry(block)
+        if entry is None:
+            attempts = scorer.retries + 1
+            killed = (
+                f"its worker was killed in each attempt ({attempts}), such as for want of memory"
+            )
+            failed.append(FailedBlock(first, last, errors.get(block) or killed))
+            continue
+        done.append(block)
+        scored += last - first + 1
+        notices += [f"{_lines(first, last)}: {text}" for text in entry["notices"]]
+        counts += entry["references"]
     scores: dict[Metric, dict[str, CorpusScore]] = {}
-    references = References(tuple((Reference(""),) * count for count in (low or 0, high)))
-    for metric in work.metrics if good else ():
-        signature = metric.signature(references if high else None, runtime=work.runtime)
+    for metric in scorer.metrics if done else ():
+        # A signature says the least and the largest number of references of a sentence.
+        ends = ((Reference(""),) * count for count in (min(counts), max(counts)))
+        references = References(tuple(ends)) if max(counts) else None
+        signature = metric.signature(references, runtime=scorer.runtime)
         if failed:
-            signature += f"|sentences:{scored}/{work.corpus.size}"
+            signature += f"|sentences:{scored}/{corpus.size}"
         scores[metric] = {}
-        for system in work.corpus.systems:
-            with joined_statistics(
-                partial(work.statistics, metric, system, good), str(work.folder)
-            ) as statistics:
-                scores[metric][system] = CorpusScore(
-                    metric.aggregate(statistics), metric.details(statistics), signature
-                )
-    return CorpusScores(scores, work.corpus.size, scored, tuple(failed), tuple(notices))
+        for system in corpus.systems:
+            read = partial(scorer.statistics, metric, system, done)
+            with joined_statistics(read, str(scorer.folder)) as statistics:
+                value, details = metric.aggregate(statistics), metric.details(statistics)
+            scores[metric][system] = CorpusScore(value, details, signature)
+    return CorpusScores(scores, corpus.size, scored, tuple(failed), tuple(notices))
 
 
-def _is_done(entry: BlockEntry | None, work: _BlockScorer) -> bool:
-    """Return whether a block was scored by this run with everything that is requested."""
-    return (
-        entry is not None
-        and entry.get("status") == "done"
-        and entry.get("run") == work.run
-        and (work.sentences is None or entry.get("sentences") == work.sentences)
-    )
-
-
-def _about(metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) -> dict[str, Any]:
-    """Return everything that the statistics of a run depend on, as values for JSON."""
-    return {
-        "learnedgec": __version__,
-        "metrics": [metric.signature(runtime=runtime) for metric in metrics],
+def _check_run(path: Path, metrics: Sequence[Metric], corpus: Corpus, runtime: Runtime) -> None:
+    """Write what a run's statistics depend on, or raise `ConfigError` if the folder has another run."""
+    files = [
+        {"path": file.path, "sha256": file.sha256, "sentences": file.size} for file in corpus.files
+    ]
+    about = {
+        "input": files,
         "systems": list(corpus.systems),
-        "files": corpus.describe(),
-        "block_size": corpus.block_size,
+        "metrics": [metric.signature(runtime=runtime) for metric in metrics],
+        "block size": corpus.block_size,
+        "version": __version__,
     }
-
-
-def _check_run(path: Path, about: Mapping[str, Any]) -> None:
-    """Write the settings of a run, or raise `ConfigError` if the folder belongs to another run."""
     if not path.exists():
         write_json(path, about)
         return
     before = read_json(path)
-    for key, what in {
-        "files": "other input",
-        "systems": "other systems",
-        "metrics": "other metrics, code, models or precision",
-        "block_size": "another block size",
-        "learnedgec": "another version",
-    }.items():
-        if not isinstance(before, dict) or before.get(key) != about[key]:
+    for key, value in about.items():
+        if before.get(key) != value:
             raise ConfigError(
-                f"{path.parent} holds a run with {what}; choose another folder, or delete this one."
+                f"{path.parent} holds a run with other {key}; choose another folder, or delete this one."
             )
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Lock a run's folder; the lock is released however the process ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise ConfigError(
-            f"another process is using {folder}; wait for it, or choose another folder."
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
+def _lines(first: int, last: int) -> str:
+    """Return the lines of some sentences as text, such as `lines 1 to 5,000` or `line 7`."""
+    return f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"

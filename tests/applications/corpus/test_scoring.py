@@ -14,13 +14,11 @@ from embedded import Sample
 from failing import Fragile
 
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
-from learnedgec.applications.corpus.results import CorpusScores
-from learnedgec.applications.corpus.scoring import score_corpus
+from learnedgec.applications.corpus.scoring import CorpusScores, score_corpus
 from learnedgec.data.references import References
 from learnedgec.data.text import write_jsonl, write_lines
 from learnedgec.errors import ConfigError, InputError, LengthError
 from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.blocks import BlockEntries
 from learnedgec.scoring import score_metrics
 
 NAMES = ("gleu", "green", "m2", "sentm2", "hter", "length", "ensemble(gleu=0.5, edit-count=0.5)")
@@ -138,27 +136,20 @@ def test_finished_blocks_are_not_scored_again_unless_damaged(
 ) -> None:
     metric = Fragile(at="nothing", count=str(tmp_path / "count"))
     found = score_corpus([metric], corpus, tmp_path / "run")
-    entries = BlockEntries(tmp_path / "run" / "blocks")
-    entries.path(3).write_text("{")
-    entries.path(5).unlink()
+    blocks = tmp_path / "run" / "blocks"
+    damaged = blocks / "000000003.npz"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    (blocks / "000000005.npz").unlink()
     (tmp_path / "count").unlink()
     assert values(score_corpus([metric], corpus, tmp_path / "run")) == values(found)
     assert (tmp_path / "count").read_text().splitlines() == [
         sample.sources[30],
         sample.sources[50],
     ]
-    entry = entries.read(3)
-    assert entry is not None
-    assert {key: entry[key] for key in ("block", "status", "first", "last", "attempts")} == {
-        "block": 3,
-        "status": "done",
-        "first": 31,
-        "last": 40,
-        "attempts": 1,
-    }
-    damaged = tmp_path / "run" / "statistics" / "0000" / "002.npz"
-    damaged.write_bytes(damaged.read_bytes()[:-9])
-    with pytest.raises(InputError, match=r"the statistics of block 2, .* are missing or damaged"):
+    content = bytearray(damaged.read_bytes())
+    content[70:90] = bytes(20)
+    damaged.write_bytes(content)
+    with pytest.raises(InputError, match=r"000000003\.npz is damaged; delete it and run again"):
         score_corpus([metric], corpus, tmp_path / "run")
 
 

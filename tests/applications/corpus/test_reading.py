@@ -9,30 +9,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnedgec.applications.corpus import files
-from learnedgec.applications.corpus.files import JsonRows, LineRows, ParquetRows, copied
+from learnedgec.applications.corpus.reading import (
+    JsonRows,
+    LineRows,
+    ParquetRows,
+    RowFile,
+    open_lines,
+)
 from learnedgec.data.text import read_lines, write_jsonl
 from learnedgec.errors import FormatError, InputError
 
 
-def blocks(rows: files.RowFile) -> list[list[object]]:
+def blocks(rows: RowFile) -> list[list[object]]:
     return [rows.read(block) for block in range(-(-rows.size // rows.block_size))]
 
 
 @given(
     text=st.text(alphabet="aé\n\r\u2028", min_size=1),
     block_size=st.integers(1, 4),
-    chunk=st.integers(4, 9),
     mark=st.booleans(),
 )
 def test_blocks_are_the_lines_of_the_file(
-    tmp_path_factory: pytest.TempPathFactory, text: str, block_size: int, chunk: int, mark: bool
+    tmp_path_factory: pytest.TempPathFactory, text: str, block_size: int, mark: bool
 ) -> None:
     path = tmp_path_factory.mktemp("lines") / "a.txt"
     path.write_bytes(("\ufeff" * mark + text).encode())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_CHUNK", chunk)
-        rows = LineRows(str(path), block_size)
+    rows = LineRows(str(path), block_size)
     found = blocks(rows)
     assert [line for block in found for line in block] == read_lines(path)
     assert all(len(block) == block_size for block in found[:-1])
@@ -76,7 +78,7 @@ def test_parquet_blocks_cross_groups_and_files(tmp_path: Path) -> None:
         found = [record for block in blocks(rows) for record in block]
         assert found == [{"source": number, "hypothesis": number} for number in numbers]
     (tmp_path / "none").mkdir()
-    with pytest.raises(InputError, match=r"no file that ends in \.parquet"):
+    with pytest.raises(InputError, match="none is empty"):
         ParquetRows(str(tmp_path / "none"), 3)
 
 
@@ -95,13 +97,15 @@ def test_compressed_files_are_copied_while_they_are_used(tmp_path: Path, suffix:
     else:
         with pyarrow.CompressedOutputStream(str(path), "zstd") as file:
             file.write(content)
-    with copied(str(path), tmp_path / "copies") as copy:
-        assert LineRows(copy, 5).read(0) == ["one", "two"]
+    with open_lines(str(path), {"same": str(path)}, [], 5, tmp_path / "copies") as corpus:
+        assert corpus.read(0).sources == ["one", "two"]
     assert list((tmp_path / "copies").iterdir()) == []
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(FormatError, match=f"a.txt{suffix}: not a complete {suffix} file"):  # noqa: SIM117
-        with copied(str(path), tmp_path / "copies"):
-            pass
+    with (
+        pytest.raises(InputError, match=f"a.txt{suffix} cannot be read"),
+        open_lines(str(path), {}, [], 5, tmp_path / "copies"),
+    ):
+        pass
     assert list((tmp_path / "copies").iterdir()) == []
 
 

@@ -1,11 +1,9 @@
-"""Blocks of work on a Ray cluster: Ray Data sends their numbers to actors, each with its own models.
+"""Score the blocks of a corpus on a Ray cluster (extra `ray`).
 
-Ray transfers only the numbers of blocks. An actor gets the work once, reads each block from the files that
-the work names, and writes the results and the block's entry. So all machines need access to these files under
-the same paths or URLs. If an actor is killed, Ray starts another one and gives it the block again, as often
-as the work allows; a block on which all actors die is given up.
-
-Ray's usage statistics and its dashboard are switched off.
+Ray Data sends the numbers of blocks to actors, each with its own models. An actor reads each block from the
+files that the scorer names, and writes the results. So all machines need access to these files under the same
+paths or URLs. If an actor is killed, Ray starts another one and gives it the block again, as often as the
+scorer retries.
 """
 
 from __future__ import annotations
@@ -16,11 +14,10 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from learnedgec.applications.corpus.scoring import BlockScorer
 from learnedgec.errors import ConfigError, MissingDependencyError
-from learnedgec.runtime.blocks import BlockEntry, BlockWork
 
 __all__ = ["RayBlocks"]
 
@@ -58,8 +55,8 @@ class RayBlocks:
         self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
 
     def __enter__(self) -> RayBlocks:
+        # Ray's usage statistics are switched off, and warnings of its C++ part about what Ray Data does.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Its C++ part warns of what Ray Data itself does, and of this setting.
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         try:
             import ray
@@ -68,45 +65,41 @@ class RayBlocks:
             raise MissingDependencyError("ray", "ray", "engine='ray'") from None
         for name in ("ray", "ray.data"):
             logging.getLogger(name).setLevel(logging.ERROR)
-        local = not (self.address or os.environ.get("RAY_ADDRESS"))
-        settings: dict[str, Any] = {
-            "num_cpus": max(self.workers * self.cpus, 1),
-            "include_dashboard": False,
-            # Modules of the current folder, such as somebody's own metric, are found by actors, too.
-            "runtime_env": {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
-        }
+        settings: dict[str, Any] = {}
+        if not (self.address or os.environ.get("RAY_ADDRESS")):
+            settings = {
+                "num_cpus": max(self.workers * self.cpus, 1),
+                "include_dashboard": False,
+                # Modules of the current folder, such as somebody's own metric, are found by actors, too.
+                "runtime_env": {
+                    "env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+                },
+            }
         try:
             with _silence():
-                ray.init(
-                    self.address,
-                    log_to_driver=False,
-                    logging_level=logging.ERROR,
-                    **(settings if local else {}),
-                )
+                ray.init(self.address, log_to_driver=False, logging_level=logging.ERROR, **settings)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConfigError(
                 f"no Ray cluster can be used at {self.address or 'this machine'}: {error}"
             ) from None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         import ray
 
         ray.shutdown()
 
-    def run(self, work: BlockWork, blocks: Sequence[int]) -> Iterator[BlockEntry]:
-        """Process each block and yield its entry, in the order in which blocks are finished."""
+    def __call__(self, scorer: BlockScorer, blocks: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Score each block and yield its number, and the reason if it failed, in the order of their ends.
+
+        A block on which every actor died is not yielded.
+        """
         import ray.data
 
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.execution_options.preserve_order = False
-        # An error of the work is in the block's entry; what else ends a block is the death of its actors.
+        # An error of a metric is in the result; what else ends a block is the death of its actors.
         context.max_errored_blocks = -1
         resources: dict[str, Any] = {"num_cpus": self.cpus}
         if self.gpus:
@@ -114,30 +107,28 @@ class RayBlocks:
         numbers = ray.data.from_items(
             [{"block": block} for block in blocks], override_num_blocks=len(blocks)
         )
-        finished = numbers.map_batches(
+        results = numbers.map_batches(
             _Worker,
-            fn_constructor_args=(work,),
+            fn_constructor_args=(scorer,),
             # One block at a time, so that a block that kills an actor costs no other block an attempt.
             compute=ray.data.ActorPoolStrategy(size=self.workers, max_tasks_in_flight_per_actor=1),
             batch_size=1,
-            max_task_retries=work.retries,
+            max_task_retries=scorer.retries,
             **resources,
         )
-        lost = set(blocks)
-        for row in finished.iter_rows():
-            block = int(row["block"])
-            lost.discard(block)
-            yield work.entries.read(block) or {"block": block, "status": "failed"}
-        for block in sorted(lost):
-            entry = {
-                "block": block,
-                "status": "failed",
-                "attempts": work.retries + 1,
-                "error": f"its worker was killed in each attempt ({work.retries + 1}), such as for want of "
-                "memory",
-            }
-            work.entries.write(entry)
-            yield entry
+        for row in results.iter_rows():
+            yield int(row["block"]), row["error"]
+
+
+class _Worker:
+    """The work of an actor: one block at a time, with the same loaded models."""
+
+    def __init__(self, scorer: BlockScorer) -> None:
+        self.scorer = scorer
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        results = [self.scorer(block) for block in batch["block"].tolist()]
+        return {"block": batch["block"], "error": [error for _, error in results]}
 
 
 @contextlib.contextmanager
@@ -152,15 +143,3 @@ def _silence() -> Iterator[None]:
     finally:
         os.dup2(stderr, 2)
         os.close(stderr)
-
-
-class _Worker:
-    """The work of an actor: one block at a time, with the same loaded models."""
-
-    def __init__(self, work: BlockWork) -> None:
-        self.work = work
-
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        for block in batch["block"].tolist():
-            self.work.run(block)
-        return {"block": batch["block"]}
