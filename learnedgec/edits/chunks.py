@@ -20,7 +20,6 @@ __all__ = ["CLASSES", "TargetChunk", "ChunkSpan", "chunk_length", "classify", "c
 
 CLASSES = ("tp", "fp_ne", "fp_un", "fn", "tn")
 """What a chunk of a hypothesis may count as; see `learnedgec.metrics.cleme`."""
-_TP, _FP_NE, _FP_UN, _FN, _TN = range(5)
 
 
 class ChunkSpan(NamedTuple):
@@ -48,7 +47,7 @@ def shared_spans(length: int, targets: Iterable[Iterable[Edit]]) -> list[ChunkSp
     """Return the spans of a source, from left to right.
 
     Edits that overlap or touch are joined: an edit belongs to the previous span if it starts at its end or
-        earlier. One token between two edits separates them.
+    earlier. One token between two edits separates them.
 
     Args:
         length: number of source tokens.
@@ -99,14 +98,14 @@ def cut(
         if not edited or number == len(edits) or edits[number].end > end:
             chunks.append(TargetChunk(tokens[start:end], False))
             continue
-        found: tuple[str, ...] = ()
+        changed: tuple[str, ...] = ()
         position = start
         while number < len(edits) and edits[number].end <= end:
             edit = edits[number]
-            found += (*tokens[position : edit.start], *edit.correction.split())
+            changed += (*tokens[position : edit.start], *edit.correction.split())
             position = edit.end
             number += 1
-        chunks.append(TargetChunk(found + tokens[position:end], True))
+        chunks.append(TargetChunk(changed + tokens[position:end], True))
     return chunks
 
 
@@ -115,40 +114,31 @@ def chunk_length(span: ChunkSpan, chunk: TargetChunk) -> int:
     return max(span.end - span.start, len(chunk.tokens))
 
 
-def classify(
-    assumption: str, hypothesis: Sequence[TargetChunk], references: Sequence[Sequence[TargetChunk]]
-) -> list[list[int]]:
-    """Return what each chunk of the hypothesis counts as, for each reference, by its place in `CLASSES`.
+def classify(assumption: str, chunk: TargetChunk, references: Sequence[TargetChunk]) -> list[str]:
+    """Return what a chunk of the hypothesis counts as with each reference; see `CLASSES`.
 
     Args:
-        assumption: `dependent`: one reference at a time; `independent`: each chunk against all references.
-        hypothesis: chunks of the hypothesis.
-        references: chunks of each reference, in the same spans.
+        assumption: `dependent`: one reference at a time; `independent`: the chunk against all references.
+        chunk: the chunk of the hypothesis.
+        references: the chunks of the references in the same span.
 
     Example:
-        >>> hypothesis, reference = TargetChunk(("x",), True), TargetChunk(("a",), False)
-        >>> [CLASSES[number] for number in classify("dependent", [hypothesis], [[reference]])[0]]
+        >>> classify("dependent", TargetChunk(("x",), True), [TargetChunk(("a",), False)])
         ['fp_un']
     """
     if assumption == "dependent":
         return [
-            [
-                _class(chunk, (other,), missed=chunk.tokens != other.tokens)
-                for chunk, other in zip(hypothesis, chunks, strict=True)
-            ]
-            for chunks in references
+            _class(chunk, [reference], missed=chunk.tokens != reference.tokens)
+            for reference in references
         ]
-    numbers = [
-        _class(chunk, others, missed=all(other.changed for other in others))
-        for chunk, *others in zip(hypothesis, *references, strict=True)
-    ]
-    return [numbers] * len(references)
+    missed = all(reference.changed for reference in references)
+    return [_class(chunk, references, missed)] * len(references)
 
 
-def _class(chunk: TargetChunk, others: Sequence[TargetChunk], *, missed: bool) -> int:
+def _class(chunk: TargetChunk, references: Sequence[TargetChunk], missed: bool) -> str:
     """Return what a chunk counts as; `missed` says whether it is fn if the hypothesis leaves it alone."""
     if not chunk.changed:
-        return _FN if missed else _TN
-    if any(chunk.tokens == other.tokens for other in others):
-        return _TP
-    return _FP_NE if any(other.changed for other in others) else _FP_UN
+        return "fn" if missed else "tn"
+    if any(chunk.tokens == reference.tokens for reference in references):
+        return "tp"
+    return "fp_ne" if any(reference.changed for reference in references) else "fp_un"

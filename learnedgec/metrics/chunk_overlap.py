@@ -1,4 +1,4 @@
-"""A metric of chunks: counts, weights and choices of references that CLEME and CLEME2.0 share.
+"""What CLEME and CLEME2.0 share: counts of chunks, their weights, and the choice of references.
 
 `learnedgec.metrics.cleme` says what the counts and weights are.
 """
@@ -9,29 +9,21 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
-from learnedgec.data.m2 import Edit, without_overlaps
+from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.edits.chunks import (
-    CLASSES,
-    ChunkSpan,
-    TargetChunk,
-    chunk_length,
-    classify,
-    cut,
-    shared_spans,
-)
+from learnedgec.edits.chunks import CLASSES, chunk_length, classify, cut, shared_spans
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError, ParameterError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.chunk_weights import LONGEST, length_weights, similarity_weights
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.reference_choice import (
     best_along,
@@ -46,20 +38,28 @@ from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices
 
+if TYPE_CHECKING:
+    from learnedgec.metrics.bertscore import BertScore
+
 __all__ = ["ChunkOverlap"]
 
 _Overlap = TypeVar("_Overlap", bound="ChunkOverlap")
 
+# The longest length that is distinguished; weights are at their bounds long before.
+_LONGEST = 63
 
-_TN = CLASSES.index("tn")
-# The names of the classes in tables of edits.
-_SHOWN = {
-    "tp": "matched",
-    "fp_ne": "unmatched",
-    "fp_un": "unmatched",
-    "fn": "missed",
-    "tn": "unchanged",
+# By level and assumption, (α, least, most) of the weights of tp, fp and fn.
+_LENGTH_WEIGHTS = {
+    ("corpus", "dependent"): ((2, 0.75, 1.25),) * 3,
+    ("corpus", "independent"): ((2, 0.75, 1.25),) * 3,
+    ("sentence", "dependent"): ((10, 1, 10), (10, 0.25, 1), (10, 1, 1)),
+    ("sentence", "independent"): ((10, 2.5, 10), (10, 0.25, 1), (10, 1, 1)),
 }
+
+# The names of the classes in tables of edits.
+_SHOWN = dict(
+    zip(CLASSES, ("matched", "unmatched", "unmatched", "missed", "unchanged"), strict=True)
+)
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,10 @@ class ChunkOverlap(Metric):
         if self.mean_length is not None and not 0 <= self.mean_length < math.inf:
             raise ParameterError(f"{self}: mean_length must be 0 or a positive number.")
         if self.edits == "errant" and self.annotator is None:
-            object.__setattr__(
-                self, "annotator", default_annotator() if self.unit == "word" else "plain"
-            )
-        if self.unit == "char" and (
-            self.annotator not in (None, "plain") or self.weights == "similarity"
-        ):
+            annotator = default_annotator() if self.unit == "word" else "plain"
+            object.__setattr__(self, "annotator", annotator)
+        parsed = self.annotator not in (None, "plain")
+        if self.unit == "char" and (parsed or self.weights == "similarity"):
             raise ParameterError(
                 f"{self}: characters have no parse and no similarity; with unit='char' say edits='aligned' "
                 "or annotator='plain', and other weights."
@@ -105,6 +103,14 @@ class ChunkOverlap(Metric):
     @abstractmethod
     def figures(self, counts: Floats) -> dict[str, Floats]:
         """Return the figures of counts by name, the score first: float (…) each from (5, …)."""
+
+    @abstractmethod
+    def sentence_preference(self, figures: Mapping[str, Floats]) -> tuple[Array, ...]:
+        """Return the keys that rank references for a sentence by itself; larger is better."""
+
+    @abstractmethod
+    def totals(self, counts: Floats) -> dict[str, Floats]:
+        """Return the counts under the names that the metric's paper uses, float (…) each from (5, …)."""
 
     def sentence_figures(self, counts: Floats) -> dict[str, Floats]:
         """Return the figures of sentences by themselves, rounded where the official code rounds them."""
@@ -121,16 +127,8 @@ class ChunkOverlap(Metric):
             counts: the sentence's own, float (5, …, R).
         """
         tp, fp_ne, fp_un, fn, tn = counts
-        score = first_figure(self.figures(after))
+        score = _score(self.figures(after))
         return four_decimals(score) if self.rounded else score, tp, -(fp_ne + fp_un), -fn, tn
-
-    @abstractmethod
-    def sentence_preference(self, figures: Mapping[str, Floats]) -> tuple[Array, ...]:
-        """Return the keys that rank references for a sentence by itself; larger is better."""
-
-    @abstractmethod
-    def totals(self, counts: Floats) -> dict[str, Floats]:
-        """Return the counts under the names that the metric's paper uses, float (…) each from (5, …)."""
 
     # -- statistics ---------------------------------------------------------------------------
 
@@ -184,19 +182,19 @@ class ChunkOverlap(Metric):
             runtime: how to run the encoder for similarity weights.
 
         Returns:
-            `lengths`, uint16 (N, R, 4, 64): how many chunks with each reference are tp, fp_ne, fp_un and
-            fn, by length; `tn`, int (N, R); `reference_tokens` and `reference_chunks`, int (N,): sum and
-            number of the lengths of references' changed chunks; `annotator`, int (N, R), and
-            `references`, int (N,). Similarity weights add their sums, `similarity`, float (N, R, 4).
-            The records list the chunks of each sentence and what they count as.
+            `lengths`, uint16 (N, R, 5, 64): how many chunks with each reference count as each of `CLASSES`,
+            by length; `reference_tokens` and `reference_chunks`, int (N,): sum and number of the lengths of
+            references' changed chunks; `annotator`, int (N, R), and `references`, int (N,). Similarity
+            weights add their sums, `similarity`, float (N, R, 5). The records list the chunks of each
+            sentence and what they count as.
 
         Raises:
             InputError: a reference has no edits.
         """
-        references = References(tuple(map(_not_empty, references)))
+        references = References(tuple(map(_with_text, references)))
         shape = (len(sources), references.most)
-        lengths = np.zeros((*shape, _TN, LONGEST + 1), dtype=np.uint16)
-        tn, annotator = np.zeros((2, *shape), dtype=np.int64)
+        lengths = np.zeros((*shape, len(CLASSES), _LONGEST + 1), dtype=np.uint16)
+        annotator = np.zeros(shape, dtype=np.int64)
         gold = np.zeros((2, len(sources)), dtype=np.int64)
         records: list[dict[str, Any]] = []
         for number, (source, proposed, row) in enumerate(
@@ -205,44 +203,53 @@ class ChunkOverlap(Metric):
             tokens = tuple(source.split())
             targets = [without_overlaps(proposed), *map(_gold_edits, row)]
             spans = shared_spans(len(tokens), targets)
-            hypothesis, *others = (cut(tokens, target, spans) for target in targets)
-            classes = classify(self.assumption, hypothesis, others)
-            for column, kinds in enumerate(classes):
-                annotator[number, column] = row[column].annotator
-                for span, chunk, kind in zip(spans, hypothesis, kinds, strict=True):
-                    if kind == _TN:
-                        tn[number, column] += 1
-                    else:
-                        lengths[number, column, kind, min(chunk_length(span, chunk), LONGEST)] += 1
-            changed = [
-                chunk_length(span, chunk)
-                for chunks in others
-                for span, chunk in zip(spans, chunks, strict=True)
-                if chunk.changed
-            ]
-            gold[:, number] = sum(changed), len(changed)
-            records.append(_record(tokens, row, spans, hypothesis, others, classes))
+            chunks = []
+            for span, chunk, *others in zip(
+                spans, *(cut(tokens, target, spans) for target in targets), strict=True
+            ):
+                classes = classify(self.assumption, chunk, others)
+                length = min(chunk_length(span, chunk), _LONGEST)
+                for column, kind in enumerate(classes):
+                    lengths[number, column, CLASSES.index(kind), length] += 1
+                changed = [chunk_length(span, other) for other in others if other.changed]
+                gold[:, number] += sum(changed), len(changed)
+                chunks.append(
+                    {
+                        "start": span.start,
+                        "end": span.end,
+                        "original": " ".join(tokens[span.start : span.end]),
+                        "correction": " ".join(chunk.tokens),
+                        "references": [" ".join(other.tokens) for other in others],
+                        "counts": classes,
+                    }
+                )
+            annotators = [reference.annotator for reference in row]
+            annotator[number, : len(row)] = annotators
+            records.append({"annotators": annotators, "chunks": chunks})
         arrays: dict[str, Array] = {
             "lengths": lengths,
-            "tn": tn,
             "reference_tokens": gold[0],
             "reference_chunks": gold[1],
             "annotator": annotator,
             "references": np.array([len(row) for row in references], dtype=np.int64),
         }
         if self.weights == "similarity":
-            arrays["similarity"] = similarity_weights(
+            arrays["similarity"] = _similarity_sums(
                 sources, references, records, self._similarity, runtime
             )
         return Statistics(arrays, tuple(records))
 
     @property
-    def _similarity(self) -> Any:
+    def _similarity(self) -> BertScore:
         from learnedgec.metrics.bertscore import BertScore
 
         return BertScore(encoder=self.encoder, layer=self.layer)
 
     # -- counts -------------------------------------------------------------------------------
+
+    @property
+    def _by_length(self) -> bool:
+        return self.weights in ("length", "released")
 
     def _mean_lengths(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return L of each of B samples, float (B,), NaN where no reference changes anything."""
@@ -258,86 +265,77 @@ class ChunkOverlap(Metric):
         return means
 
     def _length_weights(self, statistics: Statistics, samples: Indices) -> Floats:
-        """Return the weight of each class and length in each of B samples, float (B, 4, 64)."""
+        """Return the weight of each class and length in each of B samples, float (B, 5, 64).
+
+        If no reference changes anything, there is no mean length, and all chunks have weight 1.
+        """
         level = "corpus" if self.weights == "released" else self.level
-        return length_weights(level, self.assumption, self._mean_lengths(statistics, samples))
+        tp, fp, fn = _LENGTH_WEIGHTS[level, self.assumption]
+        excess = np.arange(_LONGEST + 1) - self._mean_lengths(statistics, samples)[:, None]
+        weights = [
+            np.clip(alpha * expit(sign * excess - math.log(alpha - 1)), least, most)
+            for sign, (alpha, least, most) in ((1, tp), (-1, fp), (-1, fp), (1, fn))
+        ]
+        table: Floats = np.nan_to_num(np.stack([*weights, np.ones_like(excess)], axis=1), nan=1.0)
+        return table
 
     def _counts(self, statistics: Statistics, samples: Indices) -> Floats:
         """Return the counts of all sentences, weighted for each of B samples: float (5, B, N, R).
 
         Where all samples have the same weights, B is 1.
         """
-        if self.weights == "similarity":
-            counted = np.moveaxis(statistics["similarity"], -1, 0)[:, None]
-        elif self.weights == "none":
-            counted = np.moveaxis(statistics["lengths"].sum(axis=-1, dtype=np.float64), -1, 0)
-            counted = counted[:, None]
-        else:
-            lengths = statistics["lengths"]
+        lengths = statistics["lengths"]
+        if self._by_length:
             used = lengths.any(axis=(0, 1, 2))
-            table = self._length_weights(statistics, samples)
-            counted = np.einsum(
-                "nrcl,bcl->cbnr", lengths[..., used].astype(np.float64), table[..., used]
-            )
-        tn = np.broadcast_to(statistics["tn"].astype(np.float64), counted.shape[1:])
-        counts: Floats = np.concatenate([counted, tn[None]])
+            table = self._length_weights(statistics, samples)[..., used]
+            weighted: Floats = np.einsum("nrcl,bcl->cbnr", lengths[..., used].astype(float), table)
+            return weighted
+        sums = statistics["similarity"] if self.weights == "similarity" else lengths.sum(axis=-1)
+        counts: Floats = np.moveaxis(sums, -1, 0)[:, None].astype(np.float64)
         return counts
 
     # -- scores -------------------------------------------------------------------------------
 
     def chosen(self, statistics: Statistics) -> Indices:
         """Return which of its references each sentence is compared with, int (N,)."""
-        everything = np.arange(len(statistics))[None]
-        counts = self._counts(statistics, everything)
-        if self.level == "sentence":
-            best, _ = self._alone(statistics, counts)
-        else:
-            best, _ = self._along(statistics, counts, everything)
-        choices: Indices = best[0]
+        choices: Indices = self._resampled(statistics, _everything(statistics))[0][0]
         return choices
 
     def _alone(self, statistics: Statistics, counts: Floats) -> tuple[Indices, dict[str, Floats]]:
         """Return the best reference of each sentence by itself, and its figures, (B, N) each."""
         figures = self.sentence_figures(counts)
-        real = real_references(statistics)
-        best = first_best(
-            self.sentence_preference(figures), np.broadcast_to(real, counts.shape[1:])
-        )
-        return best, {
-            name: np.take_along_axis(figure, best[..., None], axis=-1)[..., 0]
-            for name, figure in figures.items()
-        }
+        real = np.broadcast_to(real_references(statistics), counts.shape[1:])
+        best = first_best(self.sentence_preference(figures), real)
+        return best, {name: _take(figure, best) for name, figure in figures.items()}
 
-    def _along(
-        self,
-        statistics: Statistics,
-        counts: Floats,
-        samples: Indices,
-        guess: Indices | None = None,
-    ) -> tuple[Indices, Floats]:
-        """Return the references chosen along each sample, int (B, M), and the sums, float (5, B)."""
+    def _resampled(
+        self, statistics: Statistics, samples: Indices, guess: Indices | None = None
+    ) -> tuple[Indices, dict[str, Floats], Floats]:
+        """Return the choices along each of B samples of M sentences, and the figures and sums of counts.
+
+        They are int (B, M), float (B,) each, and float (5, B). The guess is explained in `best_along`.
+        """
+        counts = self._counts(statistics, samples)
         which = np.arange(len(samples))[:, None] if counts.shape[1] > 1 else 0
-        real = real_references(statistics)[samples]
-        return best_along(counts[:, which, samples], real, self.preference, guess)
+        if self.level == "corpus":
+            real = real_references(statistics)[samples]
+            best, sums = best_along(counts[:, which, samples], real, self.preference, guess)
+            return best, self.figures(sums), sums
+        best, figures = self._alone(statistics, counts)
+        means = {name: figure[which, samples].mean(axis=1) for name, figure in figures.items()}
+        sums = _take(counts, best[None])[:, which, samples].sum(axis=-1)
+        return best[which, samples], means, sums
 
     def aggregate(self, statistics: Statistics) -> float:
         """Return the corpus score of the sentences in their order."""
-        return float(self.aggregate_many(statistics, np.arange(len(statistics))[None])[0])
+        return float(self.aggregate_many(statistics, _everything(statistics))[0])
 
     def aggregate_many(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each of B resamples; each has its own weights and choices."""
         # Most choices are the same as for the sentences in their own order.
         usual = self.chosen(statistics)
-        scores: list[Floats] = []
-        for block in sample_blocks(samples, len(CLASSES) * statistics["tn"].shape[1]):
-            counts = self._counts(statistics, block)
-            if self.level == "sentence":
-                of_sentences = first_figure(self._alone(statistics, counts)[1])
-                wide = np.broadcast_to(of_sentences, (len(block), len(statistics)))
-                scores.append(np.take_along_axis(wide, block, axis=1).mean(axis=1))
-            else:
-                _, sums = self._along(statistics, counts, block, usual[block])
-                scores.append(first_figure(self.figures(sums)))
+        blocks = sample_blocks(samples, len(CLASSES) * statistics["lengths"].shape[1])
+        scores = [_score(self._resampled(statistics, block, usual[block])[1]) for block in blocks]
         return np.concatenate(scores)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
@@ -346,24 +344,17 @@ class ChunkOverlap(Metric):
         With weights by length and without `mean_length`, the scores depend on the other sentences through
         L.
         """
-        counts = self._counts(statistics, np.arange(len(statistics))[None])
-        scores: Floats = first_figure(self._alone(statistics, counts)[1])[0]
+        counts = self._counts(statistics, _everything(statistics))
+        scores: Floats = _score(self._alone(statistics, counts)[1])[0]
         return scores
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the figures besides the score (means at the sentence level), the counts, and L."""
-        everything = np.arange(len(statistics))[None]
-        counts = self._counts(statistics, everything)
-        if self.level == "sentence":
-            best, alone = self._alone(statistics, counts)
-            figures = {name: figure.mean(axis=1) for name, figure in alone.items()}
-            sums = np.take_along_axis(counts, best[None, ..., None], axis=-1)[..., 0].sum(axis=-1)
-        else:
-            _, sums = self._along(statistics, counts, everything)
-            figures = self.figures(sums)
+        everything = _everything(statistics)
+        _, figures, sums = self._resampled(statistics, everything)
         _, *others = figures.items()
         details = {name: float(values[0]) for name, values in (*others, *self.totals(sums).items())}
-        if self.weights in ("length", "released"):
+        if self._by_length:
             details["mean_length"] = float(self._mean_lengths(statistics, everything)[0])
         return details
 
@@ -374,10 +365,9 @@ class ChunkOverlap(Metric):
         then be below the sentence score, which uses the reference that is best for the sentence alone.
         """
         chosen = self.chosen(statistics)
-        counts = self._counts(statistics, np.arange(len(statistics))[None])
-        counts = counts[:, 0, np.arange(len(chosen)), chosen]
+        counts = _take(self._counts(statistics, _everything(statistics))[:, 0], chosen[None])
         return {
-            "annotator": statistics["annotator"][np.arange(len(chosen)), chosen],
+            "annotator": _take(statistics["annotator"], chosen),
             **self.totals(counts),
             **self.sentence_figures(counts),
         }
@@ -390,9 +380,7 @@ class ChunkOverlap(Metric):
         or `tn`), and `references`, the chunk's text in each of them, joined by `||`.
         """
         rows: list[dict[str, Any]] = []
-        everything = np.arange(len(statistics))[None]
-        by_length = self.weights in ("length", "released")
-        table = self._length_weights(statistics, everything)[0]
+        weights = self._length_weights(statistics, _everything(statistics))[0]
         for number, (record, choice) in enumerate(
             zip(statistics.records, self.chosen(statistics), strict=True), 1
         ):
@@ -400,27 +388,26 @@ class ChunkOverlap(Metric):
                 continue
             for chunk in record["chunks"]:
                 kind = chunk["counts"][choice]
-                missed = kind == "fn"
                 row = {
                     "sentence": number,
                     "annotator": record["annotators"][choice],
                     "edit": _SHOWN[kind],
                     **{key: chunk[key] for key in ("start", "end", "original")},
-                    "correction": chunk["references"][choice] if missed else chunk["correction"],
+                    "correction": _corrected(chunk, choice),
                     "type": "",
                 }
-                if by_length and kind != "tn":
+                if self._by_length:
                     length = max(chunk["end"] - chunk["start"], len(chunk["correction"].split()))
-                    row["weight"] = float(table[CLASSES.index(kind), min(length, LONGEST)])
-                elif self.weights != "none":
-                    row["weight"] = 1.0 if by_length else chunk["weights"][choice]
+                    row["weight"] = float(weights[CLASSES.index(kind), min(length, _LONGEST)])
+                elif self.weights == "similarity":
+                    row["weight"] = chunk["weights"][choice]
                 rows.append({**row, "counts": kind, "references": "||".join(chunk["references"])})
         return rows
 
     @property
     def sentence_scores_depend_on_others(self) -> str:
         """The mean length of chunks, which is of the whole corpus unless `mean_length` gives it."""
-        if self.weights not in ("length", "released") or self.mean_length is not None:
+        if not self._by_length or self.mean_length is not None:
             return ""
         return (
             "a sentence's score depends on the mean length of chunks in the whole corpus; give mean_length, "
@@ -452,12 +439,23 @@ def _align(pair: tuple[str, str]) -> tuple[Edit, ...]:
     return reference_edits(*pair)
 
 
-def first_figure(figures: Mapping[str, Floats]) -> Floats:
-    """Return the score among figures."""
+def _everything(statistics: Statistics) -> Indices:
+    """Return one sample, the sentences in their order, int (1, N)."""
+    return np.arange(len(statistics))[None]
+
+
+def _score(figures: Mapping[str, Floats]) -> Floats:
+    """Return the score, the first of the figures."""
     return next(iter(figures.values()))
 
 
-def _not_empty(row: Sequence[Reference]) -> tuple[Reference, ...]:
+def _take(values: Array, choices: Indices) -> Array:
+    """Return the values of the chosen references, (…, N) from (…, N, R)."""
+    chosen: Array = np.take_along_axis(values, choices[..., None], axis=-1)[..., 0]
+    return chosen
+
+
+def _with_text(row: Sequence[Reference]) -> tuple[Reference, ...]:
     """Return the references that are not empty, or the first if all are."""
     return tuple(reference for reference in row if reference.text.strip()) or tuple(row[:1])
 
@@ -468,32 +466,42 @@ def _gold_edits(reference: Reference) -> list[Edit]:
     return without_overlaps(reference.edits)
 
 
-def _record(
-    tokens: Sequence[str],
-    references: Sequence[Reference],
-    spans: Sequence[ChunkSpan],
-    hypothesis: Sequence[TargetChunk],
-    others: Sequence[Sequence[TargetChunk]],
-    classes: Sequence[Sequence[int]],
-) -> dict[str, Any]:
-    """Return the record that explains the chunks of one sentence, from left to right."""
-    return {
-        "annotators": [reference.annotator for reference in references],
-        "chunks": [
-            {
-                "start": span.start,
-                "end": span.end,
-                "original": " ".join(tokens[span.start : span.end]),
-                "correction": " ".join(chunk.tokens),
-                "references": [" ".join(other.tokens) for other in theirs],
-                "counts": [CLASSES[kind] for kind in kinds],
-            }
-            for span, chunk, theirs, kinds in zip(
-                spans,
-                hypothesis,
-                zip(*others, strict=True),
-                zip(*classes, strict=True),
-                strict=True,
-            )
-        ],
-    }
+def _corrected(chunk: Mapping[str, Any], column: int) -> str:
+    """Return the hypothesis' text in a chunk or, for fn, that of the reference."""
+    text: str = chunk["correction"]
+    return chunk["references"][column] if chunk["counts"][column] == "fn" else text
+
+
+def _similarity_sums(
+    sources: Sequence[str],
+    references: References,
+    records: Sequence[dict[str, Any]],
+    similarity: BertScore,
+    runtime: Runtime,
+) -> Floats:
+    """Return the sums of similarity weights, float (N, R, 5); each weight goes into the records.
+
+    A chunk whose edit leaves no text has weight 0, since an empty text is similar to nothing.
+    """
+    from learnedgec.metrics.pretrained_overlap import edit_changes
+
+    def edit(chunk: Mapping[str, Any], column: int) -> Edit:
+        return Edit(chunk["start"], chunk["end"], _corrected(chunk, column))
+
+    edits = [
+        [[edit(chunk, column) for chunk in record["chunks"]] for column in range(len(row))]
+        for record, row in zip(records, references, strict=True)
+    ]
+    changes = edit_changes(sources, edits, references, similarity, runtime)
+    sums = np.zeros((len(sources), references.most, len(CLASSES)))
+    for number, (source, record) in enumerate(zip(sources, records, strict=True)):
+        for chunk in record["chunks"]:
+            chunk["weights"] = []
+            for column, kind in enumerate(chunk["counts"]):
+                alone, weight = edit(chunk, column), 1.0
+                if kind != "tn":
+                    some = bool(apply_edits(source, [alone]))
+                    weight = abs(changes[number][column][alone]) if some else 0.0
+                sums[number, column, CLASSES.index(kind)] += weight
+                chunk["weights"].append(weight)
+    return sums

@@ -250,7 +250,7 @@ def test_weights_of_similarity(tiny_encoder: Path, sample: Sample, assumption: A
 
     seen = 0
     for number, (source, record) in enumerate(zip(sources, statistics.records, strict=True)):
-        sums = np.zeros((len(references[number]), 4))
+        sums = np.zeros((len(references[number]), len(CLASSES)))
         for chunk in record["chunks"]:
             for column, kind in enumerate(chunk["counts"]):
                 expected = 1.0
@@ -259,8 +259,8 @@ def test_weights_of_similarity(tiny_encoder: Path, sample: Sample, assumption: A
                     made = apply_edits(source, [Edit(chunk["start"], chunk["end"], text)])
                     reference = references[number][column].text
                     expected = abs(similarity(made, reference) - similarity(source, reference))
-                    sums[column, CLASSES.index(kind)] += expected
                     seen += expected > 1e-4
+                sums[column, CLASSES.index(kind)] += expected
                 assert chunk["weights"][column] == pytest.approx(expected, abs=1e-5)
         assert statistics["similarity"][number, : len(sums)] == pytest.approx(sums, abs=1e-4)
     assert seen > 10
