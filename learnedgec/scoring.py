@@ -13,7 +13,7 @@ from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems, as_items, as_sentences, as_systems
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import as_inputs, scores_of
+from learnedgec.metrics.engine import as_inputs
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score, Scores
@@ -132,26 +132,27 @@ def score(
         (1.0, 4.0)
     """
     several = isinstance(hypotheses, Mapping)
+    if isinstance(metric, str | Metric | type):
+        value = as_metric(metric)
+        score_texts: Any = value.score_systems if several else value.score
+        return score_texts(sources, hypotheses, references, runtime=runtime)
+    names = as_items(metric, "metric", _EXPECTED)
+    if not names:
+        raise InputError("metric is an empty list; give at least one metric.")
+    metrics = [as_metric(item, f"metric[{index}]") for index, item in enumerate(names)]
     systems: Systems = (
         hypotheses
         if isinstance(hypotheses, Mapping)
         else {"hypotheses": as_sentences(hypotheses, "hypotheses")}
     )
-    if isinstance(metric, str | Metric | type):
-        by_system = as_metric(metric).score_systems(sources, systems, references, runtime=runtime)
-        return by_system if several else by_system["hypotheses"]
-    names = as_items(metric, "metric", _EXPECTED)
-    if not names:
-        raise InputError("metric is an empty list; give at least one metric.")
-    metrics = [as_metric(item, f"metric[{index}]") for index, item in enumerate(names)]
     scores = score_metrics(metrics, sources, systems, references, runtime=runtime)
     by_name = {
-        name if isinstance(name, str) else value.label: scores[value]
+        name if isinstance(name, str) else value.label: (
+            scores[value] if several else scores[value]["hypotheses"]
+        )
         for name, value in zip(names, metrics, strict=True)
     }
-    if several:
-        return Scores(by_name, "metric")
-    return Scores({name: of["hypotheses"] for name, of in by_name.items()}, "metric")
+    return Scores(by_name, "metric")
 
 
 def score_metrics(
@@ -182,7 +183,7 @@ def score_metrics(
     check_metrics(metrics, runtime)
     inputs = as_inputs(metrics, sources, as_systems(systems), references, runtime)
     return {
-        metric: scores_of(metric, statistics, inputs.references, runtime)
+        metric: metric.scores_of(statistics, inputs.references, runtime)
         for metric, statistics in shared_statistics(
             metrics, lambda metric: metric.compute_systems(*inputs, runtime)
         )

@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.rows import Row, as_frame, as_html, plain
-from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.data.sentences import Sentences, Systems, as_systems
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.engine import as_inputs
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
@@ -428,7 +429,7 @@ def rank(
         SystemRanking(metric='length', by='mean', order=['long', 'short'])
     """
     found = as_metric(metric)
-    given = found.as_inputs(sources, systems, references, runtime)
+    given = as_inputs([found], sources, as_systems(systems), references, runtime)
     return rank_systems(
         found,
         found.compute_systems(*given, runtime),
@@ -438,7 +439,7 @@ def rank(
         level=level,
         seed=seed,
         model=model,
-        signature=found.signature(given[2], runtime=runtime),
+        signature=found.signature(given.references, runtime=runtime),
     )
 
 

@@ -17,42 +17,43 @@ as a bootstrap needs). A new metric is one frozen dataclass with two methods:
             return statistics["length"]
 
 The corpus score is then the mean; a metric whose corpus score is something else overrides
-`aggregate`. The fields are the parameters, so the printed name is the whole configuration (`value`).
-`engine` has the steps between texts and scores, `protocols` what some metrics can do besides scoring.
+`aggregate`. The fields are the parameters, so the printed name is the whole configuration, and `registry`
+parses it back to an equal metric. `engine` has the steps between texts and statistics, `protocols` what some
+metrics can do besides scoring.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec._version import __version__
 from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
-from learnedgec.errors import InputError
-from learnedgec.metrics.engine import (
-    Inputs,
-    as_inputs,
-    score_of,
-    scores_of,
-    signature,
-    stored_statistics,
-)
+from learnedgec.edits.tokenisation import describe_tokens
+from learnedgec.errors import InputError, PluginError
+from learnedgec.metrics.engine import as_inputs, stored_statistics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.value import NamedValue
+from learnedgec.metrics.tuned import TEST_MARK
+from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
 __all__ = ["Metric"]
 
+_Own = TypeVar("_Own", bound="Metric")
+
 
 @dataclass(frozen=True)
-class Metric(NamedValue, ABC):
+class Metric(ABC):
     """A metric with its parameters: a frozen, hashable, picklable value.
 
     `str(metric)` is its whole configuration and `load_metric(str(metric)) == metric`;
@@ -66,6 +67,11 @@ class Metric(NamedValue, ABC):
         ('m2(beta=1.0)', True, True)
     """
 
+    name: ClassVar[str]
+    aggregate_parameters: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that the statistics do not depend on: trying other values of them is cheap."""
+    import_path: ClassVar[str]
+    """`module:Class`, if the class was loaded by import path; subclasses do not inherit it."""
     needs_references: ClassVar[bool] = True
     side_details: ClassVar[frozenset[str]] = frozenset()
     """Details that tables leave out unless every column is requested."""
@@ -157,7 +163,7 @@ class Metric(NamedValue, ABC):
         """
         return {}
 
-    def check(self, runtime: Runtime) -> None:
+    def check(self, runtime: Runtime) -> None:  # noqa: B027 - most metrics read no model
         """Raise unless the models it reads are available; called for all metrics before any of them computes.
 
         Raises:
@@ -203,6 +209,80 @@ class Metric(NamedValue, ABC):
         """
         return stored_statistics(self, sources, systems, references, runtime)
 
+    # -- its name, which is its whole configuration ----------------------------------------------
+
+    @classmethod
+    def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the fields for the keywords of a name: by default, the keywords themselves.
+
+        A metric with its own shorthand, such as `ensemble(some=0.6, impara=0.4)`, overrides this. It
+        returns unknown keywords unchanged, and they are refused as unknown parameters.
+        """
+        return dict(parameters)
+
+    def __str__(self) -> str:
+        return self._format(dataclasses.fields(self))
+
+    @property
+    def label(self) -> str:
+        """The name with only the parameters that differ from their defaults or tuned values."""
+        fields = dataclasses.fields(self)
+        usual = {
+            field.name: getattr(self._tuned[1], field.name) if self._tuned else field.default
+            for field in fields
+        }
+        return self._format(
+            [field for field in fields if getattr(self, field.name) != usual[field.name]]
+        )
+
+    @property
+    def tuned_on_test(self) -> bool:
+        """Whether it is a tuned metric whose name says that it was tuned on test data."""
+        return self._tuned is not None and self._tuned[0].endswith(TEST_MARK)
+
+    def named(self: _Own, tuned: str, original: Metric) -> _Own:
+        """Return the metric under the name of a tuned one.
+
+        The name belongs to this value: a copy with other parameters (`dataclasses.replace`) loses it unless
+        `named_like` passes it on. Equality ignores the name.
+
+        Args:
+            tuned: the name, such as `some@jfleg`.
+            original: the tuned metric as its file defines it; `label` prints only the differences from it.
+        """
+        copy = dataclasses.replace(self)
+        object.__setattr__(copy, "_tuned_as", (tuned, original))
+        return copy
+
+    def named_like(self: _Own, other: Metric) -> _Own:
+        """Return the metric, a changed copy of `other`, under the tuned name of `other` if it has one."""
+        return self if other._tuned is None else self.named(*other._tuned)
+
+    @property
+    def _tuned(self) -> tuple[str, Metric] | None:
+        names: tuple[str, Metric] | None = vars(self).get("_tuned_as")
+        return names
+
+    @property
+    def for_statistics(self: _Own) -> _Own:
+        """The metric with its `aggregate_parameters` at their defaults.
+
+        Metrics that are equal in this form have equal statistics.
+        """
+        defaults = {
+            field.name: field.default
+            for field in dataclasses.fields(self)
+            if field.name in self.aggregate_parameters
+        }
+        # A tuned metric shares its statistics with the untuned one: the copy drops the tuned name.
+        return dataclasses.replace(self, **defaults) if defaults or self._tuned else self
+
+    def _format(self, fields: Sequence[dataclasses.Field[Any]]) -> str:
+        inner = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields)
+        # The name that `load_metric` knows: of a tuned metric, of an imported class, or its own.
+        name = self._tuned[0] if self._tuned else vars(type(self)).get("import_path", self.name)
+        return f"{name}({inner})" if inner else name
+
     # -- what every metric can do --------------------------------------------------------------
 
     def statistics(
@@ -239,7 +319,7 @@ class Metric(NamedValue, ABC):
             InputError: there are no sentences, an item is not a text, or a reference that the metric needs
                 is missing; the message names the argument and the index.
         """
-        inputs = self.as_inputs(sources, systems, references, runtime)
+        inputs = as_inputs([self], sources, as_systems(systems), references, runtime)
         return self.compute_systems(*inputs, runtime)
 
     def score(
@@ -261,7 +341,7 @@ class Metric(NamedValue, ABC):
         system = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
         inputs = as_inputs([self], sources, system, references, runtime)
         computed = self.compute_systems(*inputs, runtime)
-        return scores_of(self, computed, inputs.references, runtime)["hypotheses"]
+        return self.scores_of(computed, inputs.references, runtime)["hypotheses"]
 
     def score_systems(
         self,
@@ -272,26 +352,66 @@ class Metric(NamedValue, ABC):
         runtime: Runtime = Runtime(),
     ) -> Scores[Score]:
         """Score several systems on the same sources; see `statistics_of_systems`."""
-        inputs = self.as_inputs(sources, systems, references, runtime)
+        inputs = as_inputs([self], sources, as_systems(systems), references, runtime)
         computed = self.compute_systems(*inputs, runtime)
-        return scores_of(self, computed, inputs.references, runtime)
+        return self.scores_of(computed, inputs.references, runtime)
+
+    def scores_of(
+        self,
+        statistics: Mapping[str, Statistics],
+        references: References | None,
+        runtime: Runtime,
+    ) -> Scores[Score]:
+        """Return the signed scores of systems whose statistics are computed.
+
+        Args:
+            statistics: system -> its statistics.
+            references: references of the sentences, if there are any, for the signature.
+            runtime: how the statistics were computed, for the signature.
+        """
+        signed = self.signature(references, runtime=runtime)
+        return Scores(
+            {name: self.score_of(rows, signature=signed) for name, rows in statistics.items()}
+        )
 
     def score_of(self, statistics: Statistics, *, signature: str = "") -> Score:
-        """Return the score aggregated from statistics."""
-        return score_of(self, statistics, signature)
+        """Return the score aggregated from statistics; warn if every sentence's is NaN.
+
+        Raises:
+            PluginError: the sentence scores are not one number per sentence.
+        """
+        size = len(statistics)
+        try:
+            sentences = np.asarray(self.sentence_scores(statistics), dtype=np.float64).reshape(size)
+        except (TypeError, ValueError):
+            raise PluginError(
+                f"{self.label}: sentence_scores did not return an array of one number for each of {size} "
+                "sentences."
+            ) from None
+        if np.isnan(sentences).all():
+            warnings.warn(f"{self.label}: no sentence has a score, all are NaN.", stacklevel=3)
+        return Score(
+            metric=str(self),
+            value=self.aggregate(statistics),
+            sentences=sentences,
+            details=self.details(statistics),
+            sentence_details=self.sentence_details(statistics),
+            signature=signature,
+            statistics=statistics,
+        )
 
     def signature(
         self, references: References | None = None, *, runtime: Runtime = Runtime()
     ) -> str:
         """Return one line that names everything the score depends on besides the sentences."""
-        return signature(self, references, runtime)
-
-    def as_inputs(
-        self,
-        sources: Sentences,
-        systems: Systems,
-        references: ReferenceRows | None,
-        runtime: Runtime = Runtime(),
-    ) -> Inputs:
-        """Return the inputs as lists of `str`, or raise; see `statistics_of_systems`."""
-        return as_inputs([self], sources, as_systems(systems), references, runtime)
+        parts = {**self.describe(runtime), **origin(type(self))}
+        if self.needs_references and references is not None:
+            counts = {len(row) for row in references}
+            low, high = min(counts, default=0), max(counts, default=0)
+            parts["references"] = low if low == high else f"{low}-{high}"
+        if runtime.tokenise == "spacy":
+            parts["tokens"] = describe_tokens()
+        parts["learnedgec"] = __version__
+        if references is not None:
+            parts |= self.describe_references(references)
+        return "|".join([str(self), *(f"{key}:{value}" for key, value in parts.items())])

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import dependencies
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
@@ -231,7 +231,7 @@ class Ensemble(Metric):
         return {
             f"{number}:{key}": value
             for number, metric in enumerate(self.metrics)
-            for key, value in dependencies(metric, runtime).items()
+            for key, value in (metric.describe(runtime) | origin(type(metric))).items()
         }
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.references import References
-from learnedgec.data.sentences import Sentences, Systems
+from learnedgec.data.sentences import Sentences, Systems, as_systems
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluators.chat import (
     OPENAI,
@@ -27,7 +27,7 @@ from learnedgec.evaluators.chat import (
     import_openai,
 )
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import distinct_statistics
+from learnedgec.metrics.engine import as_inputs, distinct_statistics
 from learnedgec.metrics.llm.answers import (
     HIGHEST,
     LOWEST,
@@ -260,7 +260,7 @@ class LlmS(Metric):
             >>> plan.requests
             1
         """
-        sources, systems, _ = self.as_inputs(sources, systems, None, runtime)
+        sources, systems, _ = as_inputs([self], sources, as_systems(systems), None, runtime)
         pairs = dict.fromkeys(
             pair for lines in systems.values() for pair in zip(sources, lines, strict=True)
         )

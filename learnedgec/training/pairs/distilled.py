@@ -12,9 +12,9 @@ from learnedgec.data.references import Reference, References
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.packages import check_package, find_evaluator, learned_from, was_checked
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.engine import dependencies
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.digests import key_of
+from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
@@ -79,7 +79,9 @@ class DistilledPairs(PairSource):
             "teacher": str(self.metric),
             **{
                 f"teacher:{key}": value
-                for key, value in dependencies(self.metric, Runtime()).items()
+                for key, value in (
+                    self.metric.describe(Runtime()) | origin(type(self.metric))
+                ).items()
             },
             "number": self.number,
             **({"references": self.references} if self.references else {}),
