@@ -2,7 +2,7 @@
 
 from learnedgec import load_benchmark, load_metric
 from learnedgec.analysis.meta.evaluation import evaluate
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import Protocol
 
 benchmark = load_benchmark("sample")  # or seeda-s, gjg15, gmeg:fce, the path of your own folder
 metrics = [load_metric(name) for name in ("gleu", "green", "m2")]

@@ -20,8 +20,7 @@ from published import PUBLISHED
 
 from learnedgec import References, Runtime, load_metric
 from learnedgec.analysis.meta.evaluation import evaluate
-from learnedgec.analysis.meta.measures import Measurement
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import Measurement, Protocol
 from learnedgec.cli.output import FORMATS, emit
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.registry import load_benchmark

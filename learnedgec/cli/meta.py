@@ -13,8 +13,7 @@ from jsonargparse.typing import PositiveInt
 from learnedgec.analysis.meta.agreement import Ties
 from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
 from learnedgec.analysis.meta.human_scores import default_human
-from learnedgec.analysis.meta.measures import Measurement
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import Measurement, Protocol
 from learnedgec.analysis.ranking import Aggregation
 from learnedgec.cli.options import (
     add_evaluation_arguments,

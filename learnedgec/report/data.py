@@ -17,7 +17,7 @@ import numpy as np
 from learnedgec.analysis.explanation import find_reference
 from learnedgec.analysis.meta.evaluation import benchmark_statistics, evaluate
 from learnedgec.analysis.meta.human_scores import default_human, judged
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import ABOUT_CLUSTERS, SystemRanking, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.references import References

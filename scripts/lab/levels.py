@@ -20,10 +20,9 @@ from learnedgec import Edit, Metric, References, Runtime, Statistics
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.comparison import compare_systems
 from learnedgec.analysis.explanation import bins_of, predict_held_out
+from learnedgec.analysis.meta.evaluation import MetricEvaluation, compare_metrics
 from learnedgec.analysis.meta.human_scores import human_scores
-from learnedgec.analysis.meta.measures import JudgedBenchmark, measurements
-from learnedgec.analysis.meta.metric_tests import Candidate, compare_metrics
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
 from learnedgec.analysis.ranking import Aggregation, Significance, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.stats.bootstrap import Bootstrap
@@ -264,10 +263,23 @@ def of_tests(count: int) -> list[Row]:
             for _ in range(3):
                 preferred = favour * random.normal(size=(8, 1))
                 scores = human.ratings + preferred + random.normal(0, 1.5, human.ratings.shape)
-                values = dict.fromkeys(("sentence_accuracy", "segment_pearson"), 0.0)
                 r = float(np.corrcoef(human.scores, scores.mean(axis=1))[0, 1])
+                values = {"pearson": r, "sentence_accuracy": 0.0, "segment_pearson": 0.0}
                 candidates.append(
-                    Candidate("m", scores.mean(axis=1), scores, {"pearson": r, **values})
+                    MetricEvaluation(
+                        metric="m",
+                        sentinel=False,
+                        signature="",
+                        scores=scores.mean(axis=1),
+                        sentences=scores,
+                        score_intervals=np.empty((8, 2)),
+                        estimates={
+                            name: Measurement(value, 8, "systems") for name, value in values.items()
+                        },
+                        windows={},
+                        window_intervals={},
+                        without={},
+                    )
                 )
             found = compare_metrics(shared, candidates)
             for measure in ("pearson", "sentence_accuracy", "segment_pearson"):

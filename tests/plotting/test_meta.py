@@ -10,7 +10,7 @@ import pytest
 from embedded import Sample
 
 from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import MissingDependencyError, OutputError

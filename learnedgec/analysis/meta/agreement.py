@@ -1,11 +1,13 @@
-"""Agreement with human comparisons of two systems' outputs for one sentence.
+"""Agreement of sentence scores with people: with comparisons of two outputs, and with ratings of outputs.
 
-Everything is counted per sentence first, so a bootstrap over sentences is one matrix product.
+Comparisons are counted per sentence first, so a bootstrap over sentences is one matrix product. Ratings are
+correlated in two ways: `pooled` correlates all rated outputs at once, and so also rewards knowing which
+*sentences* are easy; `grouped` correlates the outputs of each source and takes the mean, which asks only
+which output is better.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,11 +16,14 @@ import numpy.typing as npt
 
 from learnedgec.data.benchmarks.base import Comparisons
 from learnedgec.errors import InputError
+from learnedgec.stats.correlation import kendall, pearson, spearman
 from learnedgec.stats.outcomes import outcomes
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Indices
 
 __all__ = [
     "Agreement",
+    "Grouping",
+    "Segments",
     "Ties",
     "agreement",
     "agreement_with_ties",
@@ -26,10 +31,16 @@ __all__ = [
     "decided",
     "human_wins",
     "preferences",
+    "segment_correlation",
+    "segment_correlations_of_resamples",
     "tie_threshold",
 ]
 
 Ties = Literal["symmetric", "official"]
+Grouping = Literal["pooled", "grouped"]
+Segments = Literal["pearson", "spearman", "kendall"]
+
+_OF_A_SOURCE = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +103,14 @@ def agreement(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetric"
         ties: how a tie of the metric counts.
 
     Example:
-        >>> told = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1], [0, 1]]))
-        >>> agreement(np.array([[0.9, 0.5], [0.1, 0.5]]), told).accuracy
+        >>> judged = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1], [0, 1]]))
+        >>> agreement(np.array([[0.9, 0.5], [0.1, 0.5]]), judged).accuracy
         0.5
     """
-    told = decided(comparisons)
-    product = preferences(scores, told, ties) * told.outcome
-
-    def per_sentence(chosen: npt.NDArray[np.bool_]) -> Floats:
-        return np.bincount(told.sentence[chosen], minlength=scores.shape[1]).astype(np.float64)
-
+    comparisons = decided(comparisons)
+    product = preferences(scores, comparisons, ties) * comparisons.outcome
     return Agreement(
-        per_sentence(product > 0), per_sentence(product < 0), per_sentence(product == 0)
+        *(_per_sentence(comparisons, product == value, scores) for value in (1, -1, 0))
     )
 
 
@@ -192,11 +199,19 @@ def agreement_with_ties(scores: Floats, comparisons: Comparisons, threshold: flo
     difference = _differences(scores, comparisons)
     preference = np.where(np.abs(difference) <= threshold, 0, np.sign(difference))
     right = preference == comparisons.outcome
-    concordant, discordant = (
-        np.bincount(comparisons.sentence[chosen], minlength=scores.shape[1]).astype(np.float64)
-        for chosen in (right, ~right)
+    return Agreement(
+        _per_sentence(comparisons, right, scores),
+        _per_sentence(comparisons, ~right, scores),
+        np.zeros(scores.shape[1]),
     )
-    return Agreement(concordant, discordant, np.zeros(scores.shape[1]))
+
+
+def _per_sentence(
+    comparisons: Comparisons, marked: npt.NDArray[np.bool_], scores: Floats
+) -> Floats:
+    """Return the number of marked comparisons of each sentence, float64 (N,)."""
+    counts = np.bincount(comparisons.sentence[marked], minlength=scores.shape[1])
+    return counts.astype(np.float64)
 
 
 def _differences(scores: Floats, comparisons: Comparisons) -> Floats:
@@ -214,16 +229,16 @@ def _compared(scores: Floats, comparisons: Comparisons) -> tuple[Floats, Floats]
     )
 
 
-def _chosen(comparisons: Comparisons, kept: npt.NDArray[np.bool_]) -> Comparisons:
+def _chosen(comparisons: Comparisons, marked: npt.NDArray[np.bool_]) -> Comparisons:
     """Return the marked comparisons."""
-    return dataclasses.replace(
-        comparisons,
-        **{
-            field.name: getattr(comparisons, field.name)[kept]
-            for field in dataclasses.fields(comparisons)
-            if field.name != "systems"
-        },
+    columns = (
+        comparisons.sentence,
+        comparisons.first,
+        comparisons.second,
+        comparisons.outcome,
+        comparisons.annotation,
     )
+    return Comparisons(comparisons.systems, *(column[marked] for column in columns))
 
 
 def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats]:
@@ -240,6 +255,86 @@ def human_wins(comparisons: Comparisons, sentences: int) -> tuple[Floats, Floats
     for a, b in ((winner, loser), (loser, winner)):
         np.add.at(ties, (comparisons.sentence[~decided], a[~decided], b[~decided]), 1)
     return wins, ties
+
+
+# -- ratings of outputs ----------------------------------------------------------------------------
+
+
+def segment_correlation(
+    kind: Segments, scores: Floats, ratings: Floats, grouping: Grouping = "pooled"
+) -> tuple[float, int]:
+    """Return the correlation of a metric's sentence scores with ratings, and its sample size.
+
+    Args:
+        kind: Pearson's r, Spearman's ρ or Kendall's τ-b.
+        scores: (S, N), the metric's score of each sentence of each system.
+        ratings: (S, N), the human ratings, NaN where missing.
+        grouping: `pooled` over all rated outputs, or `grouped`: the mean over sources of the
+            correlation among that source's outputs, leaving out sources without two outputs that are rated
+            differently. A source whose outputs the metric scores alike counts as 0, so that all metrics are
+            judged on the same sources and none gains by abstaining.
+
+    Returns:
+        The correlation, and the number of rated outputs (pooled) or sources (grouped).
+    """
+    if grouping == "grouped":
+        values = _of_each_source(kind, scores, ratings)
+        values = values[~np.isnan(values)]
+        return (float(values.mean()) if values.size else float("nan")), values.size
+    rated = ~np.isnan(ratings)
+    return _pooled(kind, scores[rated], ratings[rated]), int(rated.sum())
+
+
+def segment_correlations_of_resamples(
+    kind: Segments,
+    scores: Floats,
+    ratings: Floats,
+    samples: Indices,
+    grouping: Grouping,
+) -> Floats:
+    """Return the correlation on each of B resamples of the sources, float64 (B,).
+
+    Args:
+        kind: the correlation, as for `segment_correlation`.
+        scores: (S, N).
+        ratings: (S, N).
+        samples: int (B, M), each row the source numbers of one resample.
+        grouping: `pooled` or `grouped`.
+    """
+    if grouping == "grouped":
+        drawn = _of_each_source(kind, scores, ratings)[samples]
+        return _share(np.nansum(drawn, axis=1), (~np.isnan(drawn)).sum(axis=1))
+    return np.array(
+        [segment_correlation(kind, scores[:, rows], ratings[:, rows])[0] for rows in samples]
+    )
+
+
+def _pooled(kind: Segments, scores: Floats, ratings: Floats) -> float:
+    """Return the correlation of two long vectors; Kendall's needs scipy's O(n log n)."""
+    if kind != "kendall":
+        return float(_OF_A_SOURCE[kind](scores, ratings))
+    from scipy.stats import kendalltau
+
+    if len(scores) < 2:
+        return float("nan")
+    return float(kendalltau(scores, ratings).statistic)
+
+
+def _of_each_source(kind: Segments, scores: Floats, ratings: Floats) -> Floats:
+    """Return (N,) the correlation among each source's outputs, NaN where all are rated alike."""
+    correlations = np.full(scores.shape[1], np.nan)
+    rated = ~np.isnan(ratings)
+    # Sources with the same number of rated outputs are computed together.
+    counts = rated.sum(axis=0)
+    for count in np.unique(counts[counts > 1]):
+        sources = np.flatnonzero(counts == count)
+        score, rating = (
+            values[:, sources].T[rated[:, sources].T].reshape(-1, count)
+            for values in (scores, ratings)
+        )
+        abstains = (np.ptp(score, axis=1) == 0) & (np.ptp(rating, axis=1) > 0)
+        correlations[sources] = np.where(abstains, 0.0, _OF_A_SOURCE[kind](score, rating))
+    return correlations
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

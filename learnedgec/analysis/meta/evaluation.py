@@ -1,21 +1,27 @@
 """Meta-evaluate metrics on a benchmark: every measure with its count and its intervals.
 
-`measures` defines the measures and their intervals, `metric_tests` the tests between metrics; this module has
-the results and the windows of neighbouring systems.
+`measures` defines the measures and their intervals. This module has the results, the windows of neighbouring
+systems and the tests whether one metric agrees better with people than another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
 from learnedgec.analysis.contamination import contamination
+from learnedgec.analysis.meta.agreement import decided, preferences
 from learnedgec.analysis.meta.human_scores import default_human, judged
-from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, measurements
-from learnedgec.analysis.meta.metric_tests import Candidate, MetricTest, compare_metrics
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import (
+    JudgedBenchmark,
+    Measurement,
+    Protocol,
+    measurements,
+)
 from learnedgec.analysis.ranking import sentence_scores, system_scores, system_scores_of_resamples
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
@@ -25,9 +31,9 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import shared_statistics
-from learnedgec.stats.correlation import Correlation, leave_one_out, windows
+from learnedgec.stats.correlation import Correlation, leave_one_out, pearson, windows
 from learnedgec.stats.resampling import interval, interval_of_correlation
-from learnedgec.stats.significance import too_few_resamples
+from learnedgec.stats.significance import holm, swap_test, too_few_resamples, williams
 from learnedgec.types import Floats, Indices
 
 __all__ = [
@@ -36,6 +42,7 @@ __all__ = [
     "MetricEvaluation",
     "MetricTest",
     "benchmark_statistics",
+    "compare_metrics",
     "evaluate",
 ]
 
@@ -49,6 +56,7 @@ class MetricEvaluation:
         sentinel: whether it is one of `SENTINELS`.
         signature: of the metric, the benchmark and the protocol.
         scores: float64 (S,), the systems' scores.
+        sentences: float64 (S, N), the score of each sentence of each system.
         score_intervals: float64 (S, 2), by bootstrap over sentences.
         estimates: measure -> its estimate.
         windows: correlation -> float64 (W,) within each window, from the best systems on.
@@ -60,11 +68,44 @@ class MetricEvaluation:
     sentinel: bool
     signature: str
     scores: Floats
+    sentences: Floats
     score_intervals: Floats
     estimates: Mapping[str, Measurement]
     windows: Mapping[str, Floats]
     window_intervals: Mapping[str, Floats]
     without: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTest:
+    """Whether two metrics differ by one measure; every p-value is two-sided.
+
+    Each test is corrected by Holm's method for the pairs of metrics that are compared by its measure.
+
+    Attributes:
+        measure: `pearson`, `sentence_accuracy` or `segment_pearson`.
+        better: label of the metric with the larger value.
+        worse: label of the other.
+        difference: of their values.
+        perm_both: p-value of PERM-BOTH, of the metrics' sentence scores or their means: are the two
+            interchangeable on these outputs?
+        perm_both_adjusted: the same after Holm's correction.
+        perm_systems: p-value of PERM-SYS: does the difference hold for other systems? At least 2/2^S.
+        perm_systems_adjusted: the same after Holm's correction.
+        williams: p-value of Williams' test, for correlations of systems; NaN otherwise.
+        williams_adjusted: the same after Holm's correction.
+    """
+
+    measure: str
+    better: str
+    worse: str
+    difference: float
+    perm_both: float
+    perm_systems: float
+    williams: float
+    perm_both_adjusted: float = float("nan")
+    perm_systems_adjusted: float = float("nan")
+    williams_adjusted: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,28 +178,21 @@ def evaluate(
         >>> estimate.count, 0 < estimate.value < 1
         (313, True)
     """
-    names = [load_metric(name) for name in SENTINELS] if sentinels else []
-    everything = [*metrics, *(each for each in names if each not in metrics)]
+    everything = list(metrics)
+    if sentinels:
+        everything += [m for m in map(load_metric, SENTINELS) if m not in metrics]
     human = human or default_human(benchmark)[0]
     benchmark = judged(benchmark, human)
-    counts = load_metric("edit-count")
+    # The edit count is computed first: measures of the others control for it.
     statistics = shared_statistics(
-        [counts, *everything], lambda m: benchmark_statistics(m, benchmark, runtime)
+        [load_metric("edit-count"), *everything],
+        lambda m: benchmark_statistics(m, benchmark, runtime),
     )
     edits = sentence_scores(*next(statistics))
     shared = JudgedBenchmark(benchmark, protocol, human, edits, runtime)
-    results = [_evaluate_metric(shared, metric, each, runtime) for metric, each in statistics]
-    tested = [
-        Candidate(
-            entry.metric,
-            entry.scores,
-            sentences,
-            {name: estimate.value for name, estimate in entry.estimates.items()},
-        )
-        for entry, sentences in results
-        if tests and (not entry.sentinel or entry.metric == "edit-count")
-    ]
-    pairs = len(tested) * (len(tested) - 1) // 2
+    entries = [_evaluate_metric(shared, metric, rows, runtime) for metric, rows in statistics]
+    tested = [entry for entry in entries if not entry.sentinel or entry.metric == "edit-count"]
+    pairs = len(tested) * (len(tested) - 1) // 2 if tests else 0
     return Evaluation(
         benchmark=benchmark.name,
         human=shared.human.name,
@@ -167,8 +201,8 @@ def evaluate(
         human_intervals=_bounds(shared.human.many, protocol.level),
         order=np.argsort(-shared.human.scores, kind="stable"),
         human_wins=shared.win_shares(),
-        metrics=tuple(entry for entry, _ in results),
-        tests=tuple(compare_metrics(shared, tested)),
+        metrics=tuple(entries),
+        tests=tuple(compare_metrics(shared, tested)) if tests else (),
         protocol=protocol,
         notices=(
             *benchmark.notices,
@@ -198,18 +232,18 @@ def benchmark_statistics(
             f"{metric.label} needs references and the benchmark {benchmark.name} has none; choose another "
             "metric or another benchmark."
         )
-    found: dict[str, Statistics] = {}
+    statistics: dict[str, Statistics] = {}
     for systems, references in benchmark.by_references():
-        found |= metric.statistics_of_systems(
+        statistics |= metric.statistics_of_systems(
             benchmark.sources, systems, references, runtime=runtime
         )
-    return [found[system] for system in benchmark.systems]
+    return [statistics[system] for system in benchmark.systems]
 
 
 def _evaluate_metric(
     shared: JudgedBenchmark, metric: Metric, statistics: Sequence[Statistics], runtime: Runtime
-) -> tuple[MetricEvaluation, Floats]:
-    """Return every measure of one metric, and its sentence scores (S, N)."""
+) -> MetricEvaluation:
+    """Return every measure of one metric."""
     protocol, benchmark = shared.protocol, shared.benchmark
     sentences = sentence_scores(metric, statistics)
     scores = system_scores(metric, statistics, protocol.aggregation, protocol.model)
@@ -218,35 +252,122 @@ def _evaluate_metric(
     )
     order = np.argsort(-shared.human.scores, kind="stable")
     kinds: tuple[Correlation, ...] = ("pearson", "spearman")
-    slid: dict[str, Floats] = {}
-    slid_intervals: dict[str, Floats] = {}
-    if len(scores) >= protocol.window:
-        for kind in kinds:
-            slid[kind] = windows(kind, shared.human.scores, scores, protocol.window, order)
-            of_resamples = windows(kind, shared.human.many, many, protocol.window, order)
-            slid_intervals[kind] = np.array(
-                [
-                    interval_of_correlation(value, column, protocol.level)
-                    for value, column in zip(slid[kind], of_resamples.T, strict=True)
-                ]
-            )
+    of_windows: dict[str, Floats] = {}
+    intervals: dict[str, Floats] = {}
+    for kind in kinds if len(scores) >= protocol.window else ():
+        of_windows[kind] = windows(kind, shared.human.scores, scores, protocol.window, order)
+        of_resamples = windows(kind, shared.human.many, many, protocol.window, order)
+        intervals[kind] = np.array(
+            [
+                interval_of_correlation(value, column, protocol.level)
+                for value, column in zip(of_windows[kind], of_resamples.T, strict=True)
+            ]
+        )
     signature = metric.signature(benchmark.references, runtime=runtime)
-    found = MetricEvaluation(
+    return MetricEvaluation(
         metric=metric.label,
         sentinel=is_sentinel(metric.name),
         signature="|".join(
             [signature, f"benchmark:{benchmark.name}", f"human:{shared.human.name}", str(protocol)]
         ),
         scores=scores,
+        sentences=sentences,
         score_intervals=_bounds(many, protocol.level),
         estimates=measurements(shared, sentences, scores, many),
-        windows=slid,
-        window_intervals=slid_intervals,
+        windows=of_windows,
+        window_intervals=intervals,
         without={kind: leave_one_out(kind, shared.human.scores, scores) for kind in kinds},
     )
-    return found, sentences
 
 
 def _bounds(many: Floats, level: float) -> Floats:
     """Return the interval of each column, (K, 2) from (B, K)."""
     return np.array([interval(column, level) for column in many.T]).reshape(-1, 2)
+
+
+# -- tests between metrics --------------------------------------------------------------------------
+
+
+def compare_metrics(
+    shared: JudgedBenchmark, metrics: Sequence[MetricEvaluation]
+) -> list[MetricTest]:
+    """Test each pair of metrics on each measure that the benchmark has."""
+    return [
+        test
+        for measure, quality in _qualities(shared, metrics).items()
+        for test in _corrected(
+            [_test(shared, measure, quality, pair) for pair in combinations(metrics, 2)]
+        )
+    ]
+
+
+def _qualities(
+    shared: JudgedBenchmark, metrics: Sequence[MetricEvaluation]
+) -> dict[str, Callable[[Floats], Floats]]:
+    """Return measure -> the function from sentence scores (B, S, N) to their quality (B,)."""
+    human = shared.human
+    qualities: dict[str, Callable[[Floats], Floats]] = {}
+    if metrics and "pearson" in metrics[0].estimates:
+        qualities["pearson"] = lambda scores: pearson(human.scores, scores.mean(axis=-1))
+    if shared.comparisons is not None:
+        clear = decided(shared.comparisons)
+        qualities["sentence_accuracy"] = lambda scores: (
+            preferences(scores, clear, shared.protocol.ties) == clear.outcome
+        ).mean(axis=-1)
+    if human.ratings is not None:
+        rated = ~np.isnan(human.ratings)
+        ratings = human.ratings[rated]
+        qualities["segment_pearson"] = lambda scores: pearson(ratings, scores[..., rated])
+    return qualities
+
+
+def _test(
+    shared: JudgedBenchmark,
+    measure: str,
+    quality: Callable[[Floats], Floats],
+    pair: tuple[MetricEvaluation, MetricEvaluation],
+) -> MetricTest:
+    """Test one pair on one measure, without correction; a metric without a value is the worse one."""
+    better, worse = sorted(
+        pair,
+        key=lambda metric: np.nan_to_num(metric.estimates[measure].value, nan=-np.inf),
+        reverse=True,
+    )
+    first, second = better.estimates[measure].value, worse.estimates[measure].value
+    perm_both, perm_systems = (
+        swap_test(
+            quality,
+            better.sentences,
+            worse.sentences,
+            swapped=swapped,
+            count=shared.protocol.resamples,
+            seed=shared.protocol.seed,
+        )
+        for swapped in ("outputs", "systems")
+    )
+    between = float(pearson(better.scores, worse.scores))
+    of_systems = (
+        williams(first, second, between, len(better.scores))
+        if measure == "pearson"
+        else float("nan")
+    )
+    return MetricTest(
+        measure, better.metric, worse.metric, first - second, perm_both, perm_systems, of_systems
+    )
+
+
+def _corrected(tests: Sequence[MetricTest]) -> list[MetricTest]:
+    """Return the tests of one measure with p-values that Holm's method corrects for their number."""
+    both, systems, correlations = (
+        holm(np.array([getattr(test, name) for test in tests])).tolist()
+        for name in ("perm_both", "perm_systems", "williams")
+    )
+    return [
+        dataclasses.replace(
+            test,
+            perm_both_adjusted=both[row],
+            perm_systems_adjusted=systems[row],
+            williams_adjusted=correlations[row],
+        )
+        for row, test in enumerate(tests)
+    ]

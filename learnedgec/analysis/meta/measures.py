@@ -9,30 +9,30 @@ have Fisher's interval, the others that of a bootstrap over systems. With twelve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 import numpy as np
 
 from learnedgec.analysis.meta.agreement import (
     Agreement,
+    Grouping,
+    Segments,
+    Ties,
     agreement,
     agreement_with_ties,
     at_equal_counts,
     decided,
     human_wins,
     preferences,
+    segment_correlation,
+    segment_correlations_of_resamples,
     tie_threshold,
 )
 from learnedgec.analysis.meta.human_scores import human_scores
-from learnedgec.analysis.meta.protocol import Protocol
-from learnedgec.analysis.meta.segments import (
-    Grouping,
-    Segments,
-    segment_correlation,
-    segment_correlations_of_resamples,
-)
+from learnedgec.analysis.ranking import Aggregation
 from learnedgec.data.benchmarks.base import Benchmark, Comparisons
+from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.correlation import (
     Correlation,
@@ -44,9 +44,47 @@ from learnedgec.stats.correlation import (
 )
 from learnedgec.stats.outcomes import win_shares
 from learnedgec.stats.resampling import interval, interval_of_correlation, multiplicities, resample
+from learnedgec.stats.trueskill import TrueSkillModel
 from learnedgec.types import Floats
 
-__all__ = ["JudgedBenchmark", "Measurement", "measurements"]
+__all__ = ["JudgedBenchmark", "Measurement", "Protocol", "measurements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """The settings of a meta-evaluation.
+
+    Attributes:
+        aggregation: how a metric's sentences become a system's score.
+        ties: how a metric's tie between two outputs of a sentence counts.
+        window: systems in a window of neighbours; no window analysis if there are fewer systems.
+        resamples: bootstrap resamples of the sentences, and of the systems; permutations.
+        level: of the intervals.
+        seed: of the random generator.
+        model: TrueSkill's parameters, for `aggregation="trueskill"`.
+    """
+
+    aggregation: Aggregation = "mean"
+    ties: Ties = "symmetric"
+    window: int = 8
+    resamples: int = 1000
+    level: float = 0.95
+    seed: int = 0
+    model: TrueSkillModel = field(default_factory=TrueSkillModel)
+
+    def __post_init__(self) -> None:
+        if self.resamples < 1 or not 0 < self.level < 1 or self.window < 2:
+            raise InputError(
+                f"resamples {self.resamples}, level {self.level:g}, window {self.window}: give at least "
+                "one resample, a level between 0 and 1 and a window of two systems or more."
+            )
+
+    def __str__(self) -> str:
+        parts = [f"aggregation:{self.aggregation}"]
+        if self.aggregation == "trueskill":
+            parts.append(f"model:{self.model}|order:sentences, then pairs of systems as listed")
+        parts += [f"ties:{self.ties}", f"resamples:{self.resamples}"]
+        return "|".join([*parts, f"level:{self.level:g}", f"seed:{self.seed}"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +169,14 @@ def measurements(
         scores: float64 (S,), its system scores.
         many: float64 (B, S), the same for each resample of the sentences.
     """
-    found: dict[str, Measurement] = {}
+    estimates: dict[str, Measurement] = {}
     if len(scores) > 1 and not shared.benchmark.anonymous:
-        found |= _of_systems(shared, sentences, scores, many)
+        estimates |= _of_systems(shared, sentences, scores, many)
     if shared.comparisons is not None:
-        found |= _of_comparisons(shared, shared.comparisons, sentences)
+        estimates |= _of_comparisons(shared, shared.comparisons, sentences)
     if shared.human.ratings is not None:
-        found |= _of_segments(shared, shared.human.ratings, sentences)
-    return found
+        estimates |= _of_segments(shared, shared.human.ratings, sentences)
+    return estimates
 
 
 def _of_systems(
@@ -187,12 +225,9 @@ def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
     gap = np.full((size, size), np.nan)
     gap[first, second] = gap[second, first] = np.abs(shared.human.p_values - p_values)
     drawn = gap[shared.draws[:, first], shared.draws[:, second]]
-    known = ~np.isnan(drawn)
+    count = (~np.isnan(drawn)).sum(axis=1)
     resampled = np.divide(
-        np.where(known, drawn, 0.0).sum(axis=1),
-        known.sum(axis=1),
-        out=np.full(len(drawn), np.nan),
-        where=known.any(axis=1),
+        np.nansum(drawn, axis=1), count, out=np.full(len(drawn), np.nan), where=count > 0
     )
     value = float(soft_pairwise_accuracy(shared.human.p_values, p_values))
     return Measurement(
@@ -205,26 +240,24 @@ def _of_comparisons(
 ) -> dict[str, Measurement]:
     """Return the measures of agreement with human comparisons."""
     ties, level, drawn = shared.protocol.ties, shared.protocol.level, shared.drawn
-    found = agreement(sentences, comparisons, ties)
-    equal = at_equal_counts(comparisons, shared.edits)
-    calibrated = agreement_with_ties(sentences, comparisons, tie_threshold(sentences, comparisons))
 
     def accuracy(counts: Agreement) -> Measurement:
         resamples = interval(counts.accuracies(drawn), level)
         return Measurement(counts.accuracy, counts.count, "comparisons", resamples)
 
-    # A metric that ties all of them, as the edit count does, prefers nothing here.
-    nothing = Measurement(float("nan"), len(decided(equal)), "comparisons")
-    compared = preferences(sentences, decided(equal)).any()
+    agreed = agreement(sentences, comparisons, ties)
+    equal = decided(at_equal_counts(comparisons, shared.edits))
+    threshold = tie_threshold(sentences, comparisons)
     return {
-        "sentence_accuracy": accuracy(found),
+        "sentence_accuracy": accuracy(agreed),
         "sentence_kendall": Measurement(
-            found.kendall, found.count, "comparisons", interval(found.kendalls(drawn), level)
+            agreed.kendall, agreed.count, "comparisons", interval(agreed.kendalls(drawn), level)
         ),
+        # A metric that ties all of them, as the edit count does, prefers nothing here.
         "sentence_accuracy_equal_edits": accuracy(agreement(sentences, equal, ties))
-        if compared
-        else nothing,
-        "tie_calibrated_accuracy": accuracy(calibrated),
+        if preferences(sentences, equal).any()
+        else Measurement(float("nan"), len(equal), "comparisons"),
+        "tie_calibrated_accuracy": accuracy(agreement_with_ties(sentences, comparisons, threshold)),
     }
 
 
@@ -233,14 +266,15 @@ def _of_segments(
 ) -> dict[str, Measurement]:
     """Return the correlations with ratings of single outputs."""
     estimates = {}
-    for grouping in get_args(Grouping):
+    units: dict[Grouping, tuple[str, str]] = {
+        "pooled": ("segment", "outputs"),
+        "grouped": ("grouped", "sources"),
+    }
+    for grouping, (prefix, unit) in units.items():
         for kind in get_args(Segments):
             value, count = segment_correlation(kind, sentences, ratings, grouping)
             resamples = segment_correlations_of_resamples(
                 kind, sentences, ratings, shared.samples, grouping
-            )
-            prefix, unit = (
-                ("segment", "outputs") if grouping == "pooled" else ("grouped", "sources")
             )
             estimates[f"{prefix}_{kind}"] = Measurement(
                 value, count, unit, interval(resamples, shared.protocol.level)

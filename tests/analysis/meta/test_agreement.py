@@ -1,4 +1,4 @@
-"""Agreement with comparisons, against literal loops over the rankings."""
+"""Agreement with people, against literal loops over the rankings and scipy's correlations."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from learnedgec.analysis.meta.agreement import (
     agreement,
     agreement_with_ties,
     at_equal_counts,
     human_wins,
+    segment_correlation,
+    segment_correlations_of_resamples,
     tie_threshold,
 )
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
@@ -78,22 +81,17 @@ def literal_counts(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_official_ties_equal_the_script(seed: int) -> None:
+def test_ties_count_as_in_the_script_or_as_neither(seed: int) -> None:
     benchmark, scores = random_benchmark(seed)
-    found = agreement(scores, benchmark.comparisons(), "official")
+    official = agreement(scores, benchmark.comparisons(), "official")
     expected = literal_script(benchmark.rankings, NAMES, scores)
-    assert (found.accuracy, found.kendall) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_symmetric_ties_are_neither_right_nor_reversed(seed: int) -> None:
-    benchmark, scores = random_benchmark(seed)
-    found = agreement(scores, benchmark.comparisons())
+    assert (official.accuracy, official.kendall) == pytest.approx(expected)
+    symmetric = agreement(scores, benchmark.comparisons())
     concordant, discordant, tied = literal_counts(benchmark.rankings, NAMES, scores)
     total = concordant + discordant + tied
-    assert found.count == total
-    assert found.accuracy == pytest.approx(concordant / total)
-    assert found.kendall == pytest.approx((concordant - discordant) / total)
+    assert symmetric.count == total
+    assert symmetric.accuracy == pytest.approx(concordant / total)
+    assert symmetric.kendall == pytest.approx((concordant - discordant) / total)
 
 
 def test_symmetric_ties_do_not_depend_on_the_order_of_systems() -> None:
@@ -193,6 +191,80 @@ def test_unknown_ties_are_refused() -> None:
     benchmark, scores = random_benchmark(0)
     with pytest.raises(InputError, match="symmetric or official"):
         agreement(scores, benchmark.comparisons(), "half")  # type: ignore[arg-type]
+
+
+# -- ratings of outputs ----------------------------------------------------------------------------
+
+ORACLES = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+
+
+def rated(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and ratings with ties, of 5 systems on 30 sources, some of them not rated."""
+    generator = np.random.default_rng(seed)
+    ratings = generator.integers(1, 5, (5, 30)).astype(float)
+    scores = ratings + generator.normal(0, 2, ratings.shape).round()
+    ratings[generator.random(ratings.shape) < 0.3] = np.nan
+    ratings[:, 3] = np.nan
+    ratings[1:, 4] = np.nan
+    ratings[:, 5] = 2.0
+    scores[:, 6] = 1.0
+    return scores, ratings
+
+
+def literal_grouped(kind: str, scores: np.ndarray, ratings: np.ndarray) -> tuple[float, int]:
+    values = []
+    for score, rating in zip(scores.T, ratings.T, strict=True):
+        kept = ~np.isnan(rating)
+        if kept.sum() > 1 and np.ptp(rating[kept]) > 0:
+            tied = np.ptp(score[kept]) == 0
+            values.append(0.0 if tied else ORACLES[kind](score[kept], rating[kept]).statistic)
+    return float(np.mean(values)), len(values)
+
+
+@pytest.mark.parametrize("kind", ORACLES)
+def test_pooled_and_grouped_equal_scipy(kind: str) -> None:
+    scores, ratings = rated()
+    kept = ~np.isnan(ratings)
+    value, count = segment_correlation(kind, scores, ratings)  # type: ignore[arg-type]
+    assert value == pytest.approx(ORACLES[kind](scores[kept], ratings[kept]).statistic)
+    assert count == kept.sum()
+    value, count = segment_correlation(kind, scores, ratings, "grouped")  # type: ignore[arg-type]
+    assert (value, count) == pytest.approx(literal_grouped(kind, scores, ratings))
+
+
+@pytest.mark.parametrize("grouping", ["pooled", "grouped"])
+@pytest.mark.parametrize("kind", ORACLES)
+def test_resamples_equal_the_resampled_sources(kind: str, grouping: str) -> None:
+    scores, ratings = rated(1)
+    samples = np.random.default_rng(2).integers(0, 30, (6, 30))
+    found = segment_correlations_of_resamples(kind, scores, ratings, samples, grouping)  # type: ignore[arg-type]
+    expected = [
+        segment_correlation(kind, scores[:, sample], ratings[:, sample], grouping)[0]  # type: ignore[arg-type]
+        for sample in samples
+    ]
+    assert found == pytest.approx(expected)
+
+
+def test_grouping_ignores_how_easy_sources_are() -> None:
+    # Within each source the metric is exactly wrong; across sources it knows which is easy.
+    ratings = np.array([[1.0, 11.0, 21.0], [2.0, 12.0, 22.0]])
+    scores = np.array([[2.0, 12.0, 22.0], [1.0, 11.0, 21.0]])
+    assert segment_correlation("pearson", scores, ratings)[0] > 0.9
+    assert segment_correlation("pearson", scores, ratings, "grouped") == pytest.approx((-1.0, 3))
+
+
+def test_a_metric_that_scores_all_alike_is_at_chance_on_every_source() -> None:
+    ratings = np.array([[1.0, 11.0, 2.0], [2.0, 12.0, 2.0]])
+    found = segment_correlation("kendall", np.ones((2, 3)), ratings, "grouped")
+    assert found == pytest.approx((0.0, 2))
+
+
+def test_nothing_rated_is_nan() -> None:
+    scores, ratings = np.zeros((2, 3)), np.full((2, 3), np.nan)
+    for grouping in ("pooled", "grouped"):
+        value, count = segment_correlation("kendall", scores, ratings, grouping)  # type: ignore[arg-type]
+        assert np.isnan(value)
+        assert count == 0
 
 
 @pytest.mark.realdata

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,18 +16,20 @@ from learnedgec.analysis.meta.evaluation import (
     SENTINELS,
     Evaluation,
     MetricEvaluation,
+    MetricTest,
     benchmark_statistics,
+    compare_metrics,
     evaluate,
 )
 from learnedgec.analysis.meta.human_scores import default_human, human_scores, judged
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.ranking import sentence_scores
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.stats.correlation import correlate
+from learnedgec.stats.correlation import correlate, pearson
 from learnedgec.stats.resampling import multiplicities, resample
 
 QUICK = Protocol(resamples=60, window=3)
@@ -244,6 +248,61 @@ def test_a_resample_without_judgements_does_not_count() -> None:
 def test_bad_protocols_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(InputError, match="give at least one resample"):
         Protocol(**bad)  # type: ignore[arg-type]
+
+
+# -- tests between metrics: how often they find a difference where there is none ------------------
+
+
+def equally_good(seed: int, count: int) -> list[MetricTest]:
+    """Return the tests between metrics whose scores are ratings plus noise of one size."""
+    random = np.random.default_rng(seed)
+    ratings = random.normal(size=(6, 12))
+    shared: Any = SimpleNamespace(
+        protocol=Protocol(resamples=59, seed=seed),
+        human=SimpleNamespace(scores=ratings.mean(axis=1), ratings=ratings),
+        comparisons=None,
+    )
+    metrics = []
+    for number in range(count):
+        sentences = ratings + random.normal(size=ratings.shape)
+        scores = sentences.mean(axis=1)
+        values = {
+            "pearson": float(pearson(shared.human.scores, scores)),
+            "segment_pearson": float(pearson(ratings.ravel(), sentences.ravel())),
+        }
+        estimates = {name: SimpleNamespace(value=value) for name, value in values.items()}
+        entry: Any = SimpleNamespace(
+            metric=f"metric {number}", scores=scores, sentences=sentences, estimates=estimates
+        )
+        metrics.append(entry)
+    return compare_metrics(shared, metrics)
+
+
+def test_equally_good_metrics_seldom_differ() -> None:
+    # Two metrics: no test has anything to correct for, and each finds a difference in 5 % of 400 pairs.
+    tests = [test for seed in range(400) for test in equally_good(seed, 2)]
+    for name in ("perm_both", "perm_systems"):
+        for measure in ("pearson", "segment_pearson"):
+            p_values = [getattr(test, name) for test in tests if test.measure == measure]
+            assert 0.01 < np.mean(np.array(p_values) <= 0.05) < 0.08, (name, measure)
+    p_values = [test.williams for test in tests if test.measure == "pearson"]
+    assert 0 < np.mean(np.array(p_values) <= 0.05) < 0.08
+
+
+def test_no_difference_among_equally_good_metrics_is_found_more_often_than_one() -> None:
+    families = [
+        [test for test in equally_good(seed, 4) if test.measure == "pearson"] for seed in range(100)
+    ]
+    assert all(len(tests) == 6 for tests in families)
+    alone, corrected = (
+        np.mean([min(getattr(test, name) for test in tests) <= 0.05 for tests in families])
+        for name in ("perm_both", "perm_both_adjusted")
+    )
+    assert alone > 0.12
+    assert corrected <= 0.08
+
+
+# -- published values ------------------------------------------------------------------------------
 
 
 @pytest.mark.realdata

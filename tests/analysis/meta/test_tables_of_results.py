@@ -12,7 +12,7 @@ import pytest
 
 from learnedgec import load_metric
 from learnedgec.analysis.meta.evaluation import evaluate
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.metrics.registry import METRICS
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from learnedgec.analysis.meta.evaluation import evaluate
-from learnedgec.analysis.meta.protocol import Protocol
+from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks import (
     Benchmark,
     Ranking,
