@@ -21,7 +21,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError, LearnedgecError, LengthError

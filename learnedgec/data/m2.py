@@ -17,7 +17,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from learnedgec.data.tables import short_integer
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.errors import FormatError, InputError
 from learnedgec.runtime.writing import PathLike
@@ -154,7 +153,7 @@ def _parse_annotation(line: str, place: str, length: int) -> tuple[int, Edit | N
     fields = line[2:].split("|||")
     try:
         start_text, end_text = fields[0].split()
-        start, end, annotator = map(short_integer, (start_text, end_text, fields[-1]))
+        start, end, annotator = map(int, (start_text, end_text, fields[-1]))
         kind, corrections = fields[1], fields[2]
         if len(fields) < 4:
             raise ValueError

@@ -1,14 +1,104 @@
-"""Records of sentences: what a line of JSON or a row of a table holds of one sentence."""
+"""Records: rows of tables, of JSON Lines, of Parquet files and of datasets on the Hugging Face hub.
+
+A record maps columns to values and comes with its place (`file:line`) for messages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
-from learnedgec.data.text import check_sentence
+from learnedgec.data.text import check_sentence, read_jsonl, read_text
 from learnedgec.errors import FormatError, InputError
+from learnedgec.runtime.writing import PathLike
 
-__all__ = ["check_same_sentences", "check_sentence_record"]
+__all__ = [
+    "check_same_sentences",
+    "check_sentence_record",
+    "read_records",
+    "read_table",
+    "suffix",
+    "whole_number",
+]
+
+
+def suffix(path: PathLike) -> str:
+    """Return the last suffix of a file's name, `.gz` aside.
+
+    Example:
+        >>> suffix("judged/ratings.csv.gz")
+        '.csv'
+    """
+    return PurePath(os.fspath(path).removesuffix(".gz")).suffix
+
+
+def read_records(
+    path: PathLike, required: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (`file:line`, column -> value) of each record of a `.jsonl`, `.tsv` or CSV file.
+
+    Args:
+        path: the file; `.gz` is decompressed.
+        required: columns that every record must have.
+
+    Raises:
+        InputError: the file is missing, a directory, unreadable or empty.
+        FormatError: a line cannot be used; the message names it.
+    """
+    if suffix(path) == ".jsonl":
+        for line, record in enumerate(read_jsonl(path, required), 1):
+            yield f"{os.fspath(path)}:{line}", record
+    else:
+        yield from read_table(path, "\t" if suffix(path) == ".tsv" else ",", required)
+
+
+def read_table(
+    path: PathLike, delimiter: str = ",", required: Iterable[str] = ()
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (`file:line`, column -> cell) for each row; cells may be quoted, `""` being one quotation mark.
+
+    Args:
+        path: a file, a `.gz` file or `-` for standard input.
+        delimiter: what separates cells: a comma, or a tab in TSV.
+        required: columns that the header must have.
+
+    Raises:
+        InputError: the file is missing, a directory or unreadable.
+        FormatError: the file is not UTF-8, a required column is not in the header, or a row has more or
+            fewer cells than the header.
+    """
+    name = os.fspath(path)
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
+    try:
+        header = reader.fieldnames or ()
+        for column in required:
+            if column not in header:
+                raise FormatError(
+                    f"{name}:1: no column {column!r} in the header; found "
+                    f"{', '.join(header)[:200] or 'nothing'}."
+                )
+        for record in reader:
+            place = f"{name}:{reader.line_num}"
+            if None in record or None in record.values():
+                raise FormatError(
+                    f"{place}: {len(header)} columns were expected, as in the header."
+                )
+            yield place, record
+    except csv.Error as error:
+        raise FormatError(
+            f"{name}:{reader.line_num}: not a table ({error}); is a quotation mark not closed?"
+        ) from None
+
+
+def whole_number(text: str, below: int, place: str) -> int:
+    """Return the number from 0 to `below` - 1 in a cell, or raise `FormatError` that starts with `place`."""
+    if not (text.isdecimal() and len(text) < 10 and int(text) < below):
+        raise FormatError(f"{place} is {text[:60]!r}; a number from 0 to {below - 1} was expected.")
+    return int(text)
 
 
 def check_sentence_record(record: Mapping[str, Any], place: str) -> None:

@@ -38,47 +38,36 @@ __all__ = [
 _EXCERPT, _BEFORE = 60, 25
 
 
-def _read_bytes(path: PathLike) -> bytes:
-    """Return the whole (decompressed) content of `path`, or of standard input for `-`."""
-    name = os.fspath(path)
-    if name == "-":
-        return sys.stdin.buffer.read()
+def read_text(path: PathLike) -> str:
+    """Return the content of a UTF-8 file without its byte order mark.
+
+    Raises:
+        InputError: the file is missing, a directory or unreadable.
+        FormatError: the file is not UTF-8 (the message names the line), or not a complete gzip file.
+    """
+    name = os.fspath(path)[:200]
+    content = b""
     try:
-        content = Path(path).read_bytes()
+        content = sys.stdin.buffer.read() if name == "-" else Path(path).read_bytes()
+        if Path(path).suffix == ".gz":
+            content = gzip.decompress(content)
+        return content.decode("utf-8").removeprefix("\ufeff")
     except FileNotFoundError:
         raise InputError(f"{name} does not exist; check the path.") from None
     except IsADirectoryError:
         raise InputError(
             f"{name} is a directory; a file with one sentence per line was expected."
         ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{name[:200]} cannot be read: {reason.lower()}.") from None
-    if Path(path).suffix != ".gz":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FormatError(f"{name}:1: not a complete gzip file ({error}).") from None
-
-
-def read_text(path: PathLike) -> str:
-    """Return the content of a UTF-8 file without its byte order mark.
-
-    Raises:
-        InputError: the file is missing, a directory or unreadable.
-        FormatError: the file is not UTF-8; the message names the line.
-    """
-    content = _read_bytes(path)
-    try:
-        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise FormatError(
-            f"{os.fspath(path)}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); "
-            "convert the file to UTF-8."
+            f"{name}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); convert the file to UTF-8."
         ) from None
-    return text.removeprefix("\ufeff")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{name} cannot be read: {reason.lower()}.") from None
 
 
 def read_lines(path: PathLike, *, allow_empty: bool = False) -> list[str]:
@@ -163,21 +152,18 @@ def read_json(path: PathLike) -> Any:
 
 def _parse_json(text: str, path: PathLike, first: int = 1) -> Any:
     """Return the value of a JSON text that starts on line `first` of a file, or raise `FormatError`."""
-    name = os.fspath(path)
     try:
         value = json.loads(text)
         if "\\u" in text:
-            # Encoded as if to be written: this fails for half a character.
+            # This fails for half a character, which no file can hold.
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         line = first + error.lineno - 1
-        raise FormatError(f"{name}:{line}: not JSON ({error.msg}).") from None
-    except UnicodeEncodeError:
-        raise FormatError(
-            f"{name}:{first}: a \\u escape is half a character (a lone surrogate)."
-        ) from None
+        raise FormatError(f"{os.fspath(path)}:{line}: not JSON ({error.msg}).") from None
     except (RecursionError, ValueError) as error:
-        raise FormatError(f"{name}:{first}: JSON that cannot be read ({error}).") from None
+        raise FormatError(
+            f"{os.fspath(path)}:{first}: JSON that cannot be read ({error})."
+        ) from None
     return value
 
 
@@ -215,12 +201,13 @@ def check_lengths(
     name, lines = first
     for other_name, other in others:
         if len(other) != len(lines):
-            short, long = sorted(((name, lines), (other_name, other)), key=lambda x: len(x[1]))
-            extra = long[1][len(short[1])]
-            shown = f": {extra[:60]!r}" if isinstance(extra, str) else ""
+            longer, extra = (name, lines) if len(lines) > len(other) else (other_name, other)
+            line = min(len(lines), len(other))
+            text = extra[line]
+            shown = f": {text[:60]!r}" if isinstance(text, str) else ""
             raise LengthError(
                 f"{name} has {len(lines)} sentences but {other_name} has {len(other)}; they must be "
-                f"parallel. The first line that only {long[0]} has is line {len(short[1]) + 1}{shown}."
+                f"parallel. The first line that only {longer} has is line {line + 1}{shown}."
             )
 
 

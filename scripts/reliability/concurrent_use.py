@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from trial import ROOT, Trial, main
 
-from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines, write_text
 from learnedgec.metrics.base import Metric

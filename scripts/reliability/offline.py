@@ -11,7 +11,7 @@ from typing import Any
 
 from trial import ROOT
 
-from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.errors import LearnedgecError

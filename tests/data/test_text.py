@@ -101,18 +101,18 @@ def test_a_damaged_gzip_file_is_one_sentence(tmp_path: Path, damage: bytes, plac
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    "line",
     [
-        ('{"a": ' * 100_000, "JSON that cannot be read"),
-        ('{"a": ' + "9" * 5000 + "}", "JSON that cannot be read"),
-        (r'{"a": "\ud800"}', "half a character"),
-        (r'{"\udfff": 1}', "half a character"),
+        '{"a": ' * 100_000,
+        '{"a": ' + "9" * 5000 + "}",
+        r'{"a": "\ud800"}',
+        r'{"\udfff": 1}',
     ],
 )
-def test_json_that_cannot_be_read_is_one_sentence(tmp_path: Path, line: str, message: str) -> None:
-    with pytest.raises(FormatError, match=rf"f\.txt:2: .*{message}"):
+def test_json_that_cannot_be_read_is_one_sentence(tmp_path: Path, line: str) -> None:
+    with pytest.raises(FormatError, match=r"f\.txt:2: JSON that cannot be read"):
         read_jsonl(written(tmp_path, f"{{}}\n{line}\n".encode()))
-    with pytest.raises(FormatError, match=rf"f\.txt:1: .*{message}"):
+    with pytest.raises(FormatError, match=r"f\.txt:1: JSON that cannot be read"):
         read_json(written(tmp_path, line.encode()))
 
 

@@ -1,25 +1,144 @@
-"""The sentences of CoNLL-2014 and their references, which SEEDA and GJG15 share."""
+"""The benchmarks on CoNLL-2014, of whose systems annotators ranked the outputs: SEEDA and GJG15."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+from collections.abc import Mapping
 from typing import Literal
 
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.judgements import load_rankings
+from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
+from learnedgec.data.text import read_lines
 
-Rewrites = Literal["official", "rewrites"]
+__all__ = ["GJG15_SPLITS", "REFERENCES", "SEEDA_SETS", "gjg15", "seeda"]
+
+REFERENCES = ("official", "rewrites")
+GJG15_SPLITS = ("dev10", "test90")
+
+# Which of the 15 systems Kobayashi et al. (2024) leave out of each set.
+SEEDA_SETS: Mapping[str, tuple[str, ...]] = {
+    "base": ("INPUT", "REF-F", "GPT-3.5"),
+    "+fluency": ("INPUT",),
+    "+input": ("REF-F", "GPT-3.5"),
+    "all": (),
+}
+
+# Table 3 of Grundkiewicz et al. (2015), best system first.
+_GJG15_SCORES: Mapping[str, Mapping[str, float]] = {
+    "EW": {
+        "AMU": 0.628, "RAC": 0.566, "CAMB": 0.561, "CUUI": 0.550, "POST": 0.539, "UFC": 0.513,
+        "PKU": 0.506, "UMC": 0.495, "IITB": 0.485, "SJTU": 0.463, "INPUT": 0.456, "NTHU": 0.437,
+        "IPN": 0.300,
+    },
+    "TS": {
+        "AMU": 0.273, "CAMB": 0.182, "RAC": 0.114, "CUUI": 0.105, "POST": 0.080, "PKU": -0.001,
+        "UMC": -0.022, "UFC": -0.041, "IITB": -0.055, "INPUT": -0.062, "SJTU": -0.074,
+        "NTHU": -0.142, "IPN": -0.358,
+    },
+}  # fmt: skip
 
 
-def conll14(references: Rewrites) -> tuple[tuple[str, ...], References]:
+def seeda(
+    granularity: Literal["sentence", "edit"],
+    systems: str = "base",
+    text: str = "subset",
+    references: str = "official",
+) -> Benchmark:
+    """Return SEEDA (Kobayashi et al. 2024): rankings of 15 systems on 391 sentences of CoNLL-2014.
+
+    Args:
+        granularity: SEEDA-S (whole sentences were judged) or SEEDA-E (the edits).
+        systems: `base`, the 12 systems without INPUT, REF-F and GPT-3.5; `+fluency` adds REF-F and
+            GPT-3.5; `+input` adds INPUT; `all` has the 15.
+        text: `subset`, the 391 judged sentences, or `full`, all 1,312, for a metric's system scores.
+        references: `official`, the two annotators of CoNLL-2014; `rewrites`, these and the eight rewrites
+            of Sakaguchi et al. (2016), of which REF-F is the experts' fluency and REF-M their minimal
+            rewrite A.
+
+    The official scores `EW` and `TS` are computed from the judgements of all 15 systems.
+    """
+    outputs = load_outputs("seeda")
+    official = {}
+    for score in ("EW", "TS"):
+        file = dataset_file("seeda", f"scores/human/{score}_{granularity[:4]}.txt")
+        official[score] = dict(zip(sorted(outputs), map(float, read_lines(file)), strict=True))
+    sources, gold = _sentences(references)
+    rankings = tuple(load_rankings(f"seeda:{granularity}"))
+    whole = Benchmark(
+        name=_name(f"seeda-{granularity[0]}:{systems}", text, references),
+        sources=sources,
+        systems=outputs,
+        references=gold,
+        rankings=rankings,
+        official=official,
+        granularity=granularity,
+    )
+    chosen = whole.select(
+        [name for name in outputs if name not in SEEDA_SETS[systems]],
+        sorted({ranking.sentence for ranking in rankings}) if text == "subset" else None,
+    )
+    rewrites = [name for name in ("REF-F", "REF-M") if name in chosen.systems]
+    if rewrites and references == "official":
+        verb = "is an expert rewrite" if len(rewrites) == 1 else "are expert rewrites"
+        notice = f"{' and '.join(rewrites)} {verb}, not among the references of the two annotators."
+        return dataclasses.replace(chosen, notices=(notice,))
+    return chosen.exclude_own_references()
+
+
+def gjg15(systems: str = "13", split: str = "", references: str = "official") -> Benchmark:
+    """Return GJG15 (Grundkiewicz et al. 2015): rankings of the CoNLL-2014 systems.
+
+    Args:
+        systems: `13` with INPUT, or `12` without.
+        split: nothing for all 1,312 sentences; `dev10` for a tenth of the 663 judged sentences, on
+            which sentence-level weights may be tuned, and `test90` for the rest of them. The judged
+            sentences are ordered by the SHA-256 of `gjg15:NUMBER` and the first tenth is dev10, so all
+            judgements of one sentence are on one side. (Yoshimura et al. 2020 drew their tenth at
+            random and did not publish it.)
+        references: as for `seeda`.
+    """
+    outputs = load_outputs("gjg15")
+    sources, gold = _sentences(references)
+    rankings = tuple(load_rankings("gjg15"))
+    whole = Benchmark(
+        name=_name(f"gjg15:{systems}", split, references),
+        sources=sources,
+        systems=outputs,
+        references=gold,
+        rankings=rankings,
+        official=_GJG15_SCORES,
+    )
+    sentences = None
+    if split:
+        judged = sorted({ranking.sentence for ranking in rankings}, key=_split_key)
+        cut = round(len(judged) / 10)
+        sentences = sorted(judged[:cut] if split == "dev10" else judged[cut:])
+    return whole.select([name for name in outputs if systems == "13" or name != "INPUT"], sentences)
+
+
+def _name(*words: str) -> str:
+    """Return the name of a benchmark: words that choose the default are left out."""
+    return ":".join(word for word in words if word not in ("", "subset", "official"))
+
+
+def _sentences(references: str) -> tuple[tuple[str, ...], References]:
     """Return the sources and the references of the two annotators, or of them and eight rewriters."""
     official = load_parallel("conll14")
     if references == "official":
         return official.sources, official.references
-    rewrites = load_parallel("reassess").references
+    rows = zip(official.references, load_parallel("reassess").references, strict=True)
     return official.sources, References(
         tuple(
-            (*row, *(dataclasses.replace(r, annotator=r.annotator + 2) for r in rewritten))
-            for row, rewritten in zip(official.references, rewrites, strict=True)
+            (*row, *(dataclasses.replace(r, annotator=r.annotator + 2) for r in rewrites))
+            for row, rewrites in rows
         )
     )
+
+
+def _split_key(sentence: int) -> bytes:
+    return hashlib.sha256(f"gjg15:{sentence}".encode()).digest()

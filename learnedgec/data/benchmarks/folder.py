@@ -25,8 +25,8 @@ import numpy as np
 from learnedgec.data.benchmarks.base import Benchmark, Ranking, rating_means
 from learnedgec.data.catalog.judgements import read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions
+from learnedgec.data.records import read_table, whole_number
 from learnedgec.data.references import References
-from learnedgec.data.tables import read_table, sentence_number
 from learnedgec.data.text import check_lengths, read_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.runtime.writing import PathLike
@@ -53,7 +53,7 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
         UnknownNameError: judgements name a system without an output.
 
     Example:
-        >>> from learnedgec.data.catalog.sample import sample_folder
+        >>> from learnedgec.data.catalog.files import sample_folder
         >>> benchmark = read_benchmark(sample_folder(), "sample")
         >>> sorted(benchmark.systems), len(benchmark.rankings)
         (['careful', 'eager', 'source', 'strong', 'weak'], 351)
@@ -135,7 +135,7 @@ def _read_ratings(file: Path, sentences: int) -> dict[str, dict[str, Floats]]:
         return {}
     ratings: dict[str, dict[str, list[list[float]]]] = {}
     for place, record in read_table(file, required=("id", "system")):
-        number = sentence_number(record["id"], sentences, place)
+        number = whole_number(record["id"], sentences, f"{place}: 'id'")
         for dimension, value in dimensions(record, place).items():
             columns = ratings.setdefault(dimension, {})
             column = columns.setdefault(record["system"], [[] for _ in range(sentences)])

@@ -10,19 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from learnedgec.data.benchmarks.autojqe import autojqe
 from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.conll14 import GJG15_SPLITS, REFERENCES, SEEDA_SETS, gjg15, seeda
 from learnedgec.data.benchmarks.folder import read_benchmark
-from learnedgec.data.benchmarks.gjg15 import GJG15_SPLITS, gjg15
-from learnedgec.data.benchmarks.gmeg import gmeg
-from learnedgec.data.benchmarks.jfleg import jfleg
-from learnedgec.data.benchmarks.peet import peet
-from learnedgec.data.benchmarks.seeda import SEEDA_SETS, seeda
-from learnedgec.data.benchmarks.swedish import swedish
-from learnedgec.data.benchmarks.tmu_gfm import tmu_gfm
-from learnedgec.data.catalog.sample import sample_folder
+from learnedgec.data.benchmarks.pairs import jfleg, peet
+from learnedgec.data.benchmarks.rated import autojqe, gmeg, swedish, tmu_gfm
+from learnedgec.data.catalog.files import sample_folder
 from learnedgec.errors import InputError, UnknownNameError
-from learnedgec.runtime.plugins import Plugin, Registry
+from learnedgec.runtime.plugins import Registry
 from learnedgec.runtime.search_paths import local_path
 
 __all__ = ["BENCHMARKS", "REGISTRY", "BenchmarkEntry", "expand_benchmarks", "load_benchmark"]
@@ -43,9 +38,8 @@ class BenchmarkEntry:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-_REFERENCES = ("official", "rewrites")
-_SEEDA = {"systems": tuple(SEEDA_SETS), "text": ("subset", "full"), "references": _REFERENCES}
-_GJG15 = {"systems": ("12", "13"), "split": GJG15_SPLITS, "references": _REFERENCES}
+_SEEDA = {"systems": tuple(SEEDA_SETS), "text": ("subset", "full"), "references": REFERENCES}
+_GJG15 = {"systems": ("12", "13"), "split": GJG15_SPLITS, "references": REFERENCES}
 
 BENCHMARKS: Mapping[str, BenchmarkEntry] = {
     "seeda-s": BenchmarkEntry(
@@ -93,16 +87,11 @@ BENCHMARKS: Mapping[str, BenchmarkEntry] = {
 }
 
 
-def _plugged(plugin: Plugin) -> BenchmarkEntry:
-    """Return the benchmark of a plug-in."""
-    return plugin.load_value(BenchmarkEntry)
-
-
 REGISTRY: Registry[BenchmarkEntry] = Registry(
     "benchmark",
     "learnedgec.benchmarks",
     BENCHMARKS,
-    _plugged,
+    lambda plugin: plugin.load_value(BenchmarkEntry),
     hint="The path of a benchmark folder is also accepted.",
 )
 
@@ -134,8 +123,9 @@ def load_benchmark(name: str) -> Benchmark:
     """
     head, *words = name.split(":")
     path = local_path(name)
-    if path is None or not path.is_dir():
-        head = REGISTRY.spelt(head)
+    if head not in REGISTRY and path is not None and path.is_dir():
+        return read_benchmark(name)
+    head = REGISTRY.spelt(head)
     if head == "jfleg":
         if not words:
             raise InputError(
@@ -143,20 +133,18 @@ def load_benchmark(name: str) -> Benchmark:
                 "are not public)."
             )
         return jfleg(name.partition(":")[2])
-    if head not in REGISTRY and path is not None and path.is_dir():
-        return read_benchmark(name)
-    if head.lower() == "seeda" and head not in REGISTRY:
+    if head.lower() == "seeda":
         raise InputError(
-            "seeda is the name of two benchmarks; choose one: seeda-s (ranked by sentences) or seeda-e "
-            "(ranked by edits)."
+            "seeda is two benchmarks; choose seeda-s (by sentences) or seeda-e (by edits)."
         )
     entry = REGISTRY.find(head)
     chosen: dict[str, str] = {}
     for word in words:
-        option = next((key for key, known in entry.options.items() if word.lower() in known), None)
-        if option is None:
-            known = [word for words in entry.options.values() for word in words]
-            raise UnknownNameError(f"word of the benchmark {head}", word, known)
+        options = [key for key, values in entry.options.items() if word.lower() in values]
+        if not options:
+            values = [value for values in entry.options.values() for value in values]
+            raise UnknownNameError(f"word of the benchmark {head}", word, values)
+        option = options[0]
         if option in chosen:
             raise InputError(
                 f"{name!r} gives both {chosen[option]!r} and {word!r}; write one of them."

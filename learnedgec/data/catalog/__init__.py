@@ -7,7 +7,7 @@ from learnedgec.data.catalog.corrections import (
     load_corrections,
     read_corrections,
 )
-from learnedgec.data.catalog.files import Status, dataset_file, fetch, verify
+from learnedgec.data.catalog.files import Status, dataset_file, fetch, sample_folder, verify
 from learnedgec.data.catalog.judgements import (
     RANKINGS,
     Ranking,
@@ -20,7 +20,6 @@ from learnedgec.data.catalog.outputs import OUTPUTS, load_outputs
 from learnedgec.data.catalog.parallel import PARALLEL, Parallel, load_parallel
 from learnedgec.data.catalog.ratings import RATINGS, Rating, load_ratings, read_ratings
 from learnedgec.data.catalog.registry import DATASETS, Dataset, File, Kind, dataset
-from learnedgec.data.catalog.sample import sample_folder
 from learnedgec.data.catalog.sentences import SENTENCES, load_sentences
 
 __all__ = [

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from learnedgec.data.catalog.bea19 import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
-from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.files import dataset_file, sample_folder
+from learnedgec.data.catalog.leakage import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
 from learnedgec.data.catalog.registry import Kind, concatenated
-from learnedgec.data.catalog.sample import sample_folder
-from learnedgec.data.text import read_jsonl, read_lines, write_lines
+from learnedgec.data.records import read_records, suffix
+from learnedgec.data.text import check_sentence, read_lines, write_jsonl, write_lines
 from learnedgec.errors import FormatError, InputError
 from learnedgec.runtime.writing import PathLike
 
@@ -65,7 +63,7 @@ def read_cases(path: PathLike) -> list[Case]:
         >>> read_cases(path)[0].variants[0]
         Pair(source='A1 go .', target='A1 goes .')
     """
-    return _read_objects(path) if _is_jsonl(path) else _read_blocks(path)
+    return _read_objects(path) if suffix(path) == ".jsonl" else _read_blocks(path)
 
 
 CASES: Kind[list[Case]] = Kind(
@@ -86,7 +84,7 @@ def load_cases(name: str) -> list[Case]:
             - `robustgec`, or one of `robustgec:conll14` (1,312 cases), `robustgec:bea19` (2,503),
               `robustgec:tem8` (1,181);
             - `robustgec:bea19/train`, `robustgec:bea19/dev` or `robustgec:bea19/test`: the cases whose
-              sentences are in this part of BEA-19 dev (`learnedgec.data.catalog.bea19`);
+              sentences are in this part of BEA-19 dev (`learnedgec.data.catalog.leakage`);
             - `sample`: six cases, written for this project;
             - a file as for `read_cases`.
 
@@ -102,29 +100,24 @@ def write_cases(path: PathLike, cases: Iterable[Case]) -> None:
     Raises:
         InputError: blocks were asked for, and the cases differ in their number of variants.
     """
-    if _is_jsonl(path):
-        objects = (
-            {**asdict(c.original), "variants": [asdict(v) for v in c.variants]} for c in cases
+    if suffix(path) == ".jsonl":
+        write_jsonl(
+            path,
+            ({**asdict(c.original), "variants": [asdict(v) for v in c.variants]} for c in cases),
         )
-        write_lines(path, (json.dumps(record, ensure_ascii=False) for record in objects))
         return
     lines: list[str] = []
-    size = 0
+    cases = list(cases)
     for case in cases:
-        size = size or len(case.pairs)
-        if len(case.pairs) != size:
+        if len(case.variants) != len(cases[0].variants):
             raise InputError(
-                f"{path}: cases with {size - 1} and {len(case.pairs) - 1} variants cannot be written as "
-                "blocks; name the file .jsonl."
+                f"{path}: cases with {len(cases[0].variants)} and {len(case.variants)} variants cannot be "
+                "written as blocks; name the file .jsonl."
             )
         sentences = [text for pair in case.pairs for text in (pair.source, pair.target)]
         lines += [f"{_label(place)} {text}" for place, text in enumerate(sentences)]
         lines.append("")
     write_lines(path, lines)
-
-
-def _is_jsonl(path: PathLike) -> bool:
-    return os.fspath(path).removesuffix(".gz").endswith(".jsonl")
 
 
 def _label(place: int) -> str:
@@ -136,28 +129,25 @@ def _label(place: int) -> str:
 def _read_blocks(path: PathLike) -> list[Case]:
     cases: list[Case] = []
     block: list[str] = []
-    size = 0
     # The blank line at the end ends the last block.
     for number, line in enumerate([*read_lines(path), ""], 1):
         label, _, sentence = line.partition(" ")
-        begins = label == _label(0)
-        if block and (not line or begins):
-            size = size or len(block)
-            if len(block) < max(size, 4) or len(block) % 2:
+        if block and (not line or label == _label(0)):
+            size = 2 * len(cases[0].pairs) if cases else max(4, len(block) + len(block) % 2)
+            if len(block) != size:
                 raise FormatError(
-                    f"{path}:{number}: the block before this line ends before its "
-                    f"{_label(len(block))!r} line."
+                    f"{path}:{number}: the block before this line must have {size} lines, the last one "
+                    f"starting with {_label(size - 1)!r}, and has {len(block)}."
                 )
             cases.append(_case(block))
             block = []
-        if not line:
-            continue
-        expected = _label(0 if size and len(block) == size else len(block))
-        if label != expected:
-            raise FormatError(
-                f"{path}:{number}: a line starting with {expected!r} was expected, not {line[:60]!r}."
-            )
-        block.append(sentence)
+        if line:
+            if label != _label(len(block)):
+                raise FormatError(
+                    f"{path}:{number}: a line starting with {_label(len(block))!r} was expected, not "
+                    f"{line[:60]!r}."
+                )
+            block.append(sentence)
     if not cases:
         raise FormatError(f"{path}: there is no case; blocks of 'O-S', 'O-T', … were expected.")
     return cases
@@ -165,22 +155,18 @@ def _read_blocks(path: PathLike) -> list[Case]:
 
 def _read_objects(path: PathLike) -> list[Case]:
     cases = []
-    for number, record in enumerate(read_jsonl(path, ("source", "target", "variants")), 1):
+    for place, record in read_records(path, ("source", "target", "variants")):
         variants = record["variants"]
         if not isinstance(variants, list) or not variants:
-            raise FormatError(f"{path}:{number}: 'variants' must be a list with a variant or more.")
-        for pair in (record, *variants):
-            if not isinstance(pair, dict) or not all(
-                isinstance(pair.get(key), str) and "\n" not in pair[key]
-                for key in ("source", "target")
-            ):
-                raise FormatError(
-                    f"{path}:{number}: 'source' and 'target' must be texts on one line, of the original "
-                    "and of every variant."
-                )
-        cases.append(
-            _case([pair[key] for pair in (record, *variants) for key in ("source", "target")])
-        )
+            raise FormatError(f"{place}: 'variants' must be a list with a variant or more.")
+        if not all(isinstance(variant, dict) for variant in variants):
+            raise FormatError(f"{place}: each variant must be an object with source and target.")
+        sentences = [
+            check_sentence(pair.get(key), place, key)
+            for pair in (record, *variants)
+            for key in ("source", "target")
+        ]
+        cases.append(_case(sentences))
     return cases
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from learnedgec.data.catalog.cases import CASES, Case
 from learnedgec.data.catalog.parallel import PARALLEL, Parallel
 from learnedgec.data.catalog.registry import Kind, concatenated
 from learnedgec.data.m2 import Edit, read_m2, without_overlaps
+from learnedgec.data.records import read_records, suffix
 from learnedgec.data.references import References
-from learnedgec.data.text import check_sentence, read_jsonl, read_lines
+from learnedgec.data.text import check_sentence, read_lines
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
 
@@ -47,14 +47,12 @@ def read_corrections(path: PathLike) -> list[Correction]:
     Raises:
         FormatError: a line cannot be used; the message names it.
     """
-    suffixes = [suffix for suffix in Path(path).suffixes if suffix != ".gz"]
-    if suffixes[-1:] == [".m2"]:
+    if suffix(path) == ".m2":
         blocks = read_m2(path)
-        references = References.from_annotated(blocks)
-        return list(_corrections([block.source for block in blocks], references))
-    if suffixes[-1:] == [".jsonl"]:
-        return list(_read_jsonl(path))
-    return list(_read_table(path))
+        sources = tuple(block.source for block in blocks)
+        return _of_parallel(Parallel(sources, References.from_annotated(blocks)))
+    rows = _read_objects(path) if suffix(path) == ".jsonl" else _read_tabs(path)
+    return [Correction(source, text, None, source) for source, texts in rows for text in texts]
 
 
 CORRECTIONS: Kind[list[Correction]] = Kind(
@@ -88,17 +86,17 @@ def load_corrections(name: str) -> list[Correction]:
     return CORRECTIONS.load(name)
 
 
-def _corrections(
-    sources: tuple[str, ...] | list[str], references: References
-) -> Iterator[Correction]:
-    for source, row in zip(sources, references, strict=True):
-        for reference in row:
-            edits = None if reference.edits is None else tuple(without_overlaps(reference.edits))
-            yield Correction(source, reference.text, edits, source)
-
-
 def _of_parallel(data: Parallel) -> list[Correction]:
-    return list(_corrections(data.sources, data.references))
+    return [
+        Correction(
+            source,
+            reference.text,
+            None if reference.edits is None else tuple(without_overlaps(reference.edits)),
+            source,
+        )
+        for source, row in zip(data.sources, data.references, strict=True)
+        for reference in row
+    ]
 
 
 def _of_cases(cases: list[Case]) -> list[Correction]:
@@ -113,21 +111,21 @@ CORRECTIONS.derive(PARALLEL, _of_parallel)
 CORRECTIONS.derive(CASES, _of_cases)
 
 
-def _read_jsonl(path: PathLike) -> Iterator[Correction]:
-    for number, record in enumerate(read_jsonl(path, required=("source", "references")), 1):
-        source, references = record["source"], record["references"]
-        place = f"{os.fspath(path)}:{number}"
-        check_sentence(source, place, "source")
-        if not isinstance(references, list):
+def _read_objects(path: PathLike) -> Iterator[tuple[str, list[str]]]:
+    """Yield source and references of each object; an absent reference is left out."""
+    for place, record in read_records(path, ("source", "references")):
+        if not isinstance(record["references"], list):
             raise FormatError(f"{place}: a list of texts was expected as 'references'.")
-        for reference in references:
-            if reference is not None:
-                yield Correction(
-                    source, check_sentence(reference, place, "references"), None, source
-                )
+        texts = [
+            check_sentence(text, place, "references")
+            for text in record["references"]
+            if text is not None
+        ]
+        yield check_sentence(record["source"], place, "source"), texts
 
 
-def _read_table(path: PathLike) -> Iterator[Correction]:
+def _read_tabs(path: PathLike) -> Iterator[tuple[str, list[str]]]:
+    """Yield source and references of each line, which tabs separate."""
     for number, line in enumerate(read_lines(path), 1):
         source, *references = line.split("\t")
         if not references:
@@ -135,5 +133,4 @@ def _read_table(path: PathLike) -> Iterator[Correction]:
                 f"{os.fspath(path)}:{number}: a source and its references, separated by tabs, were "
                 f"expected, not {line[:60]!r}."
             )
-        for reference in references:
-            yield Correction(source, reference, None, source)
+        yield source, references

@@ -1,4 +1,4 @@
-"""The files of the catalog's datasets on this machine.
+"""The files of the catalog's datasets, and of the embedded sample, on this machine.
 
 A file is found in this order: the mirror (`mirror=` or the environment variable LEARNEDGEC_MIRROR),
 the user cache (LEARNEDGEC_CACHE or the platform's cache folder), the network. Wherever it is found, its
@@ -20,7 +20,7 @@ from learnedgec.errors import DataError, OutputError, UnknownNameError
 from learnedgec.runtime.digests import file_digest
 from learnedgec.runtime.writing import PathLike
 
-__all__ = ["Status", "cache_folder", "dataset_file", "fetch", "verify"]
+__all__ = ["Status", "cache_folder", "dataset_file", "fetch", "sample_folder", "verify"]
 
 CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
 
@@ -66,19 +66,19 @@ def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Pat
     row = dataset(name)
     if file not in row.files:
         raise UnknownNameError(f"file of the dataset {name!r}", file, row.files)
-    place = _place(row, file, mirror)
-    if place.is_file() and file_digest(place) == row.files[file].sha256:
-        return place
+    status = _status(row, row.files[file], mirror)
+    if status.state == "ok":
+        return status.place
     if _mirror(mirror) is None:
-        _download(row, file, place)
-        return place
-    if not place.is_file():
+        _download(row, row.files[file], status.place)
+        return status.place
+    if status.state == "absent":
         raise DataError(
-            f"{name} is not in the mirror: {place} does not exist; copy {row.url(file)} there, or "
+            f"{name} is not in the mirror: {status.place} does not exist; copy {row.url(file)} there, or "
             f"unset {MIRROR_VARIABLE} to download it."
         )
     raise DataError(
-        f"{place} is not the catalog's file (its sha256 is {file_digest(place)[:12]}…, not "
+        f"{status.place} is not the catalog's file (its sha256 differs from "
         f"{row.files[file].sha256[:12]}…); copy {row.url(file)} there again."
     )
 
@@ -110,14 +110,24 @@ def fetch(
 def verify(name: str, *, mirror: PathLike | None = None) -> list[Status]:
     """Return for every file of a dataset whether it is present and unaltered, without using the network."""
     row = dataset(name)
-    statuses = []
-    for file in row.files.values():
-        place = _place(row, file.path, mirror)
-        state: Literal["ok", "absent", "altered"] = "absent"
-        if place.is_file():
-            state = "ok" if file_digest(place) == file.sha256 else "altered"
-        statuses.append(Status(file.path, place, state))
-    return statuses
+    return [_status(row, file, mirror) for file in row.files.values()]
+
+
+def sample_folder() -> Path:
+    """Return the folder of the sample: `source.txt`, `gold.m2`, `systems/`, `ratings.csv`, `rankings.csv`.
+
+    Raises:
+        DataError: the installation lacks it.
+    """
+    package = Path(__file__).parents[2]
+    # An installed package carries the sample; a checkout has it beside the package.
+    places = (package / "sample", package.parent / "data" / "sample")
+    for place in places:
+        if (place / "source.txt").is_file():
+            return place
+    raise DataError(
+        f"the sample is neither in {places[0]} nor in {places[1]}; install learnedgec again."
+    )
 
 
 def _mirror(mirror: PathLike | None) -> Path | None:
@@ -134,38 +144,34 @@ def _mirror(mirror: PathLike | None) -> Path | None:
     return root
 
 
-def _place(row: Dataset, file: str, mirror: PathLike | None) -> Path:
-    """Return where a file is, or would be."""
-    return (_mirror(mirror) or cache_folder()) / row.folder / file
+def _status(row: Dataset, file: File, mirror: PathLike | None) -> Status:
+    """Return where a file is, or would be, and whether it is the catalog's."""
+    place = (_mirror(mirror) or cache_folder()) / row.folder / file.path
+    if not place.is_file():
+        return Status(file.path, place, "absent")
+    return Status(file.path, place, "ok" if file_digest(place) == file.sha256 else "altered")
 
 
-def _download(row: Dataset, file: str, place: Path) -> None:
+def _download(row: Dataset, file: File, place: Path) -> None:
     """Download one file into the cache; it appears under its name only when it is complete and verified."""
     import pooch
 
     pooch.get_logger().setLevel(logging.WARNING)
-    ways_out = (
-        f"connect to the network, set {MIRROR_VARIABLE} to a folder that holds {row.folder}/{file}, "
-        f"or put the file at {place}."
-    )
+    url = row.url(file.path)
     try:
-        pooch.retrieve(
-            row.url(file),
-            known_hash=f"sha256:{row.files[file].sha256}",
-            fname=place.name,
-            path=place.parent,
-        )
+        pooch.retrieve(url, f"sha256:{file.sha256}", fname=place.name, path=place.parent)
     except ValueError:
         raise DataError(
-            f"{row.url(file)} was downloaded but is not the catalog's file (its sha256 differs from "
-            f"{row.files[file].sha256[:12]}…); download again, or set {MIRROR_VARIABLE} to a folder "
-            "with the right one."
+            f"{url} was downloaded but is not the catalog's file (its sha256 differs from "
+            f"{file.sha256[:12]}…); download again, or set {MIRROR_VARIABLE} to a folder with the right one."
         ) from None
     except OSError as error:
         # The network's errors, which are also OSErrors, have no number of the operating system's.
         if error.errno is None:
             raise DataError(
-                f"{row.url(file)} cannot be downloaded ({type(error).__name__}); {ways_out}"
+                f"{url} cannot be downloaded ({type(error).__name__}); connect to the network, set "
+                f"{MIRROR_VARIABLE} to a folder that holds {row.folder}/{file.path}, or put the file at "
+                f"{place}."
             ) from None
         raise OutputError(
             f"{place.parent} cannot be written ({error.strerror or error}); set {CACHE_VARIABLE} to a "

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.registry import Kind
-from learnedgec.data.catalog.sample import sample_folder
-from learnedgec.data.tables import read_table, sentence_number, short_integer, whole_number
+from learnedgec.data.records import read_table, whole_number
 from learnedgec.data.text import read_lines, read_text
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
@@ -84,14 +83,12 @@ def read_appraise(path: PathLike, *, first: int = 0) -> list[Ranking]:
     for number, item in enumerate(root.iter("ranking-item"), 1):
         try:
             ranks = {
-                system: short_integer(translation.attrib["rank"])
+                system: int(translation.attrib["rank"])
                 for translation in item.iter("translation")
                 for system in translation.attrib["system"].split()
             }
             rankings.append(
-                Ranking(
-                    short_integer(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", "")
-                )
+                Ranking(int(item.attrib["src-id"]) - first, ranks, item.attrib.get("user", ""))
             )
         except (KeyError, ValueError) as error:
             raise FormatError(
@@ -116,12 +113,12 @@ def read_pairs(path: PathLike, sentences: int) -> list[Ranking]:
     """
     rankings = []
     for place, record in read_table(path, required=("id", "better", "worse")):
-        tie = whole_number(record.get("tie") or "0", f"{place}: 'tie'", below=2)
+        tie = whole_number(record.get("tie") or "0", 2, f"{place}: 'tie'")
         if record["better"] == record["worse"]:
             raise FormatError(f"{place}: the system {record['better']!r} is paired with itself.")
         rankings.append(
             Ranking(
-                sentence_number(record["id"], sentences, place),
+                whole_number(record["id"], sentences, f"{place}: 'id'"),
                 {record["better"]: 1, record["worse"]: 2 - tie},
                 record.get("annotator") or "",
             )

@@ -5,9 +5,15 @@ them. The guards forbid the CoNLL-2014 sources, the references, the rewrites by 
 attacks, and RobustGEC's variants. Only 64-bit hashes of these sentences are shipped (`conll14.hashes`,
 written by `scripts/leakage_hashes.py`), so the check needs no dataset and no network.
 
-The test part of BEA-19 dev (`bea19`) and `peet` are for reports only; they are guarded by their names.
-`robustgec:bea19` as a whole is not guarded: evaluators were trained on it before the parts were drawn. An
-evaluator's manifest lists its training data, and `share_text` tells which datasets share sentences.
+The 4,384 sentences of BEA-19 dev are in several datasets: `pillars` and `jelv` have all of them,
+`robustgec:bea19` 2,503, `attack:bea19-dev` attacks on all. These datasets have the same parts, of blocks of
+50 sentences (so that essays are seldom split). Of every 20 blocks, 14 are in `train`, 3 in `dev` and 3 in
+`test`, spread evenly: 3,100, 650 and 634 sentences. 27 sentences repeat an earlier one, a few of them in
+another part.
+
+The part `test` and `peet` are for reports only; they are guarded by their names. `robustgec:bea19` as a whole
+is not guarded: evaluators were trained on it before the parts were drawn. An evaluator's manifest lists its
+training data, and `share_text` tells which datasets share sentences.
 """
 
 from __future__ import annotations
@@ -18,17 +24,25 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files as package_files
+from typing import TypeVar
 
 from learnedgec.errors import LeakageError
 
 __all__ = [
+    "BEA19_PARTS",
+    "BEA19_SOURCES",
     "MINIMUM_WORDS",
+    "bea19_part",
     "check_leakage",
     "check_reserved",
     "fingerprint",
+    "of_part",
     "overlapping",
+    "parts_of_sources",
     "share_text",
 ]
+
+T = TypeVar("T")
 
 # Shorter sentences ("What is genetic risk ?") are too generic to tell where they come from.
 MINIMUM_WORDS = 5
@@ -92,23 +106,47 @@ def check_leakage(rows: Sequence[str] | Sequence[Sequence[str]], name: str) -> N
         raise LeakageError(
             f"{name} has {distinct} sentence{'s' if distinct > 1 else ''} of CoNLL-2014 (in {len(leaking):,} "
             f"of {len(texts):,} {what}), on which evaluators are tested; the first is "
-            f"{reserved[leaking[0]][0][:80]!r}. Leave them out: "
-            f"{_way_out(name)} Or say data.check_leakage: false; the evaluator then cannot be tested on "
-            "SEEDA, GJG15 or CoNLL-2014, and its card says so."
+            f"{reserved[leaking[0]][0][:80]!r}. Leave out the sentences that "
+            "learnedgec.data.catalog.overlapping(texts) names, or say data.check_leakage: false; the "
+            "evaluator then cannot be tested on SEEDA, GJG15 or CoNLL-2014, and its card says so."
         )
 
 
-def _way_out(name: str) -> str:
-    """Return how to leave out forbidden text: for a table, a shell command."""
-    if not name.endswith(".csv") or not re.fullmatch(r"[\w./ -]+", name):
-        return "learnedgec.data.catalog.overlapping(texts) says which they are."
-    clean = f"{name.removesuffix('.csv')}-clean.csv"
-    return (
-        "python -c 'import pandas; from learnedgec.data.catalog import overlapping; "
-        f'table = pandas.read_csv("{name}", dtype=str, keep_default_na=False); '
-        'table.drop([row for column in table.columns.intersection(["source", "hypothesis"]) '
-        f'for row in overlapping(table[column])]).to_csv("{clean}", index=False)\'.'
-    )
+# -- the parts of BEA-19 dev ----------------------------------------------------------------------
+
+# The whole first: it is read in the order of the file.
+BEA19_PARTS = ("", "train", "dev", "test")
+
+# The sentences, in the dataset `pillars`.
+BEA19_SOURCES = "data/evaluation_sets/bea-dev.txt"
+
+_BLOCK, _CYCLE = 50, 20
+_DEV, _TEST = frozenset((4, 10, 17)), frozenset((7, 13, 19))
+
+
+def bea19_part(number: int) -> str:
+    """Return the part of a sentence of BEA-19 dev by its number, from 0.
+
+    Example:
+        >>> [bea19_part(number) for number in (0, 199, 200, 249, 250, 350)]
+        ['train', 'train', 'dev', 'dev', 'train', 'test']
+    """
+    block = number // _BLOCK % _CYCLE
+    return "dev" if block in _DEV else "test" if block in _TEST else "train"
+
+
+def of_part(rows: Sequence[T], part: str) -> list[T]:
+    """Return those of 4,384 rows that are in a part: all for `""`."""
+    return [row for number, row in enumerate(rows) if not part or bea19_part(number) == part]
+
+
+def parts_of_sources(sources: Iterable[str]) -> dict[str, str]:
+    """Return the part of each distinct sentence; one that occurs in several is in `test`, else in `dev`."""
+    parts: dict[str, str] = {}
+    for number, source in enumerate(sources):
+        places = {bea19_part(number), parts.get(source)}
+        parts[source] = next(part for part in ("test", "dev", "train") if part in places)
+    return parts
 
 
 # The key of the sentences of BEA-19 dev, and the names of datasets that have some or all of them; a part of

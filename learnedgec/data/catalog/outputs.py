@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from pathlib import Path
 
-from learnedgec.data.catalog.bea19 import BEA19_PARTS, of_part
-from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.files import dataset_file, sample_folder
+from learnedgec.data.catalog.leakage import BEA19_PARTS, of_part
 from learnedgec.data.catalog.registry import Kind, dataset
-from learnedgec.data.catalog.sample import sample_folder
 from learnedgec.data.catalog.swedish import read_swedish
 from learnedgec.data.m2 import apply_edits, read_m2
 from learnedgec.data.text import read_lines
@@ -48,7 +47,7 @@ def load_outputs(name: str) -> Outputs:
             - `attack:conll14`, `attack:bea19-dev`: outputs that attack a metric, named after the metric;
             - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: seven systems and then
               eight ensembles of systems on BEA-19 dev (Omelianchuk et al. 2024), or on a part of it
-              (`learnedgec.data.catalog.bea19`); with `/single` or `/ensemble` after the part, only that kind;
+              (`learnedgec.data.catalog.leakage`); `/single` or `/ensemble` after the part chooses one kind;
             - `swedish`: five systems on 192 Swedish learner sentences, under the names that the files give
               them (`granska`, `mm`, `mt`, `mw`, `s2`);
             - `sample`: four systems on the embedded sample.
@@ -59,46 +58,44 @@ def load_outputs(name: str) -> Outputs:
     return OUTPUTS.load(name)
 
 
-def _folder(
-    name: str, folder: str, names: Sequence[str] = (), prefix: str = "", suffix: str = ""
-) -> Outputs:
-    """Read the files of a folder; what is between `prefix` and `suffix` in the stem is the system."""
-    outputs = {}
-    for file in dataset(name).files:
-        system = PurePosixPath(file).name.removesuffix(".txt")
-        affixed = system.startswith(prefix) and system.endswith(suffix)
-        if PurePosixPath(file).parent != PurePosixPath(folder) or not affixed:
-            continue
-        if not names or system in names:
-            lines = read_lines(dataset_file(name, file))
-            outputs[system.removeprefix(prefix).removesuffix(suffix)] = tuple(lines)
-    return dict(sorted(outputs.items()))
+def _files(name: str, pattern: str, names: Sequence[str] = ()) -> dict[str, Path]:
+    """Return system -> file for the files that match; a system's name stands in place of the `*`."""
+    start, end = pattern.split("*")
+    systems = {
+        file.removeprefix(start).removesuffix(end): file
+        for file in dataset(name).files
+        if file.startswith(start) and file.endswith(end)
+    }
+    return {
+        system: dataset_file(name, file)
+        for system, file in sorted(systems.items())
+        if system in (names or systems)
+    }
+
+
+def _outputs(name: str, pattern: str, names: Sequence[str] = ()) -> Outputs:
+    return {s: tuple(read_lines(file)) for s, file in _files(name, pattern, names).items()}
 
 
 @OUTPUTS.reader("seeda", ("", "subset"))
 def _seeda(part: str) -> Outputs:
-    return _folder("seeda", f"outputs/{part or 'all'}")
+    return _outputs("seeda", f"outputs/{part or 'all'}/*.txt")
 
 
 @OUTPUTS.reader("gjg15")
 def _gjg15() -> Outputs:
-    outputs = _folder("gjg15", "data/original/official_submissions")
+    outputs = _outputs("gjg15", "data/original/official_submissions/*")
     return {
-        system: tuple(" ".join(line.split()) for line in lines) for system, lines in outputs.items()
+        name: tuple(" ".join(line.split()) for line in lines) for name, lines in outputs.items()
     }
 
 
 @OUTPUTS.reader("cleme")
 def _cleme() -> Outputs:
-    outputs = {}
-    for file in dataset("cleme").files:
-        system = PurePosixPath(file).name.removeprefix("conll14-").removesuffix(".errant")
-        if PurePosixPath(file).name == f"conll14-{system}.errant":
-            blocks = read_m2(dataset_file("cleme", file))
-            outputs[system] = tuple(
-                apply_edits(block.source, block.annotations.get(0, ())) for block in blocks
-            )
-    return outputs
+    return {
+        name: tuple(apply_edits(b.source, b.annotations.get(0, ())) for b in read_m2(file))
+        for name, file in _files("cleme", "demo/examples/conll14-*.errant").items()
+    }
 
 
 _GMEG = ("amu", "lstm", "lstm-r", "marian", "nus", "source+error", "transformer")
@@ -106,12 +103,12 @@ _GMEG = ("amu", "lstm", "lstm-r", "marian", "nus", "source+error", "transformer"
 
 @OUTPUTS.reader("gmeg", ("fce", "wiki"))
 def _gmeg(part: str) -> Outputs:
-    return _folder("gmeg", f"data/dev/{part}", _GMEG)
+    return _outputs("gmeg", f"data/dev/{part}/*", _GMEG)
 
 
 @OUTPUTS.reader("attack", ("conll14", "bea19-dev"))
 def _attack(part: str) -> Outputs:
-    return _folder("attack", "experiments/attack_results", prefix=f"{part}-")
+    return _outputs("attack", f"experiments/attack_results/{part}-*.txt")
 
 
 _SORTS = ("single", "ensemble")
@@ -126,8 +123,8 @@ def _pillars(part: str) -> Outputs:
     return {
         system: tuple(of_part(lines, part))
         for sort in ([chosen] if chosen else _SORTS)
-        for system, lines in _folder(
-            "pillars", f"data/system_preds/{sort}_systems", suffix="___bea-dev"
+        for system, lines in _outputs(
+            "pillars", f"data/system_preds/{sort}_systems/*___bea-dev.txt"
         ).items()
     }
 

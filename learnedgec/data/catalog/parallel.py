@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from learnedgec.data.catalog.bea19 import BEA19_PARTS, of_part
-from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.files import dataset_file, sample_folder
+from learnedgec.data.catalog.leakage import BEA19_PARTS, of_part
 from learnedgec.data.catalog.registry import Kind, dataset
-from learnedgec.data.catalog.sample import sample_folder
 from learnedgec.data.catalog.swedish import read_swedish
 from learnedgec.data.m2 import read_m2
 from learnedgec.data.references import References
@@ -55,7 +54,7 @@ def load_parallel(name: str) -> Parallel:
             - `wiki-split:tune`, `wiki-split:validation`, `wiki-split:test`: 5,000 long sentences, each
               with the same content in two shorter ones, joined by a space;
             - `pillars`, or one of `pillars:train`, `pillars:dev`, `pillars:test`: the 4,384 sentences of
-              BEA-19 dev with their gold edits, and its parts (`learnedgec.data.catalog.bea19`);
+              BEA-19 dev with their gold edits, and its parts (`learnedgec.data.catalog.leakage`);
             - `jelv`, likewise: the same sentences with 1 to 35 references, four on average, of which one is
               the gold one in all but two sentences;
             - `peet:gecpd`, `peet:gector`: a system's corrections of 4,477 sentences of BEA-19 test as
@@ -72,53 +71,68 @@ def load_parallel(name: str) -> Parallel:
     return PARALLEL.load(name)
 
 
-def _annotated(source: PathLike, gold: PathLike) -> Parallel:
-    """Read a source file and its gold edits."""
-    sources = read_lines(source)
-    return Parallel(tuple(sources), References.from_m2(gold, sources))
+def _of_m2(path: PathLike, part: str = "") -> Parallel:
+    """Read the sentences and gold edits of an M2 file: all, or those of a part of BEA-19 dev."""
+    blocks = of_part(read_m2(path), part)
+    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
+
+
+def _of_texts(sources: PathLike, *references: PathLike) -> Parallel:
+    """Read a file of sources and parallel files of references."""
+    texts = [read_lines(path) for path in references]
+    return Parallel(tuple(read_lines(sources)), References.from_texts(*texts))
 
 
 @PARALLEL.reader("conll14")
 def _conll14() -> Parallel:
-    return _annotated(
-        dataset_file("conll14", "data/source"), dataset_file("conll14", "data/reference.m2")
-    )
+    sources = read_lines(dataset_file("conll14", "data/source"))
+    gold = dataset_file("conll14", "data/reference.m2")
+    return Parallel(tuple(sources), References.from_m2(gold, sources))
 
 
 @PARALLEL.reader("cleme")
 def _cleme() -> Parallel:
-    blocks = read_m2(dataset_file("cleme", "demo/examples/conll14.errant"))
-    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
+    return _of_m2(dataset_file("cleme", "demo/examples/conll14.errant"))
+
+
+@PARALLEL.reader("pillars", BEA19_PARTS)
+def _pillars(part: str) -> Parallel:
+    return _of_m2(dataset_file("pillars", "data/evaluation_sets/bea-dev.m2"), part)
+
+
+@PARALLEL.reader("jelv", BEA19_PARTS)
+def _jelv(part: str) -> Parallel:
+    return _of_m2(dataset_file("jelv", "data/train/BEA-dev-expanded.m2"), part)
 
 
 @PARALLEL.reader("sample")
 def _sample() -> Parallel:
-    return _annotated(sample_folder() / "source.txt", sample_folder() / "gold.m2")
+    return _of_m2(sample_folder() / "gold.m2")
 
 
 @PARALLEL.reader("reassess")
 def _reassess() -> Parallel:
     # The catalog's order is alphabetical: expert before turker, fluency before minimal, A before B.
-    texts = [read_lines(dataset_file("reassess", file)) for file in dataset("reassess").files]
-    return Parallel(
-        tuple(read_lines(dataset_file("conll14", "data/source"))), References.from_texts(*texts)
-    )
-
-
-def _text_files(name: str, source: str, references: str) -> Parallel:
-    """Read a source file and its references 0 to 3."""
-    texts = [read_lines(dataset_file(name, f"{references}{number}")) for number in range(4)]
-    return Parallel(tuple(read_lines(dataset_file(name, source))), References.from_texts(*texts))
+    rewrites = [dataset_file("reassess", file) for file in dataset("reassess").files]
+    return _of_texts(dataset_file("conll14", "data/source"), *rewrites)
 
 
 @PARALLEL.reader("jfleg", ("dev", "test"))
 def _jfleg(part: str) -> Parallel:
-    return _text_files("jfleg", f"{part}/{part}.src", f"{part}/{part}.ref")
+    files = [f"{part}/{part}.{name}" for name in ("src", "ref0", "ref1", "ref2", "ref3")]
+    return _of_texts(*(dataset_file("jfleg", file) for file in files))
 
 
 @PARALLEL.reader("gmeg", ("fce", "wiki"))
 def _gmeg(part: str) -> Parallel:
-    return _text_files("gmeg", f"data/dev/{part}/source", f"data/dev/{part}/ref")
+    files = [f"data/dev/{part}/{name}" for name in ("source", "ref0", "ref1", "ref2", "ref3")]
+    return _of_texts(*(dataset_file("gmeg", file) for file in files))
+
+
+@PARALLEL.reader("peet", ("gecpd", "gector"))
+def _peet(part: str) -> Parallel:
+    files = [f"Dataset/BEA19/{part}_{name}.txt" for name in ("OP", "EC")]
+    return _of_texts(*(dataset_file("peet", file) for file in files))
 
 
 @PARALLEL.reader("wiki-split", ("tune", "validation", "test"))
@@ -131,15 +145,6 @@ def _wiki_split(part: str) -> Parallel:
     )
 
 
-@PARALLEL.reader("peet", ("gecpd", "gector"))
-def _peet(part: str) -> Parallel:
-    outputs, edited = (
-        read_lines(dataset_file("peet", f"Dataset/BEA19/{part}_{what}.txt"))
-        for what in ("OP", "EC")
-    )
-    return Parallel(tuple(outputs), References.from_texts(edited))
-
-
 @PARALLEL.reader("swedish")
 def _swedish() -> Parallel:
     sentences = read_swedish()
@@ -148,19 +153,3 @@ def _swedish() -> Parallel:
         for sentence in sentences
     ]
     return Parallel(tuple(sentence.source for sentence in sentences), References.from_rows(rows))
-
-
-def _bea19(part: str, gold: PathLike) -> Parallel:
-    """Read a part of BEA-19 dev from an M2 file of all of it."""
-    blocks = of_part(read_m2(gold), part)
-    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
-
-
-@PARALLEL.reader("pillars", BEA19_PARTS)
-def _pillars(part: str) -> Parallel:
-    return _bea19(part, dataset_file("pillars", "data/evaluation_sets/bea-dev.m2"))
-
-
-@PARALLEL.reader("jelv", BEA19_PARTS)
-def _jelv(part: str) -> Parallel:
-    return _bea19(part, dataset_file("jelv", "data/train/BEA-dev-expanded.m2"))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.registry import Kind, concatenated, dataset
-from learnedgec.data.catalog.sample import sample_folder
 from learnedgec.data.catalog.swedish import read_swedish
-from learnedgec.data.tables import read_table, sentence_number
-from learnedgec.data.text import check_lengths, check_sentence, read_jsonl, read_lines
+from learnedgec.data.records import read_records, read_table, whole_number
+from learnedgec.data.text import check_lengths, check_sentence, read_lines
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
 
@@ -64,26 +62,14 @@ def read_ratings(path: PathLike) -> list[Rating]:
     Raises:
         FormatError: a line cannot be used, and the message names it; or no row has a rating.
     """
-    ratings = [rating for rating in _read_rows(path) if rating.values]
+    if Path(path).is_dir():
+        rows = _read_folder(Path(path))
+    else:
+        rows = (_rating(record, place) for place, record in read_records(path, ("hypothesis",)))
+    ratings = [rating for rating in rows if rating.values]
     if not ratings:
         raise FormatError(f"{os.fspath(path)}: no row has a rating; numbers were expected.")
     return ratings
-
-
-def _read_rows(path: PathLike) -> list[Rating]:
-    """Return every row of a file or a folder, rated or not."""
-    if Path(path).is_dir():
-        return list(_read_folder(Path(path)))
-    suffixes = [suffix for suffix in Path(path).suffixes if suffix != ".gz"]
-    if suffixes[-1:] == [".jsonl"]:
-        records = read_jsonl(path, required=("hypothesis",))
-        return [
-            _rating(record, f"{os.fspath(path)}:{line}") for line, record in enumerate(records, 1)
-        ]
-    delimiter = "\t" if suffixes[-1:] == [".tsv"] else ","
-    return [
-        _rating(record, place) for place, record in read_table(path, delimiter, ("hypothesis",))
-    ]
 
 
 RATINGS: Kind[list[Rating]] = Kind(
@@ -137,20 +123,15 @@ def load_ratings(name: str) -> list[Rating]:
 
 def _rating(record: Mapping[str, Any], place: str) -> Rating:
     """Return the rating in one row of a user's file."""
-    texts = {name: record.get(name) or "" for name in ("source", "hypothesis", "system", "group")}
-    for name in ("source", "hypothesis"):
-        check_sentence(texts[name], place, name)
-    for name in ("system", "group"):
-        if not isinstance(texts[name], str):
-            raise FormatError(f"{place}: {name!r} must be a text, not {str(texts[name])[:60]}.")
-    if record.get("hypothesis") is None:
-        raise FormatError(f"{place}: the column 'hypothesis' is missing.")
+    texts = {
+        name: check_sentence(record.get(name) or "", place, name)
+        for name in ("source", "hypothesis", "system", "group")
+    }
+    if record["hypothesis"] is None:
+        raise FormatError(f"{place}: 'hypothesis' is missing; a text was expected.")
+    group = texts["group"] or texts["source"] or texts["hypothesis"]
     return Rating(
-        texts["source"],
-        texts["hypothesis"],
-        dimensions(record, place),
-        texts["system"],
-        texts["group"] or texts["source"] or texts["hypothesis"],
+        texts["source"], texts["hypothesis"], dimensions(record, place), texts["system"], group
     )
 
 
@@ -160,21 +141,21 @@ def dimensions(record: Mapping[str, Any], place: str) -> dict[str, float]:
     Raises:
         FormatError: a cell holds something else, or there is no column but those for texts.
     """
-    values = {}
     columns = [column for column in record if column not in _TEXT_COLUMNS]
     if not columns:
         raise FormatError(f"{place}: no rating; a numeric column for each dimension was expected.")
+    values = {}
     for column in columns:
-        value = record[column]
-        if value is None or value == "":
+        cell = record[column]
+        if cell is None or cell == "":
             continue
         try:
-            values[column] = float(value)
+            values[column] = float(cell)
         except (TypeError, ValueError, OverflowError):
             values[column] = math.nan
         if not math.isfinite(values[column]):
             raise FormatError(
-                f"{place}: the column {column[:60]!r} must hold a number, not {str(value)[:60]!r}."
+                f"{place}: the column {column[:60]!r} must hold a number, not {str(cell)[:60]!r}."
             )
     return values
 
@@ -188,7 +169,7 @@ def _read_folder(folder: Path) -> Iterator[Rating]:
         if system not in systems:
             systems[system] = read_lines(folder / "systems" / f"{system}.txt")
             check_lengths(("source.txt", sources), (f"systems/{system}.txt", systems[system]))
-        number = sentence_number(record["id"], len(sources), place)
+        number = whole_number(record["id"], len(sources), f"{place}: 'id'")
         yield Rating(
             sources[number],
             systems[system][number],
@@ -198,28 +179,65 @@ def _read_folder(folder: Path) -> Iterator[Rating]:
         )
 
 
-@RATINGS.reader("tmu-gfm")
-def _tmu_gfm() -> list[Rating]:
-    """Read TMU-GFM; the rating columns are `grammer`, `fluency`, `meaning` and their means `ave_*`."""
-    columns = {
-        "grammaticality": ("grammer", "ave_g"),
-        "fluency": ("fluency", "ave_f"),
-        "meaning": ("meaning", "ave_m"),
-    }
+# -- the datasets -------------------------------------------------------------------------------
+
+
+def _rated_rows(
+    rows: Iterable[tuple[str, Mapping[str, str]]],
+    dimensions: Mapping[str, tuple[str, str]],
+    hypothesis: str,
+    source: str = "",
+    system: str = "",
+) -> list[Rating]:
+    """Return the ratings in the rows of a table.
+
+    Args:
+        rows: rows with their places, as `read_table` yields them.
+        dimensions: dimension -> the column of the mean and the column of all raters' ratings.
+        hypothesis: the column of the rated sentence.
+        source: the column of the source, if there is one; it is also the group.
+        system: the column of the system, if there is one.
+    """
     return [
         Rating(
-            record["source"],
-            record["output"],
-            {name: float(record[mean]) for name, (_, mean) in columns.items()},
-            record["system"],
-            record["source"],
+            record[source] if source else "",
+            record[hypothesis],
+            {name: float(record[mean]) for name, (mean, _) in dimensions.items()},
+            record[system] if system else "",
+            record[source or hypothesis],
             {
                 name: tuple(map(float, record[column].split(",")))
-                for name, (column, _) in columns.items()
+                for name, (_, column) in dimensions.items()
             },
         )
-        for _, record in read_table(dataset_file("tmu-gfm", "tmu-gfm-dataset.csv"))
+        for _, record in rows
     ]
+
+
+@RATINGS.reader("tmu-gfm")
+def _tmu_gfm() -> list[Rating]:
+    columns = {
+        "grammaticality": ("ave_g", "grammer"),
+        "fluency": ("ave_f", "fluency"),
+        "meaning": ("ave_m", "meaning"),
+    }
+    rows = read_table(dataset_file("tmu-gfm", "tmu-gfm-dataset.csv"))
+    return _rated_rows(rows, columns, "output", "source", "system")
+
+
+@RATINGS.reader("lau", ("none", "random", "real"))
+def _lau(part: str) -> list[Rating]:
+    """Read the ratings of acceptability in one kind of context; of a sentence in all three, one group."""
+    rows = read_table(dataset_file("lau", f"human-ratings/context-{part}-ratings.csv"))
+    return _rated_rows(rows, {"fluency": ("mean-ratings", "full-ratings")}, "sentence")
+
+
+@RATINGS.reader("autojqe", ("flutec", "tecjl"))
+def _autojqe(part: str) -> list[Rating]:
+    """Read autoJQE, where a mean of 0 says that raters could not judge."""
+    rows = read_table(dataset_file("autojqe", f"datasets/human_qe_{part.upper()}.csv"), "\t")
+    ratings = _rated_rows(rows, {"quality": ("評価", "個別評価")}, "訂正", "原文")
+    return [r if r.values["quality"] else replace(r, values={}) for r in ratings]
 
 
 _GUG_SPLITS = ("train", "dev", "test")
@@ -227,85 +245,56 @@ _GUG_SPLITS = ("train", "dev", "test")
 
 @RATINGS.reader("gug", ("", *_GUG_SPLITS))
 def _gug(part: str) -> list[Rating]:
-    """Read GUG; each sentence is its own group."""
-    return [
-        Rating(
-            "",
-            record["Sentence"],
-            {"grammaticality": float(record["Average"])},
-            group=record["Sentence"],
-            raters={
-                "grammaticality": (
-                    float(record["Expert Judgement"]),
-                    *map(float, ast.literal_eval(record["Crowd Flower Judgements"])),
-                )
-            },
+    """Read GUG, whose first rater is an expert; each sentence is its own group."""
+    rows = read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
+    chosen = [
+        (
+            place,
+            {**row, "raters": f"{row['Expert Judgement']},{row['Crowd Flower Judgements'][1:-1]}"},
         )
-        for _, record in read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
-        if record["Dataset"] in ((part,) if part else _GUG_SPLITS)
+        for place, row in rows
+        if row["Dataset"] in ((part,) if part else _GUG_SPLITS)
     ]
+    return _rated_rows(chosen, {"grammaticality": ("Average", "raters")}, "Sentence")
 
 
-_STS_FOLDER, _STS_SUFFIX = "data/sts/semeval-sts/", ".tsv"
+_STS = "data/sts/semeval-sts/"
 
 
-def _sts_sets() -> list[str]:
-    return [
-        file.removeprefix(_STS_FOLDER).removesuffix(_STS_SUFFIX)
+@RATINGS.reader(
+    "sts",
+    [
+        file.removeprefix(_STS).removesuffix(".tsv")
         for file in dataset("sts").files
-        if file.endswith(_STS_SUFFIX)
-    ]
-
-
-@RATINGS.reader("sts", _sts_sets)
+        if file.endswith(".tsv")
+    ],
+)
 def _sts(part: str) -> list[Rating]:
     """Read a set of semantic textual similarity: score, first and second sentence; no quoting."""
-    ratings = []
-    for line in read_lines(dataset_file("sts", f"{_STS_FOLDER}{part}{_STS_SUFFIX}")):
-        score, first, second = line.split("\t")
-        if score:
-            ratings.append(Rating(first, second, {"meaning": float(score)}, part, first))
-    return ratings
-
-
-@RATINGS.reader("lau", ("none", "random", "real"))
-def _lau(part: str) -> list[Rating]:
-    """Read the ratings of acceptability in one kind of context; of a sentence in all three, one group."""
+    lines = read_lines(dataset_file("sts", f"{_STS}{part}.tsv"))
     return [
-        Rating(
-            "",
-            record["sentence"],
-            {"fluency": float(record["mean-ratings"])},
-            group=record["sentence"],
-            raters={"fluency": tuple(map(float, record["full-ratings"].split(",")))},
-        )
-        for _, record in read_table(
-            dataset_file("lau", f"human-ratings/context-{part}-ratings.csv")
-        )
+        Rating(first, second, {"meaning": float(score)}, part, first)
+        for score, first, second in (line.split("\t") for line in lines)
+        if score
     ]
 
 
-_COLA_FILES = {
-    "train": "in_domain_train",
-    "dev": "in_domain_dev",
-    "out-of-domain": "out_of_domain_dev",
-}
+_COLA = {"train": "in_domain_train", "dev": "in_domain_dev", "out-of-domain": "out_of_domain_dev"}
 
 
-@RATINGS.reader("cola", tuple(_COLA_FILES))
+@RATINGS.reader("cola", _COLA)
 def _cola(part: str) -> list[Rating]:
     """Read CoLA: publication, judgement, the author's own mark, sentence; no quoting."""
-    path = f"acceptability_corpus/cola_public/raw/{_COLA_FILES[part]}.tsv"
-    ratings = []
-    for line in read_lines(dataset_file("cola", path)):
-        _, judgement, _, sentence = line.split("\t")
-        ratings.append(Rating("", sentence, {"fluency": float(judgement)}, group=sentence))
-    return ratings
+    path = f"acceptability_corpus/cola_public/raw/{_COLA[part]}.tsv"
+    rows = [line.split("\t") for line in read_lines(dataset_file("cola", path))]
+    return [
+        Rating("", sentence, {"fluency": float(judgement)}, group=sentence)
+        for _, judgement, _, sentence in rows
+    ]
 
 
 @RATINGS.reader("swedish")
 def _swedish() -> list[Rating]:
-    """Read the ratings of the Swedish outputs, sentence by sentence."""
     return [
         Rating(
             sentence.source,
@@ -318,26 +307,6 @@ def _swedish() -> list[Rating]:
         for sentence in read_swedish()
         for system, output in sentence.outputs.items()
     ]
-
-
-@RATINGS.reader("autojqe", ("flutec", "tecjl"))
-def _autojqe(part: str) -> list[Rating]:
-    """Read source, correction, the three ratings and their mean, which is 0 where raters could not judge."""
-    ratings = []
-    for _, record in read_table(
-        dataset_file("autojqe", f"datasets/human_qe_{part.upper()}.csv"), "\t"
-    ):
-        mean = float(record["評価"])
-        ratings.append(
-            Rating(
-                record["原文"],
-                record["訂正"],
-                {"quality": mean} if mean else {},
-                group=record["原文"],
-                raters={"quality": tuple(map(float, record["個別評価"].split(",")))},
-            )
-        )
-    return ratings
 
 
 @RATINGS.reader("sample")

@@ -20,16 +20,15 @@ Other packages add datasets under the entry point group `learnedgec.datasets` (n
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from learnedgec.errors import FormatError, InputError, UnknownNameError
+from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.plugins import Plugin, Registry
 from learnedgec.runtime.search_paths import local_path
 from learnedgec.runtime.writing import PathLike
@@ -106,33 +105,24 @@ class Dataset:
         return {
             kind.name: kind.names_of(self.name)
             for kind in KINDS.values()
-            if self.name in kind.readers
+            if self.name in kind.readers and not kind.readers[self.name].derived
         }
 
 
 def read_datasets(path: PathLike) -> dict[str, Dataset]:
-    """Read a table of datasets, as `scripts/add_dataset.py` writes it.
-
-    Raises:
-        FormatError: a row lacks a key.
-    """
+    """Read a table of datasets, as `scripts/add_dataset.py` writes it."""
     rows = json.loads(Path(path).read_text("utf-8"))
-    try:
-        return {
-            name: Dataset(
-                name,
-                row["about"],
-                row["licence"],
-                row["repository"],
-                row["commit"],
-                {file: File(file, **values) for file, values in row["files"].items()},
-            )
-            for name, row in rows.items()
-        }
-    except (KeyError, TypeError) as error:
-        raise FormatError(
-            f"{os.fspath(path)}: not a table of datasets ({error}); write it with scripts/add_dataset.py."
-        ) from None
+    return {
+        name: Dataset(
+            name,
+            row["about"],
+            row["licence"],
+            row["repository"],
+            row["commit"],
+            {file: File(file, **values) for file, values in row["files"].items()},
+        )
+        for name, row in rows.items()
+    }
 
 
 def _plugged(plugin: Plugin) -> Dataset:
@@ -170,9 +160,6 @@ def dataset(name: str) -> Dataset:
     return DATASETS.find(name)
 
 
-Parts = Sequence[str] | Callable[[], Sequence[str]]
-
-
 @dataclass(frozen=True, slots=True)
 class Reader(Generic[T]):
     """How a dataset is read.
@@ -180,14 +167,12 @@ class Reader(Generic[T]):
     Attributes:
         read: takes a part, or nothing where the dataset has none.
         parts: the parts that `read` takes; `""` among them where it can read the whole dataset at once.
+        derived: whether it converts the data of another kind.
     """
 
     read: Callable[..., T]
-    parts: Parts
-
-    def known(self) -> tuple[str, ...]:
-        """Return the parts; `""` alone where there are none."""
-        return tuple(self.parts() if callable(self.parts) else self.parts) or ("",)
+    parts: tuple[str, ...] = ()
+    derived: bool = False
 
     def load(self, part: str) -> T:
         """Return a part."""
@@ -211,7 +196,7 @@ class Kind(Generic[T]):
         what: str,
         *,
         join: Callable[[Sequence[T]], T] | None = None,
-        read: Callable[[PathLike], T] | None = None,
+        read: Callable[[str], T] | None = None,
         hint: str = "",
     ) -> None:
         """Describe the kind.
@@ -226,30 +211,34 @@ class Kind(Generic[T]):
         self.name, self.what, self.hint = name, what, hint
         self.readers: dict[str, Reader[T]] = {}
         self._join, self._read = join, read
-        self._derived: list[tuple[Kind[Any], Callable[[Any], T]]] = []
+        self._derivations: list[tuple[Kind[Any], Callable[[T], Any]]] = []
         KINDS[name] = self
 
     def reader(
-        self, name: str, parts: Parts = ()
+        self, name: str, parts: Iterable[str] = ()
     ) -> Callable[[Callable[..., T]], Callable[..., T]]:
         """Return a decorator for the function that reads a dataset.
 
         Args:
             name: the dataset.
-            parts: its parts, or a function that returns them; with `""` where the dataset is read as a
-                whole in another way than one part after the other. The function is called with one of
-                them, or with nothing where there are none.
+            parts: its parts; with `""` where the dataset is read as a whole in another way than one part
+                after the other. The function is called with one of them, or with nothing where there are
+                none.
         """
 
         def register(read: Callable[..., T]) -> Callable[..., T]:
-            self.readers[name] = Reader(read, parts)
+            self.readers[name] = Reader(read, tuple(parts))
+            for kind, convert in self._derivations:
+                kind.readers.setdefault(name, _derived(self.readers[name], convert))
             return read
 
         return register
 
     def derive(self, other: Kind[S], convert: Callable[[S], T]) -> None:
-        """Take the datasets of another kind as well, converted."""
-        self._derived.append((other, convert))
+        """Take the datasets of another kind as well, converted; those that this kind has take precedence."""
+        other._derivations.append((self, convert))
+        for name, reader in other.readers.items():
+            self.readers.setdefault(name, _derived(reader, convert))
 
     def load(self, name: str) -> T:
         """Return the data that a name denotes.
@@ -280,21 +269,20 @@ class Kind(Generic[T]):
         head, _, part = name.partition(":")
         reader = self._find(head)
         if reader is None:
-            if self._is_path(name):
-                return (name,)
-            if self._read is not None and _FILE_NAME.search(head):
-                raise InputError(f"{name[:200]} does not exist; check the path.")
+            if self._read is not None:
+                if name == "-" or local_path(name) is not None:
+                    return (name,)
+                if _FILE_NAME.search(head):
+                    raise InputError(f"{name[:200]} does not exist; check the path.")
             raise self._unknown(name)
-        if name.endswith(":"):
+        parts = reader.parts or ("",)
+        below = [p for p in parts if not part or p == part or p.startswith(f"{part}/")]
+        if name.endswith(":") or not below:
             raise self._unknown(name)
-        parts = reader.known()
         if part in parts:
             return (name,)
-        below = [name for name in parts if not part or name.startswith(f"{part}/")]
         # A part that is read as a whole includes those below it.
-        tops = [one for one in below if not any(one.startswith(f"{other}/") for other in below)]
-        if not tops:
-            raise self._unknown(name)
+        tops = [p for p in below if not any(p.startswith(f"{other}/") for other in below)]
         return tuple(f"{head}:{top}" for top in tops)
 
     def names_of(self, name: str) -> tuple[str, ...]:
@@ -302,17 +290,15 @@ class Kind(Generic[T]):
         reader = self._find(name)
         if reader is None:
             return ()
-        parts = reader.known()
-        names = list(parts)
+        names = list(reader.parts or ("",))
         if self._join is not None:
-            starts = ("/".join(part.split("/")[:end]) for part in parts for end in _ends(part))
-            names = ["", *starts]
+            words = [part.split("/") for part in names]
+            names = ["", *("/".join(w[:end]) for w in words for end in range(1, len(w) + 1))]
         return tuple(dict.fromkeys(f"{name}:{part}" if part else name for part in names))
 
     def __iter__(self) -> Iterator[str]:
         """Yield every name that can be loaded, including those of plug-ins in use."""
-        heads = {**self.readers, **{h: None for kind, _ in self._derived for h in kind.readers}}
-        for head in sorted(heads):
+        for head in sorted(self.readers):
             yield from self.names_of(head)
 
     def __contains__(self, name: object) -> bool:
@@ -336,48 +322,32 @@ class Kind(Generic[T]):
 
     def _find(self, head: str) -> Reader[T] | None:
         """Return the reader of a dataset, loading the plug-in that it may be."""
-        if head not in DATASETS.own and not self._has(head) and head in DATASETS:
+        if head not in self.readers and head not in DATASETS.own and head in DATASETS:
             DATASETS.find(head)  # Its module registers its readers.
-        if head in self.readers:
-            return self.readers[head]
-        for kind, convert in self._derived:
-            reader = kind._find(head)
-            if reader is not None:
-                return Reader(_composed(convert, reader.read), reader.parts)
-        return None
-
-    def _has(self, head: str) -> bool:
-        return head in self.readers or any(kind._has(head) for kind, _ in self._derived)
-
-    def _is_path(self, name: str) -> bool:
-        return self._read is not None and (name == "-" or local_path(name) is not None)
+        return self.readers.get(head)
 
     def _unknown(self, name: str) -> UnknownNameError:
         """Return the error about a name, which suggests the nearest of this kind."""
         head = name.partition(":")[0]
         names = self.names_of(head)
-        hints = [self.hint] if self.hint else []
+        hint = self.hint
         if not names:
             held = [kind.what for kind in KINDS.values() if kind._find(head) is not None]
             if held:
-                hints.insert(0, f"{head} is a {' and a '.join(held)}.")
+                hint = f"{head} is a {' and a '.join(held)}. {hint}".rstrip()
             elif head in DATASETS:
-                hints.insert(0, f"{head} has files that nothing reads so far.")
+                hint = f"{head} has files that nothing reads so far. {hint}".rstrip()
             # Broken plug-ins are no reason to be silent about the others.
             list(DATASETS.entries())
         candidates = names or [other for other in self if "/" not in other]
-        return UnknownNameError(self.what, name, candidates, hint=" ".join(hints))
+        return UnknownNameError(self.what, name, candidates, hint=hint)
 
 
-def _ends(part: str) -> range:
-    """Return after how many words a part, and each of those that it belongs to, ends."""
-    return range(1, part.count("/") + 2)
-
-
-def _composed(convert: Callable[[S], T], read: Callable[..., S]) -> Callable[..., T]:
-    return lambda *part: convert(read(*part))
+def _derived(reader: Reader[S], convert: Callable[[S], T]) -> Reader[T]:
+    """Return a reader of the converted data."""
+    return Reader(lambda *part: convert(reader.read(*part)), reader.parts, derived=True)
 
 
 def concatenated(lists: Sequence[list[T]]) -> list[T]:
-    """Return the items of several lists in turn: how lists of one kind are put together."""
+    """Return the items of several lists in turn."""
     return [item for items in lists for item in items]

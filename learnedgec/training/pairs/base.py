@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from learnedgec._version import __version__
+from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.registry import DATASETS
-from learnedgec.data.catalog.sample import sample_folder
 from learnedgec.data.text import check_sentence, read_json, read_jsonl, write_json, write_jsonl
 from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.runtime.digests import file_digest, folder_digest, key_of

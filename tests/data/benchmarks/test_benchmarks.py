@@ -146,7 +146,7 @@ def test_capitals_do_not_matter() -> None:
     assert expand_benchmarks(["SEEDA"]) == ["seeda-s", "seeda-e"]
     with pytest.raises(InputError, match="write jfleg:FOLDER"):
         load_benchmark("JFLEG")
-    with pytest.raises(InputError, match=r"choose one: seeda-s .* or seeda-e"):
+    with pytest.raises(InputError, match="choose seeda-s"):
         load_benchmark("seeda:+fluency")
 
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
+import runpy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from learnedgec.data.catalog import registry
-from learnedgec.data.catalog.add import describe_dataset, write_datasets
 from learnedgec.data.catalog.registry import Dataset, File, read_datasets
-from learnedgec.errors import DataError, InputError
 
-TABLE = Path(registry.__file__).with_name("datasets.json")
-SCRIPT = Path(__file__).parents[3] / "scripts" / "add_dataset.py"
+SCRIPT = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "add_dataset.py"))
 CONTENT = b"A .\n"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
+ORIGIN = ("--licence", "CC0", "--repository", "me/mine", "--commit", "abc")
+
+Add = Callable[..., dict[str, Dataset]]
 
 
 @pytest.fixture
@@ -34,61 +33,66 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "mirror"
 
 
-def test_a_manifest_says_everything(root: Path) -> None:
-    assert describe_dataset("known", root, "what") == Dataset(
-        "known", "what", "MIT", "me/mine", "abc", {"data/a.txt": File("data/a.txt", 4, DIGEST)}
-    )
+@pytest.fixture
+def add(root: Path, tmp_path: Path) -> Add:
+    """Return a function that runs the script and returns the table."""
+
+    def run(*words: str, code: int = 0) -> dict[str, Dataset]:
+        table = tmp_path / "datasets.json"
+        places = ("--mirror", str(root), "--table", str(table))
+        assert SCRIPT["main"]([*words, *places]) == code
+        return read_datasets(table) if table.exists() else {}
+
+    return run
 
 
-def test_without_a_manifest_it_is_given(root: Path) -> None:
-    about = {"licence": "CC0", "repository": "me/mine", "commit": "abc"}
-    found = describe_dataset("new", root, "what", **about)
-    assert list(found.files) == ["README.md", "data/a.txt", "data/b.tsv"]
-    assert found.bytes == 12
-    chosen = describe_dataset("new", root, "what", **about, files=["data/*.tsv", "README*"])
-    assert list(chosen.files) == ["README.md", "data/b.tsv"]
+def test_a_manifest_says_everything(add: Add, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"data/a.txt": File("data/a.txt", 4, DIGEST)}
+    row = Dataset("known", "what", "MIT", "me/mine", "abc", files)
+    assert add("known", "--about", "what") == {"known": row}
+    assert capsys.readouterr().out == "known: 1 files, 0.0 MB, MIT\n"
 
 
-def test_what_cannot_be_is_refused(root: Path) -> None:
-    with pytest.raises(
-        InputError, match="does not say the repository and commit of 'new'; give --repo"
-    ):
-        describe_dataset("new", root, "what", licence="MIT")
-    with pytest.raises(InputError, match=r"no file in .*abc matches \*\.csv"):
-        describe_dataset("known", root, "what", files=["*.csv"])
-    (root / "me" / "mine" / "abc" / "data" / "a.txt").write_text("B .\n")
-    with pytest.raises(DataError, match=f"its sha256 is .*, not {DIGEST[:12]}"):
-        describe_dataset("known", root, "what")
-    (root / "me" / "mine" / "abc" / "data" / "a.txt").unlink()
-    with pytest.raises(DataError, match=r"a\.txt does not exist, though manifest\.json names it"):
-        describe_dataset("known", root, "what")
+def test_without_a_manifest_the_arguments_say_it(add: Add) -> None:
+    new = add("new", "--about", "what", *ORIGIN)["new"]
+    assert list(new.files) == ["README.md", "data/a.txt", "data/b.tsv"]
+    assert new.bytes == 12
+    table = add("a", "--about", "what", *ORIGIN, "--files", "data/*.tsv", "README*")
+    assert list(table["a"].files) == ["README.md", "data/b.tsv"]
+    assert list(table) == ["a", "new"]
+
+
+def test_a_row_is_replaced_only_on_demand(add: Add, capsys: pytest.CaptureFixture[str]) -> None:
+    add("known", "--about", "what")
+    assert add("known", "--about", "other", code=2)["known"].about == "what"
+    assert "has 'known' already; replace it by --replace" in capsys.readouterr().err
+    assert add("known", "--about", "other", "--replace")["known"].about == "other"
+
+
+@pytest.mark.parametrize(
+    ("words", "content", "message"),
+    [
+        (("new", "--licence", "MIT"), CONTENT, "the repository and commit of 'new'; give --repo"),
+        (("known", "--files", "*.csv"), CONTENT, "abc matches *.csv"),
+        (("known",), b"B .\n", f", not {DIGEST[:12]}…); copy it there again."),
+        (("known",), None, "a.txt does not exist, though manifest.json names it"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(
+    add: Add,
+    root: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    content: bytes | None,
+    message: str,
+) -> None:
+    file = root / "me" / "mine" / "abc" / "data" / "a.txt"
+    file.unlink() if content is None else file.write_bytes(content)
+    assert add(*words, "--about", "what", code=2) == {}
+    assert message in capsys.readouterr().err
 
 
 def test_the_shipped_table_is_as_the_script_writes_it(tmp_path: Path) -> None:
-    write_datasets(tmp_path / "datasets.json", read_datasets(TABLE))
-    assert (tmp_path / "datasets.json").read_bytes() == TABLE.read_bytes()
-
-
-def test_the_script_adds_one_row(root: Path, tmp_path: Path) -> None:
-    table = tmp_path / "datasets.json"
-    write_datasets(table, {"zebra": Dataset("zebra", "…", "MIT", "you/zebra", "def", {})})
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [
-            sys.executable,
-            str(SCRIPT),
-            *words,
-            "--mirror",
-            str(root),
-            "--table",
-            str(table),
-        ]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert run("known", "--about", "what").stdout == "known: 1 files, 0.0 MB, MIT\n"
-    assert list(read_datasets(table)) == ["known", "zebra"]
-    again = run("known", "--about", "other")
-    assert (again.returncode, again.stdout) == (2, "")
-    assert "has 'known' already; replace it by --replace" in again.stderr
-    assert run("known", "--about", "other", "--replace").returncode == 0
-    assert read_datasets(table)["known"].about == "other"
+    table: Path = SCRIPT["TABLE"]
+    SCRIPT["write_datasets"](tmp_path / "datasets.json", read_datasets(table))
+    assert (tmp_path / "datasets.json").read_bytes() == table.read_bytes()

@@ -62,11 +62,14 @@ def test_cases_with_different_numbers_of_variants_are_no_blocks(tmp_path: Path) 
     [
         ('{"source": "a", "target": "b"}', "1: the key 'variants' is missing"),
         ('{"source": "a", "target": "b", "variants": []}', "with a variant or more"),
-        ('{"source": "a", "target": "b", "variants": ["a"]}', "texts on one line"),
-        ('{"source": "a", "target": 1, "variants": [{"source": "a", "target": "b"}]}', "texts on"),
+        ('{"source": "a", "target": "b", "variants": ["a"]}', "1: each variant must be an object"),
+        (
+            '{"source": "a", "target": 1, "variants": [{"source": "a", "target": "b"}]}',
+            "1: 'target' must be a text",
+        ),
         (
             r'{"source": "a\n", "target": "b", "variants": [{"source": "a", "target": "b"}]}',
-            "texts on",
+            "1: 'source' must be one line",
         ),
     ],
 )
@@ -79,10 +82,10 @@ def test_bad_objects_name_the_line(tmp_path: Path, line: str, message: str) -> N
     ("text", "message"),
     [
         (BLOCK.replace("A2-S", "A3-S"), r"para\.txt:5: a line starting with 'A2-S'"),
-        (BLOCK.replace("A5-T\n", ""), "the block before this line ends before its 'A5-T' line"),
+        (BLOCK.replace("A5-T\n", ""), "must have 12 lines, the last one starting with 'A5-T'"),
         (BLOCK.replace("A1-T\n", "A1-T\n\n"), r"para\.txt:6: a line starting with 'O-S'"),
-        (BLOCK + BLOCK[: BLOCK.index("A4")], r"para\.txt:21: the block .* before its 'A4-S' line"),
-        (BLOCK[: BLOCK.index("A1-S")], "ends before its 'A1-S' line"),
+        (BLOCK + BLOCK[: BLOCK.index("A4")], r"para\.txt:21: the block .* must have 12 lines"),
+        (BLOCK[: BLOCK.index("A1-S")], "para.txt:3: .* must have 4 lines"),
         ("\n", "there is no case"),
     ],
 )

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import importlib.util
-import re
+import runpy
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,13 @@ from learnedgec.data.catalog import leakage, load_corrections, load_outputs, loa
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.leakage import (
     HASH_BYTES,
+    bea19_part,
     check_leakage,
     check_reserved,
     fingerprint,
+    of_part,
     overlapping,
+    parts_of_sources,
     share_text,
 )
 from learnedgec.data.text import read_lines
@@ -52,10 +55,8 @@ def test_the_error_names_the_first_and_counts() -> None:
     message = str(caught.value)
     assert "mine has 1 sentence of CoNLL-2014 (in 2 of 3 texts)" in message
     assert "The cat's mat is not here." in message
-    assert "learnedgec.data.catalog.overlapping(texts) says which" in message
-    assert (
-        "Or say data.check_leakage: false; the evaluator then cannot be tested on SEEDA" in message
-    )
+    assert "learnedgec.data.catalog.overlapping(texts) names" in message
+    assert "or say data.check_leakage: false" in message
 
 
 @pytest.mark.usefixtures("forbid")
@@ -64,23 +65,6 @@ def test_the_error_counts_rows_where_there_are_rows() -> None:
     rows = [("A .", "B ."), (leaking, leaking), ("C .", leaking)]
     with pytest.raises(LeakageError, match=r"has 1 sentence of CoNLL-2014 \(in 2 of 3 rows\)"):
         check_leakage(rows, "mine.csv")
-
-
-@pytest.mark.usefixtures("forbid")
-def test_the_error_about_a_table_has_a_line_that_leaves_them_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    leaking = "The cat 's mat is not here ."
-    Path("mine.csv").write_text(
-        f"source,hypothesis,x\nA,B,1\n{leaking},C,2\nD,{leaking},3\n,NA,4\n"
-    )
-    with pytest.raises(LeakageError) as caught:
-        check_leakage([leaking], "mine.csv")
-    found = re.search(r"python -c '([^']*)'", str(caught.value))
-    assert found
-    exec(found.group(1), {})
-    assert Path("mine-clean.csv").read_text() == "source,hypothesis,x\nA,B,1\n,NA,4\n"
 
 
 @pytest.mark.parametrize("text", ["", "...", "What is genetic risk ?", "Yes ! No !"])
@@ -134,6 +118,25 @@ def test_the_post_edits_of_bea19_test_are_for_reports_alone(name: str) -> None:
         TrainingData(pairs=pairs).load()  # type: ignore[arg-type]
 
 
+def test_parts_are_blocks_of_fifty_in_their_shares() -> None:
+    parts = [bea19_part(number) for number in range(4384)]
+    assert Counter(parts) == {"train": 3100, "dev": 650, "test": 634}
+    assert all(len(set(parts[start : start + 50])) == 1 for start in range(0, 4384, 50))
+    # Each quarter has some of each.
+    assert all(set(parts[start : start + 1096]) == set(parts) for start in range(0, 4384, 1096))
+
+
+def test_parts_are_disjoint_and_complete() -> None:
+    numbers = range(4384)
+    drawn = [number for part in ("train", "dev", "test") for number in of_part(numbers, part)]
+    assert sorted(drawn) == of_part(numbers, "") == list(numbers)
+
+
+def test_a_repeated_sentence_is_held_out() -> None:
+    sources = ["a"] * 201 + ["b"] * 49 + ["c"] * 101 + ["b"]
+    assert parts_of_sources(sources) == {"a": "dev", "b": "test", "c": "test"}
+
+
 def test_shipped_hashes_are_sorted_and_distinct() -> None:
     content = (Path(leakage.__file__).parent / leakage.HASHES).read_bytes()
     hashes = [content[i : i + HASH_BYTES] for i in range(0, len(content), HASH_BYTES)]
@@ -149,13 +152,9 @@ def test_the_sample_may_be_trained_on() -> None:
 @pytest.mark.realdata
 @pytest.mark.usefixtures("mirror")
 def test_shipped_hashes_are_what_the_script_writes() -> None:
-    spec = importlib.util.spec_from_file_location("hashes", ROOT / "scripts/leakage_hashes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    found = {fingerprint(sentence) for sentence in script.forbidden_sentences()} - {None}
-    assert found == leakage._forbidden()
+    script = runpy.run_path(str(ROOT / "scripts" / "leakage_hashes.py"))
+    hashes = {fingerprint(sentence) for sentence in script["forbidden_sentences"]()} - {None}
+    assert hashes == leakage._forbidden()
 
 
 @pytest.mark.realdata

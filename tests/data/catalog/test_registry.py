@@ -28,8 +28,8 @@ from learnedgec.data.catalog import (
     load_ratings,
     load_sentences,
 )
-from learnedgec.data.catalog.registry import KINDS, concatenated, read_datasets
-from learnedgec.errors import FormatError, InputError, PluginError, UnknownNameError
+from learnedgec.data.catalog.registry import KINDS, concatenated
+from learnedgec.errors import InputError, PluginError, UnknownNameError
 
 InstallPackage = Callable[..., Path]
 
@@ -73,13 +73,6 @@ def test_a_dataset_says_what_it_holds() -> None:
     assert dataset("seeda").names["rankings"] == ("seeda:sentence", "seeda:edit")
     assert "sts:2012" in dataset("sts").names["ratings"]
     assert dataset("cleme").names == {"parallel": ("cleme",), "outputs": ("cleme",)}
-
-
-def test_a_table_that_is_none_names_the_file(tmp_path: Path) -> None:
-    table = tmp_path / "datasets.json"
-    table.write_text(json.dumps({"mine": {"about": "what"}}))
-    with pytest.raises(FormatError, match=r"datasets\.json: not a table of datasets \('licence'\)"):
-        read_datasets(table)
 
 
 # -- the grammar ------------------------------------------------------------------------------

@@ -1,31 +1,70 @@
-"""PEET: human post-edits of two systems' corrections of BEA-2019 test."""
+"""Benchmarks of pairwise preferences: judged outputs of JFLEG, and the human post-edits of PEET."""
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.benchmarks.base import Benchmark, Ranking
+from learnedgec.data.benchmarks.folder import read_outputs
 from learnedgec.data.catalog.files import dataset_file
-from learnedgec.data.catalog.judgements import Ranking
 from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.records import read_table
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
+from learnedgec.errors import InputError
+from learnedgec.runtime.writing import PathLike
 
-__all__ = [
-    "peet",
-]
-
-_PARTS = ("gecpd", "gector")
+__all__ = ["jfleg", "peet"]
 
 
-def peet(part: Literal["all", "gecpd", "gector"] = "all") -> Benchmark:
+def jfleg(outputs: PathLike) -> Benchmark:
+    """Return JFLEG dev with the pairwise judgements of Napoles et al. (2017).
+
+    The judged outputs are not public. The folder `outputs` holds those that you have, 754 lines each:
+    `AMU.txt`, `CAMB.txt`, `NMT.txt`, `NUS.txt`, `turk.txt`; `orig`, the source, needs no file. Judgements of
+    the others remain in `rankings`, and a notice names them.
+
+    The judgements number sentences by their GUG `Id`; JFLEG dev is the GUG test split in order.
+
+    Raises:
+        InputError: the folder has none of the judged outputs.
+    """
+    data = load_parallel("jfleg:dev")
+    gug = read_table(dataset_file("gug", "gug_annotations.tsv"), "\t")
+    test_split = [record["Id"] for _, record in gug if record["Dataset"] == "test"]
+    number = {identity: position for position, identity in enumerate(test_split)}
+    rankings = []
+    for _, record in read_table(dataset_file("jfleg", "EACL_exp/mturk/pairwise.csv")):
+        ranks = {record[f"system{side}Id"]: int(record[f"system{side}rank"]) for side in (1, 2)}
+        rankings.append(Ranking(number[record["srcIndex"]], ranks, record["judgeId"]))
+    judged = {name for ranking in rankings for name in ranking.ranks}
+    given = read_outputs(Path(outputs), data.sources)
+    if not judged & set(given):
+        raise InputError(
+            f"{outputs} has no output of a system that was judged on JFLEG; add one of "
+            f"{', '.join(f'{name}.txt' for name in sorted(judged - {'orig'}))}."
+        )
+    systems = {"orig": data.sources, **{n: text for n, text in given.items() if n in judged}}
+    missing = sorted(judged - set(systems))
+    return Benchmark(
+        name=f"jfleg:{outputs}",
+        sources=data.sources,
+        systems=systems,
+        references=data.references,
+        rankings=tuple(rankings),
+        notices=(f"no output of {', '.join(missing)} was given.",) if missing else (),
+    ).exclude_own_references()
+
+
+def peet(part: str = "all") -> Benchmark:
     """Return the outputs of PEET, each with its human post-edit.
 
     Args:
-        part: the outputs of one system, or of both after one another: 4,477 sentences each.
+        part: the outputs of one system (`gecpd`, `gector`), or of both after one another (`all`): 4,477
+            sentences each.
 
     The files do not include the learners' sentences. In each sentence that the editor changed (2,402 and
     2,389), the editor preferred the edited text to the output; the comparisons ask whether a metric does so
@@ -46,25 +85,16 @@ def peet(part: Literal["all", "gecpd", "gector"] = "all") -> Benchmark:
     outputs: list[str] = []
     edited: list[str] = []
     corrections: list[str] = []
-    for name in _PARTS if part == "all" else (part,):
+    for name in ("gecpd", "gector") if part == "all" else (part,):
         parallel = load_parallel(f"peet:{name}")
         outputs += parallel.sources
         edited += [row[0].text for row in parallel.references]
         corrections += read_lines(dataset_file("peet", "Dataset/BEA19/source_EC.txt"))
-    changed = [
-        number
-        for number, (output, text) in enumerate(zip(outputs, edited, strict=True))
-        if output.split() != text.split()
-    ]
-    effort = np.array(
-        [
-            1 - Levenshtein.distance(output.split(), text.split()) / (len(text.split()) or 1)
-            for output, text in zip(outputs, edited, strict=True)
-        ]
-    )
+    tokens = [(o.split(), e.split()) for o, e in zip(outputs, edited, strict=True)]
+    changed = [number for number, (output, edit) in enumerate(tokens) if output != edit]
+    effort = [1 - Levenshtein.distance(o, e) / (len(e) or 1) for o, e in tokens]
     rows = [*range(len(outputs)), *changed]
     judged = [*changed, *range(len(outputs), len(rows))]
-    nothing = np.full(len(changed), np.nan)
     return Benchmark(
         name="peet" if part == "all" else f"peet:{part}",
         sources=(*outputs, *(edited[number] for number in changed)),
@@ -76,7 +106,7 @@ def peet(part: Literal["all", "gecpd", "gector"] = "all") -> Benchmark:
         rankings=tuple(Ranking(row, {"edited": 1, "output": 2}) for row in judged),
         ratings={
             "effort": {
-                "output": np.concatenate([effort, nothing]),
+                "output": np.array(effort + [np.nan] * len(changed)),
                 "edited": np.full(len(rows), np.nan),
             }
         },

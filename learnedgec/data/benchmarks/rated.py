@@ -1,0 +1,187 @@
+"""Benchmarks whose outputs people rated: GMEG, TMU-GFM, the Swedish sentences and autoJQE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from learnedgec.data.benchmarks.base import Benchmark, rating_means
+from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.outputs import load_outputs
+from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.catalog.ratings import Rating, load_ratings
+from learnedgec.data.records import read_table
+from learnedgec.data.references import References
+from learnedgec.stats.raters import RaterAgreement, rater_agreement
+
+__all__ = ["autojqe", "gmeg", "swedish", "tmu_gfm"]
+
+_DIMENSIONS = ("grammaticality", "fluency", "meaning")
+
+
+def gmeg(domain: str = "dev") -> Benchmark:
+    """Return GMEG dev (Napoles et al. 2019): six systems and the source, rated from 0 to 100.
+
+    Args:
+        domain: learner essays (`fce`, 968 sentences), Wikipedia edits (`wiki`, 992) or both after one
+            another (`dev`).
+
+    The dimension is `quality`. Six and twelve sentences were not rated. `official["mean"]` is the mean
+    rating of a system, which for one domain is the published corpus score. One of the four references was
+    rated as well, but it is not published which, so it is not a system here.
+    """
+    domains = ("fce", "wiki") if domain == "dev" else (domain,)
+    dataset = "gmeg" if domain == "dev" else f"gmeg:{domain}"
+    data = load_parallel(dataset)
+    systems = {"source": data.sources, **load_outputs(dataset)}
+    del systems["source+error"]
+    files = [dataset_file("gmeg", f"data/dev/{name}-segment-scores.csv") for name in domains]
+    rows = [record for file in files for _, record in read_table(file)]
+    ratings = {name: np.array([float(row[name] or "nan") for row in rows]) for name in systems}
+    return Benchmark(
+        name=f"gmeg:{domain}",
+        sources=data.sources,
+        systems=systems,
+        references=data.references,
+        ratings={"quality": ratings},
+        official={"mean": rating_means(ratings)},
+        notices=("`source`, the uncorrected text, is one of the seven systems.",),
+    ).exclude_own_references()
+
+
+def tmu_gfm() -> Benchmark:
+    """Return TMU-GFM (Yoshimura et al. 2020): five systems rated from 1 to 4 on three dimensions.
+
+    There are no references. Of the 1,378 sources, 1,369 have one rated output of every system; the
+    others are left out.
+    """
+    by_source: dict[str, dict[str, list[Rating]]] = {}
+    for rating in load_ratings("tmu-gfm"):
+        for system in rating.system.split(","):
+            by_source.setdefault(rating.source, {}).setdefault(system, []).append(rating)
+    names = sorted({system for systems in by_source.values() for system in systems})
+    complete = {
+        source: {name: systems[name][0] for name in names}
+        for source, systems in by_source.items()
+        if all(len(systems.get(name, ())) == 1 for name in names)
+    }
+    columns = {name: [row[name] for row in complete.values()] for name in names}
+    ratings = _values(columns, _DIMENSIONS)
+    return Benchmark(
+        name="tmu-gfm",
+        sources=tuple(complete),
+        systems={
+            name: tuple(rating.hypothesis for rating in column) for name, column in columns.items()
+        },
+        ratings=ratings,
+        official={dimension: rating_means(values) for dimension, values in ratings.items()},
+        notices=(
+            f"{len(by_source) - len(complete)} of {len(by_source)} sources lack a single output of each "
+            "system and are left out.",
+        ),
+    )
+
+
+def swedish(references: str = "corpus") -> Benchmark:
+    """Return the Swedish benchmark (Östling et al. 2024): 192 sentences, five systems, three dimensions.
+
+    Args:
+        references: `corpus`, the learner corpus's one reference of each sentence; `post-edits`, for every
+            system the annotator's corrections of *its* outputs, and no other reference, as a targeted edit
+            rate (`hter`) requires. The annotator who wrote them also gave the ratings.
+
+    The ratings, 1 to 4, are those of the annotator who rated everything, as in the paper. A notice reports
+    the agreement with a second annotator.
+    """
+    parallel, systems = load_parallel("swedish"), load_outputs("swedish")
+    rated = load_ratings("swedish")
+    columns = {name: [rating for rating in rated if rating.system == name] for name in systems}
+    ratings = _values(columns, _DIMENSIONS)
+    annotators = (0,) if references == "corpus" else tuple(range(1, len(systems) + 1))
+    targeted = {name: frozenset(annotators) - {number} for number, name in enumerate(systems, 1)}
+    notices = []
+    for dimension in _DIMENSIONS:
+        twice = [r.raters[dimension] for r in rated if len(r.raters[dimension]) > 1]
+        agreement = _agreement(np.array(twice).reshape(-1, 2))
+        notices.append(
+            f"{dimension}: two annotators gave {agreement.count} outputs equal ratings in "
+            f"{100 * agreement.equal:.0f} %, r {agreement.pearson:.2f}, weighted "
+            f"kappa {agreement.kappa:.2f}; noise ceiling of one annotator "
+            f"{agreement.ceiling(1):.2f}."
+        )
+    return Benchmark(
+        name="swedish" if references == "corpus" else f"swedish:{references}",
+        sources=parallel.sources,
+        systems=systems,
+        references=References(
+            tuple(
+                tuple(reference for reference in row if reference.annotator in annotators)
+                for row in parallel.references
+            )
+        ),
+        ratings=ratings,
+        official={name: rating_means(values) for name, values in ratings.items()},
+        excluded={} if references == "corpus" else targeted,
+        notices=tuple(notices),
+    )
+
+
+def autojqe(part: str = "all") -> Benchmark:
+    """Return autoJQE (Suzuki et al. 2022): up to four rated outputs of each Japanese sentence.
+
+    Args:
+        part: the sentences of `flutec`, of `tecjl`, or of both after one another (`all`).
+
+    The dimension is `quality`, 1 to 4, the mean of three raters. Equal outputs of a sentence are merged. It
+    is not published which system wrote which output: `output-1` to `output-4` are not systems but the outputs
+    in the order of the file. If a sentence has fewer outputs, its unrated source is used instead. There are
+    no references. The sentences are not tokenised.
+    """
+    by_source: dict[tuple[str, str], list[Rating]] = {}
+    for name in ("flutec", "tecjl") if part == "all" else (part,):
+        for rating in load_ratings(f"autojqe:{name}"):
+            by_source.setdefault((name, rating.source), []).append(rating)
+    rows = list(by_source.values())
+    columns = {
+        f"output-{place + 1}": [
+            row[place] if place < len(row) else Rating(row[0].source, row[0].source, {})
+            for row in rows
+        ]
+        for place in range(max(map(len, rows)))
+    }
+    agreement = _agreement(np.array([r.raters["quality"] for row in rows for r in row]))
+    return Benchmark(
+        name="autojqe" if part == "all" else f"autojqe:{part}",
+        sources=tuple(row[0].source for row in rows),
+        systems={
+            name: tuple(rating.hypothesis for rating in column) for name, column in columns.items()
+        },
+        ratings=_values(columns, ("quality",)),
+        notices=(
+            "which system wrote which output is not published, so systems are not compared.",
+            f"agreement of three raters on {agreement.count:,} outputs: r {agreement.pearson:.2f} and "
+            f"weighted kappa {agreement.kappa:.2f} per pair, r {agreement.leave_one_out:.2f} of one with the "
+            f"mean of the others; noise ceiling of their mean {agreement.ceiling(3):.2f}.",
+        ),
+        anonymous=True,
+    )
+
+
+def _values(
+    columns: Mapping[str, list[Rating]], dimensions: tuple[str, ...]
+) -> dict[str, dict[str, npt.NDArray[np.float64]]]:
+    """Return dimension -> system -> ratings, NaN where an output was not rated."""
+    return {
+        dimension: {
+            name: np.array([rating.values.get(dimension, np.nan) for rating in column])
+            for name, column in columns.items()
+        }
+        for dimension in dimensions
+    }
+
+
+def _agreement(raters: npt.NDArray[np.float64]) -> RaterAgreement:
+    """Return how far raters agree; a rating of 0 says that an output cannot be judged."""
+    return rater_agreement(np.where(raters > 0, raters, np.nan))
