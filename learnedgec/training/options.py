@@ -22,7 +22,7 @@ from learnedgec.runtime.plugins import see_current_folder
 from learnedgec.runtime.progress import QUIET
 from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.pairs.registry import REGISTRY, import_plugins
+from learnedgec.training.pairs import REGISTRY, import_plugins
 
 __all__ = ["NOT_EVALUATED", "Stopping", "parse", "run_folder"]
 

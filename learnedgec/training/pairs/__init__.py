@@ -1,41 +1,84 @@
 """Ranked pairs: two corrections of one source, of which one is known to be better.
 
-A `PairSource` makes ranked pairs; a configuration names its class and its parameters. A custom class is named
-by its import path, or by its name if an installed package adds it (`registry`):
+A `PairSource` makes ranked pairs. A configuration names its class and its parameters. A class of your own is
+named by its import path:
 
     data:
       pairs:
         quality:
           - class_path: PairFile
             init_args: {path: pairs.jsonl}
+
+Other packages add pair sources under the entry point group `learnedgec.pairs` (name of the class ->
+`module:Class`).
 """
 
-from learnedgec.training.pairs.base import (
-    PairSource,
-    RankedPair,
-    read_ranked_pairs,
-    write_ranked_pairs,
-)
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+
+from learnedgec.errors import PluginError
+from learnedgec.runtime.plugins import Plugin, Registry
+from learnedgec.training.pairs.base import PairFile, PairSource
 from learnedgec.training.pairs.capitals import CapitalPairs
 from learnedgec.training.pairs.corrupted import CorruptedPairs
 from learnedgec.training.pairs.distilled import DistilledPairs
-from learnedgec.training.pairs.file import PairFile
 from learnedgec.training.pairs.impact import ImpactPairs
+from learnedgec.training.pairs.ranked import RankedPair, read_ranked_pairs, write_ranked_pairs
 from learnedgec.training.pairs.rated import RatedPairs
 from learnedgec.training.pairs.referenced import ReferencedPairs
-from learnedgec.training.pairs.registry import PAIR_SOURCES
 
 __all__ = [
     "PAIR_SOURCES",
+    "REGISTRY",
     "CapitalPairs",
     "CorruptedPairs",
+    "DistilledPairs",
     "ImpactPairs",
     "PairFile",
     "PairSource",
     "RankedPair",
     "RatedPairs",
     "ReferencedPairs",
-    "DistilledPairs",
+    "import_plugins",
     "read_ranked_pairs",
     "write_ranked_pairs",
 ]
+
+PAIR_SOURCES: Mapping[str, type[PairSource]] = {
+    kind.__name__: kind
+    for kind in (
+        CapitalPairs,
+        CorruptedPairs,
+        DistilledPairs,
+        ImpactPairs,
+        PairFile,
+        RatedPairs,
+        ReferencedPairs,
+    )
+}
+
+
+def _plugged(plugin: Plugin) -> type[PairSource]:
+    """Return the class of a plug-in, whose name must be that of the entry point."""
+    kind = plugin.load_class(PairSource)  # type: ignore[type-abstract]
+    if kind.__name__ != plugin.name:
+        raise plugin.error(f"{plugin.point.value} is named {kind.__name__!r}")
+    return kind
+
+
+REGISTRY: Registry[type[PairSource]] = Registry(
+    "pair source",
+    "learnedgec.pairs",
+    PAIR_SOURCES,
+    _plugged,
+    hint="The import path of a class is also accepted.",
+)
+
+
+def import_plugins() -> None:
+    """Import the pair sources of other packages, so that configurations can name them."""
+    for _, loaded in REGISTRY.entries():
+        if isinstance(loaded, PluginError):
+            warnings.warn(str(loaded), stacklevel=2)

@@ -1,49 +1,32 @@
-"""Ranked pairs, the base class of their sources, and reading and writing pairs."""
+"""The base class of pair sources, and the simplest of them: a file of ranked pairs."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.data.catalog.files import sample_folder
 from learnedgec.data.catalog.registry import DATASETS
-from learnedgec.data.text import check_sentence, read_json, read_jsonl, write_json, write_jsonl
-from learnedgec.errors import ConfigError, FormatError, InputError
+from learnedgec.data.text import read_json, write_json
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.runtime.digests import file_digest, folder_digest, key_of
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import PathLike
+from learnedgec.training.pairs.ranked import (
+    RankedPair,
+    drawn,
+    read_ranked_pairs,
+    write_ranked_pairs,
+)
 
-__all__ = ["PairSource", "RankedPair", "read_ranked_pairs", "write_ranked_pairs"]
-
-
-@dataclass(frozen=True, slots=True)
-class RankedPair:
-    """Two corrections of one source, of which one is better.
-
-    Attributes:
-        source: the source sentence.
-        better: the better correction.
-        worse: the worse correction.
-        margin: how much better it is, in the units of the pair source.
-        group: pairs of one group belong in one part of any split.
-        origin: the dataset or file that the pair was made from.
-        correct: the correct sentence, for heads that detect wrong words; empty if unknown.
-    """
-
-    source: str
-    better: str
-    worse: str
-    margin: float = 1.0
-    group: str = ""
-    origin: str = ""
-    correct: str = ""
+__all__ = ["PairFile", "PairSource", "check_named", "positive"]
 
 
 class PairSource(ABC):
@@ -60,12 +43,15 @@ class PairSource(ABC):
         """
 
     @abstractmethod
-    def describe(self) -> dict[str, Any]:
-        """Return the parameters as plain JSON values, for the manifest."""
-
-    @abstractmethod
     def datasets(self) -> list[str]:
         """Return the names of the datasets and files that the pairs are made from."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters as plain JSON values, for the manifest.
+
+        By default, these are the attributes that have the names of the class's parameters.
+        """
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def digests(self) -> dict[str, str]:
         """Return the current digest or description of everything that the parameters name, by name.
@@ -120,26 +106,24 @@ def _content_digest(name: str) -> str:
     Raises:
         ConfigError: the name is `-`, standard input, which cannot be read twice.
     """
-    head, _, rest = name.partition(":")
     if name == "-":
         raise ConfigError("data.pairs: pairs cannot be made from standard input; name a file.")
-    pinned = DATASETS.find(head).files.values() if head in DATASETS else ()
-    found = [file.sha256 for file in pinned]
-    paths = [Path(name)]
-    if rest:  # a benchmark's folder, as in jfleg:FOLDER
-        paths.append(Path(rest))
-    if head == "sample":
+    dataset, _, rest = name.partition(":")
+    files = DATASETS.find(dataset).files.values() if dataset in DATASETS else ()
+    digests = [file.sha256 for file in files]
+    # A benchmark may be a folder, as in jfleg:FOLDER.
+    paths = [Path(name), *([Path(rest)] if rest else [])]
+    if dataset == "sample":
         paths.append(sample_folder())
-    found += [file_digest(path) for path in paths if path.is_file()]
-    found += [folder_digest(path) for path in paths if path.is_dir()]
-    return key_of(found)
+    digests += [file_digest(path) for path in paths if path.is_file()]
+    digests += [folder_digest(path) for path in paths if path.is_dir()]
+    return key_of(digests)
 
 
 def _whole(pairs_file: Path, summary_file: Path) -> bool:
     """Return whether the stored pairs are undamaged; damaged pairs are made again."""
     try:
-        summary = read_json(summary_file)
-        return bool(summary["sha256"] == file_digest(pairs_file))
+        return bool(read_json(summary_file)["sha256"] == file_digest(pairs_file))
     except (InputError, OSError, KeyError, TypeError):
         return False
 
@@ -151,40 +135,35 @@ def positive(number: int | None, key: str) -> int | None:
     return number
 
 
-def write_ranked_pairs(path: PathLike, pairs: Iterable[RankedPair]) -> None:
-    """Write one JSON object per pair."""
-    write_jsonl(path, (asdict(pair) for pair in pairs))
+def check_named(**names: Sequence[str]) -> None:
+    """Raise `ConfigError` if a parameter that names datasets is empty."""
+    for key, datasets in names.items():
+        if not datasets:
+            raise ConfigError(f"data.pairs: {key} is empty; name a dataset or a file.")
 
 
-def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
-    """Read pairs from JSONL: `source`, `better`, `worse`, and optionally the other attributes.
+class PairFile(PairSource):
+    """Ranked pairs from a JSONL file; see `read_ranked_pairs`.
 
-    Pairs without a group are grouped by source.
-
-    Raises:
-        FormatError: a line lacks a text or has an invalid value; the message names the line.
+    Args:
+        path: the file.
+        number: number of pairs, drawn at random; by default, all.
+        seed: seed of the draw.
     """
-    pairs = []
-    for number, record in enumerate(read_jsonl(path, required=("source", "better", "worse")), 1):
-        place = f"{path}:{number}"
-        optional = ("group", "origin", "correct")
-        texts = {key: record.get(key) for key in ("source", "better", "worse", *optional)}
-        for key in optional:
-            texts[key] = texts[key] or ""
-        for key in ("source", "better", "worse", "correct"):
-            check_sentence(texts[key], place, key)
-        for key in ("group", "origin"):
-            if not isinstance(texts[key], str):
-                raise FormatError(f"{place}: {key!r} must be a text, not {str(texts[key])[:60]}.")
-        margin = record.get("margin", 1.0)
-        if not isinstance(margin, int | float) or not 0 <= margin < 1e300:
-            raise FormatError(
-                f"{place}: 'margin' must be a number of at least 0, not {str(margin)[:60]}."
-            )
-        if texts["better"] == texts["worse"]:
-            raise FormatError(
-                f"{place}: 'better' and 'worse' are the same text; leave the pair out."
-            )
-        texts["group"] = texts["group"] or texts["source"]
-        pairs.append(RankedPair(margin=float(margin), **texts))  # type: ignore[arg-type]
-    return pairs
+
+    def __init__(self, path: str, number: int | None = None, seed: int = 0) -> None:
+        self.path = path
+        self.number = positive(number, "number")
+        self.seed = seed
+
+    def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
+        """Return the pairs of the file."""
+        return drawn(read_ranked_pairs(self.path), self.number, random.Random(self.seed))
+
+    def check(self) -> None:
+        """Check that the file can be read as pairs."""
+        read_ranked_pairs(self.path)
+
+    def datasets(self) -> list[str]:
+        """Return the file."""
+        return [self.path]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.training.pairs.base import PairSource, check_named, positive
+from learnedgec.training.pairs.ranked import RankedPair, drawn
 
 __all__ = ["CapitalPairs"]
 
@@ -28,15 +27,10 @@ class CapitalPairs(PairSource):
     """
 
     def __init__(self, corrections: list[str], number: int | None = None, seed: int = 0) -> None:
-        if not corrections:
-            raise ConfigError("data.pairs: corrections is empty; name a dataset.")
+        check_named(corrections=corrections)
         self.corrections = corrections
         self.number = positive(number, "number")
         self.seed = seed
-
-    def describe(self) -> dict[str, Any]:
-        """Return the parameters."""
-        return {"corrections": self.corrections, "number": self.number, "seed": self.seed}
 
     def datasets(self) -> list[str]:
         """Return the datasets of references."""
@@ -56,9 +50,7 @@ class CapitalPairs(PairSource):
             for text, (source, name) in texts.items()
             if (worse := recase(text, generator)) != text
         ]
-        if self.number is None or self.number >= len(pairs):
-            return pairs
-        return generator.sample(pairs, self.number)
+        return drawn(pairs, self.number, generator)
 
 
 def recase(text: str, generator: random.Random) -> str:

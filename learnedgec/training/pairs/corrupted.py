@@ -37,8 +37,7 @@ from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.balance import edit_balance
-from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.training.pairs.base import PairSource, check_named, positive
 from learnedgec.training.pairs.mistakes import (
     Change,
     Material,
@@ -51,6 +50,7 @@ from learnedgec.training.pairs.mistakes import (
     touch,
     undone,
 )
+from learnedgec.training.pairs.ranked import RankedPair, edit_balance
 
 __all__ = ["KINDS", "CorruptedPairs", "Sides"]
 
@@ -115,8 +115,7 @@ class CorruptedPairs(PairSource):
         annotator: str | None = None,
         seed: int = 0,
     ) -> None:
-        if not corrections:
-            raise ConfigError("data.pairs: corrections is empty; name a dataset or a file.")
+        check_named(corrections=corrections)
         self.corrections = corrections
         self.number = positive(number, "number") or 1
         self.sentences, self.outputs = list(sentences or []), list(outputs or [])
@@ -142,11 +141,6 @@ class CorruptedPairs(PairSource):
         self.annotator = annotator or default_annotator()
         self.seed = seed
         self._made: list[tuple[str, Sides]] = []
-
-    def describe(self) -> dict[str, Any]:
-        """Return the parameters."""
-        keys = ("corrections", "number", "sentences", "sentence_share", "outputs", "kinds")
-        return {key: getattr(self, key) for key in (*keys, "annotator", "seed")}
 
     def datasets(self) -> list[str]:
         """Return the datasets with corrections, outputs and sentences."""

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from learnedgec.data.references import Reference, References
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.evaluators.packages import check_package, find_evaluator, learned_from, was_checked
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
-from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.store import Store
-from learnedgec.training.pairs.balance import edit_balance
-from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.runtime.store import RowStore
+from learnedgec.training.pairs.base import PairSource, positive
+from learnedgec.training.pairs.ranked import RankedPair, pair_summary
 from learnedgec.training.pairs.referenced import pooled_references
 
 __all__ = ["DistilledPairs"]
 
-# Texts per file that an interrupted run keeps.
+# Number of texts that are scored together. An interruption loses the work on one block.
 _BLOCK = 2048
 
 
@@ -59,15 +59,14 @@ class DistilledPairs(PairSource):
         self.pairs = pairs
         self.metric: Metric = load_metric(teacher)
         self.metric.check_alone()
-        if self.metric.needs_references != bool(references):
-            needs = "needs references" if self.metric.needs_references else "needs no references"
-            what = (
-                "name datasets that have them under"
-                if self.metric.needs_references
-                else "leave out"
-            )
+        if self.metric.needs_references and not references:
             raise ConfigError(
-                f"data.pairs: the teacher {teacher} {needs}; {what} the key references."
+                f"data.pairs: the teacher {teacher} needs references; name datasets that have them under "
+                "the key references."
+            )
+        if references and not self.metric.needs_references:
+            raise ConfigError(
+                f"data.pairs: the teacher {teacher} needs no references; leave out the key references."
             )
         self.references = list(references or [])
         self.number = positive(number, "number")
@@ -120,16 +119,16 @@ class DistilledPairs(PairSource):
             yield from (reference.text for reference in row)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs; blocks of scores of an interrupted run are read back from the folder."""
+        """Return the pairs; scores that an interrupted run computed are read from the folder."""
         # In the parent folder, where other sources that use the same pairs find them.
-        found = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
+        pairs = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
         references = pooled_references(self.references)
         if self.references:
-            found = [pair for pair in found if " ".join(pair.source.split()) in references]
-        found = found[: self.number]
-        scores = self._scores(found, references, folder, runtime)
+            pairs = [pair for pair in pairs if " ".join(pair.source.split()) in references]
+        pairs = pairs[: self.number]
+        scores = self._scores(pairs, references, RowStore(folder, ["teacher"], width=1), runtime)
         taught = []
-        for pair in found:
+        for pair in pairs:
             margin = scores[pair.source, pair.better] - scores[pair.source, pair.worse]
             if margin < 0:
                 pair = replace(pair, better=pair.worse, worse=pair.better)
@@ -138,39 +137,34 @@ class DistilledPairs(PairSource):
         return taught
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return the number of pairs, their mean margin, and `edit_balance`."""
-        return {
-            "pairs": len(pairs),
-            "margin": fmean(pair.margin for pair in pairs) if pairs else 0.0,
-            **edit_balance(pairs),
-        }
+        """Return `pair_summary`."""
+        return pair_summary(pairs)
 
     def _scores(
         self,
         pairs: Sequence[RankedPair],
         references: Mapping[str, tuple[Reference, ...]],
-        folder: Path,
+        store: RowStore,
         runtime: Runtime,
     ) -> dict[tuple[str, str], float]:
         """Return the teacher's score of each distinct (source, text)."""
-        rows = list(
-            dict.fromkeys(
-                (pair.source, text) for pair in pairs for text in (pair.better, pair.worse)
-            )
+        rows = dict.fromkeys(
+            (pair.source, text) for pair in pairs for text in (pair.better, pair.worse)
         )
-        values: list[float] = []
-        starts = range(0, len(rows), _BLOCK)
-        for start in track(starts, "teacher", show=runtime.progress):
-            sources, texts = zip(*rows[start : start + _BLOCK], strict=True)
-            own = [references[" ".join(source.split())] for source in sources] if references else []
-            key = key_of("taught", sources, texts, *([r.text for r in row] for row in own))
-            kept = Store(folder).load(key)
-            if kept is None:
-                quiet = replace(runtime, progress=False)
-                statistics = self.metric.compute(
-                    sources, texts, References(tuple(own)) if own else None, quiet
+        stored = store.load(list(rows))
+        scores = {row: float(stored[row][0]) for row in rows if row in stored}
+        missing = [row for row in rows if row not in stored]
+        quiet = replace(runtime, progress=False)
+        for start in track(range(0, len(missing), _BLOCK), "teacher", show=runtime.progress):
+            block = missing[start : start + _BLOCK]
+            sources, texts = zip(*block, strict=True)
+            given = None
+            if references:
+                given = References(
+                    tuple(references[" ".join(source.split())] for source in sources)
                 )
-                kept = {"scores": self.metric.sentence_scores(statistics)}, []
-                Store(folder).save(key, *kept)
-            values += kept[0]["scores"].tolist()
-        return dict(zip(rows, values, strict=True))
+            statistics = self.metric.compute(sources, texts, given, quiet)
+            values = self.metric.sentence_scores(statistics)
+            store.save({row: np.array([value]) for row, value in zip(block, values, strict=True)})
+            scores |= zip(block, values.tolist(), strict=True)
+        return scores

@@ -5,29 +5,30 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from learnedgec.data.catalog.corrections import Correction, load_corrections
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.data.text import read_jsonl, write_jsonl
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.runtime.store import RowStore
+from learnedgec.training.pairs.base import PairSource, check_named, positive
+from learnedgec.training.pairs.ranked import RankedPair
 
-__all__ = ["ImpactCandidate", "ImpactPairs", "Procedure", "impacts", "sample_subsets"]
+__all__ = ["ImpactPairs", "Procedure", "impacts", "sample_subsets"]
 
 Procedure = Literal["maeda2022", "goto2022"]
-Subset = frozenset[int]
-# Candidates ranked together: at most this many are lost by an interruption, and they share encoder batches.
+Subset: TypeAlias = frozenset[int]
+# The index of a correction, and two subsets of its edits that are to be ranked.
+Candidate: TypeAlias = tuple[int, Subset, Subset]
+# Number of candidates that are ranked together. An interruption loses the work on one block.
 _BLOCK = 4096
 
 
@@ -53,19 +54,17 @@ def sample_subsets(
     smallest, tries = (
         (0, min(10, count * (count - 1) // 2)) if procedure == "maeda2022" else (1, 30)
     )
-    found: list[tuple[Subset, Subset]] = []
+    pairs: list[tuple[Subset, Subset]] = []
     drawn: set[frozenset[Subset]] = set()
-    if count == 0:
-        return found
-    for _ in range(tries):
+    for _ in range(tries if count else 0):
         size = generator.randint(smallest, count)
         first = frozenset(generator.sample(range(count), size))
         second = first ^ {edit for edit in range(count) if generator.random() < 1 / count}
         if first == second or (procedure == "goto2022" and {first, second} in drawn):
             continue
         drawn.add(frozenset((first, second)))
-        found.append((first, second))
-    return found
+        pairs.append((first, second))
+    return pairs
 
 
 def impacts(
@@ -88,32 +87,24 @@ def impacts(
         encoder: name of a pretrained encoder; see `learnedgec.evaluators.loading`.
         runtime: device, precision, batches, progress.
     """
-    texts = []
-    for source, edits, number in requests:
-        texts.append(apply_edits(source, edits))
-        texts.append(apply_edits(source, [*edits[:number], *edits[number + 1 :]]))
-    if not requests:
+    return _rotations([_texts(*request) for request in requests], encoder, runtime)
+
+
+def _texts(source: str, edits: tuple[Edit, ...], number: int) -> tuple[str, str]:
+    """Return the source with all edits, and with all but one."""
+    return apply_edits(source, edits), apply_edits(source, [*edits[:number], *edits[number + 1 :]])
+
+
+def _rotations(texts: Sequence[tuple[str, str]], encoder: str, runtime: Runtime) -> list[float]:
+    """Return for each pair of texts how much the encoder's vector rotates from one to the other."""
+    if not texts:
         return []
-    vectors = sentence_vectors(encoder, texts, runtime, description="impacts")
-    found = 1 - np.minimum(1.0, cosines(vectors[::2], vectors[1::2]))
+    every = [text for pair in texts for text in pair]
+    vectors = sentence_vectors(encoder, every, runtime, description="impacts")
+    angles = 1 - np.minimum(1.0, cosines(vectors[::2], vectors[1::2]))
     # Equal texts have equal vectors; their cosine is 1 but for rounding.
-    same = np.array([a == b for a, b in zip(texts[::2], texts[1::2], strict=True)])
-    return [float(value) for value in np.where(same, 0.0, found)]
-
-
-@dataclass(frozen=True, slots=True)
-class ImpactCandidate:
-    """Two subsets of one correction's edits, before they are ranked.
-
-    Attributes:
-        correction: index of the correction.
-        first: indices of the edits of one side.
-        second: indices of the edits of the other side.
-    """
-
-    correction: int
-    first: Subset
-    second: Subset
+    same = np.array([first == second for first, second in texts])
+    return [float(value) for value in np.where(same, 0.0, angles)]
 
 
 class ImpactPairs(PairSource):
@@ -147,8 +138,7 @@ class ImpactPairs(PairSource):
         duplicates: bool | None = None,
         seed: int = 0,
     ) -> None:
-        if not corrections:
-            raise ConfigError("data.pairs: corrections is empty; name a dataset or a file.")
+        check_named(corrections=corrections)
         self.corrections = corrections
         self.procedure: Procedure = procedure
         self.number = positive(number, "number")
@@ -160,27 +150,14 @@ class ImpactPairs(PairSource):
         self.seed = seed
         self._impacts: list[float] = []
 
-    def describe(self) -> dict[str, Any]:
-        """Return the parameters."""
-        return {
-            "corrections": self.corrections,
-            "procedure": self.procedure,
-            "number": self.number,
-            "encoder": self.encoder,
-            "edits": self.edits,
-            "annotator": self.annotator,
-            "duplicates": self.duplicates,
-            "seed": self.seed,
-        }
-
     def datasets(self) -> list[str]:
         """Return the datasets with corrections."""
         return self.corrections
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the datasets and the encoder, and the version of the annotator, if any."""
-        found = {**super().digests(), self.encoder: checkpoint_digest(self.encoder)}
-        return found | (describe_annotator(self.annotator) if self.annotator else {})
+        digests = {**super().digests(), self.encoder: checkpoint_digest(self.encoder)}
+        return digests | (describe_annotator(self.annotator) if self.annotator else {})
 
     def material(self) -> Iterator[str]:
         """Yield the sources and targets of all corrections."""
@@ -189,11 +166,12 @@ class ImpactPairs(PairSource):
                 yield from (row.source, row.target)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
-        """Return the pairs; finished blocks of an interrupted run are read from the folder."""
+        """Return the pairs; impacts that an interrupted run measured are read from the folder."""
         named = [(name, row) for name in self.corrections for row in load_corrections(name)]
         rows = [row for _, row in named]
         edits = self._edits(rows, runtime)
         candidates = self._candidates(edits)
+        store = RowStore(folder, ["impact"], width=1)
         pairs: list[RankedPair] = []
         seen: set[tuple[str, str]] = set()
         self._impacts = []
@@ -201,15 +179,29 @@ class ImpactPairs(PairSource):
             if self.number is not None and len(pairs) >= self.number:
                 break
             block = candidates[start : start + _BLOCK]
-            kept = self._kept(
-                folder / f"block-{start // _BLOCK:05}.jsonl", rows, edits, block, runtime
-            )
-            for candidate, (better, worse, margin, measured) in zip(block, kept, strict=True):
-                self._impacts += measured
-                if margin == 0 or ((better, worse) in seen and not self.duplicates):
+            measured = self._measured(rows, edits, block, store, runtime)
+            for number, first, second in block:
+                name, row = named[number]
+                impact = {
+                    edit: measured[_texts(row.source, edits[number], edit)]
+                    for edit in first ^ second
+                }
+                self._impacts += [impact[edit] for edit in sorted(impact)]
+                better, worse = (
+                    apply_edits(row.source, [edits[number][edit] for edit in sorted(subset)])
+                    for subset in (first, second)
+                )
+                more, less = (
+                    sum(impact[edit] for edit in sorted(subset))
+                    for subset in (first - second, second - first)
+                )
+                if more < less:
+                    better, worse = worse, better
+                again = (better, worse) in seen and not self.duplicates
+                if better == worse or more == less or again:
                     continue
                 seen.add((better, worse))
-                name, row = named[candidate.correction]
+                margin = abs(more - less)
                 pairs.append(
                     RankedPair(row.source, better, worse, margin, row.group, name, row.target)
                 )
@@ -242,72 +234,34 @@ class ImpactPairs(PairSource):
             )
         return [row.edits or () for row in rows]
 
-    def _candidates(self, edits: Sequence[tuple[Edit, ...]]) -> list[ImpactCandidate]:
+    def _candidates(self, edits: Sequence[tuple[Edit, ...]]) -> list[Candidate]:
         """Return the candidates of all corrections in random order."""
-        found = [
-            ImpactCandidate(number, first, second)
+        candidates = [
+            (number, first, second)
             for number, row in enumerate(edits)
             for first, second in sample_subsets(
                 len(row), self.procedure, random.Random(f"{self.seed} {number}")
             )
         ]
-        random.Random(self.seed).shuffle(found)
-        return found
+        random.Random(self.seed).shuffle(candidates)
+        return candidates
 
-    def _kept(
-        self,
-        path: Path,
-        rows: Sequence[Correction],
-        edits: Sequence[tuple[Edit, ...]],
-        block: Sequence[ImpactCandidate],
-        runtime: Runtime,
-    ) -> list[tuple[str, str, float, list[float]]]:
-        """Rank a block, or read it if an earlier run ranked it."""
-        keys = ("better", "worse", "margin", "impacts")
-        kept: list[dict[str, Any]] = []
-        # A damaged file is made again.
-        with suppress(InputError):
-            kept = read_jsonl(path, keys)
-        if len(kept) != len(block):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            ranked = self._rank(rows, edits, block, runtime)
-            write_jsonl(path, (dict(zip(keys, row, strict=True)) for row in ranked))
-            kept = list(read_jsonl(path))
-        return [
-            (record["better"], record["worse"], record["margin"], record["impacts"])
-            for record in kept
-        ]
-
-    def _rank(
+    def _measured(
         self,
         rows: Sequence[Correction],
         edits: Sequence[tuple[Edit, ...]],
-        block: Sequence[ImpactCandidate],
+        block: Sequence[Candidate],
+        store: RowStore,
         runtime: Runtime,
-    ) -> Iterator[tuple[str, str, float, list[float]]]:
-        """Yield each candidate's texts, the better one first, their difference in impact, and the impacts."""
-        wanted = {
-            (candidate.correction, edit): None
-            for candidate in block
-            for edit in sorted(candidate.first ^ candidate.second)
-        }
-        requests = [(rows[number].source, edits[number], edit) for number, edit in wanted]
-        measured = dict(zip(wanted, impacts(requests, self.encoder, runtime), strict=True))
-        for candidate in block:
-            number = candidate.correction
-            texts = [
-                apply_edits(rows[number].source, [edits[number][edit] for edit in sorted(subset)])
-                for subset in (candidate.first, candidate.second)
-            ]
-            own = [
-                sum(measured[number, edit] for edit in sorted(subset))
-                for subset in (
-                    candidate.first - candidate.second,
-                    candidate.second - candidate.first,
-                )
-            ]
-            margin = own[0] - own[1] if texts[0] != texts[1] else 0.0
-            if margin < 0:
-                texts.reverse()
-            involved = sorted(candidate.first ^ candidate.second)
-            yield texts[0], texts[1], abs(margin), [measured[number, edit] for edit in involved]
+    ) -> dict[tuple[str, str], float]:
+        """Return the impact of each edit that distinguishes the sides of a candidate, by its two texts."""
+        texts = dict.fromkeys(
+            _texts(rows[number].source, edits[number], edit)
+            for number, first, second in block
+            for edit in sorted(first ^ second)
+        )
+        stored = store.load(list(texts))
+        missing = [pair for pair in texts if pair not in stored]
+        measured = dict(zip(missing, _rotations(missing, self.encoder, runtime), strict=True))
+        store.save({pair: np.array([value]) for pair, value in measured.items()})
+        return measured | {pair: float(stored[pair][0]) for pair in texts if pair in stored}

@@ -14,8 +14,8 @@ from learnedgec.data.benchmarks.registry import REGISTRY, load_benchmark
 from learnedgec.data.catalog.ratings import RATINGS, Rating, load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.balance import edit_balance
-from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.training.pairs.base import PairSource, check_named, positive
+from learnedgec.training.pairs.ranked import RankedPair, drawn, pair_summary
 
 __all__ = ["RatedPairs"]
 
@@ -50,8 +50,7 @@ class RatedPairs(PairSource):
         number: int | None = None,
         seed: int = 0,
     ) -> None:
-        if not ratings:
-            raise ConfigError("data.pairs: ratings is empty; name a rated dataset or a benchmark.")
+        check_named(ratings=ratings)
         if not difference > 0:
             raise ConfigError(
                 f"data.pairs: difference is {difference}; a number above 0 was expected."
@@ -64,16 +63,6 @@ class RatedPairs(PairSource):
         self.number = positive(number, "number")
         self.seed = seed
 
-    def describe(self) -> dict[str, Any]:
-        """Return the parameters."""
-        return {
-            "ratings": self.ratings,
-            "difference": self.difference,
-            "dimension": self.dimension,
-            "number": self.number,
-            "seed": self.seed,
-        }
-
     def datasets(self) -> list[str]:
         """Return the rated datasets."""
         return self.ratings
@@ -85,18 +74,11 @@ class RatedPairs(PairSource):
             ConfigError: no rating has the dimension, or there are several dimensions and none is named.
         """
         pairs = [pair for name in self.ratings for pair in self._pairs(name)]
-        if self.number is None or self.number >= len(pairs):
-            return pairs
-        return random.Random(self.seed).sample(pairs, self.number)
+        return drawn(pairs, self.number, random.Random(self.seed))
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return the number of pairs and of sources, the mean margin, and `edit_balance`."""
-        return {
-            "pairs": len(pairs),
-            "sources": len({pair.source for pair in pairs}),
-            "margin": fmean(pair.margin for pair in pairs) if pairs else 0.0,
-            **edit_balance(pairs),
-        }
+        """Return `pair_summary`."""
+        return pair_summary(pairs)
 
     def _pairs(self, name: str) -> Iterator[RankedPair]:
         """Yield the pairs of one dataset."""

@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,15 @@ from learnedgec.data.references import Reference, References
 from learnedgec.errors import ConfigError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.balance import BALANCE, Nearness, edit_balance, nearness
-from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.training.pairs.base import PairSource, check_named, positive
+from learnedgec.training.pairs.ranked import (
+    BALANCE,
+    Nearness,
+    RankedPair,
+    drawn,
+    nearness,
+    pair_summary,
+)
 from learnedgec.types import Floats
 
 __all__ = ["ReferencedPairs", "pooled_references"]
@@ -60,9 +66,7 @@ class ReferencedPairs(PairSource):
         number: int | None = None,
         seed: int = 0,
     ) -> None:
-        for key, names in (("outputs", outputs), ("references", references)):
-            if not names:
-                raise ConfigError(f"data.pairs: {key} is empty; name a dataset.")
+        check_named(outputs=outputs, references=references)
         self.outputs = outputs
         self.references = references
         self.metrics = [load_metric(name) for name in metrics or ("gleu", "green")]
@@ -78,7 +82,7 @@ class ReferencedPairs(PairSource):
                 f"data.pairs: margin is {margin}; a number above 0, or one for each of the "
                 f"{len(self.metrics)} metrics, was expected."
             )
-        self.margins = margins
+        self.margin = margins
         self.balance = _shares(balance)
         self.with_source = with_source
         self.number = positive(number, "number")
@@ -86,16 +90,7 @@ class ReferencedPairs(PairSource):
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters."""
-        return {
-            "outputs": self.outputs,
-            "references": self.references,
-            "metrics": [str(metric) for metric in self.metrics],
-            "margin": self.margins,
-            "balance": None if self.balance is None else dict(self.balance),
-            "with_source": self.with_source,
-            "number": self.number,
-            "seed": self.seed,
-        }
+        return super().describe() | {"metrics": [str(metric) for metric in self.metrics]}
 
     def datasets(self) -> list[str]:
         """Return the datasets of outputs and of references."""
@@ -129,13 +124,8 @@ class ReferencedPairs(PairSource):
         return self._drawn(list(self._ranked(rows, scores)))
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return the number of pairs and of sources, the mean margin, and `edit_balance`."""
-        return {
-            "pairs": len(pairs),
-            "sources": len({pair.source for pair in pairs}),
-            "margin": fmean(pair.margin for pair in pairs) if pairs else 0.0,
-            **edit_balance(pairs),
-        }
+        """Return `pair_summary`."""
+        return pair_summary(pairs)
 
     def _rows(
         self, name: str, references: Mapping[str, tuple[Reference, ...]]
@@ -157,7 +147,7 @@ class ReferencedPairs(PairSource):
         places: dict[tuple[str, str], list[int]] = {}
         for place, (name, source, _) in enumerate(rows):
             places.setdefault((name, source), []).append(place)
-        margins = np.array(self.margins) - 1e-9
+        margins = np.array(self.margin) - 1e-9
         for (name, source), own in places.items():
             for first, second in combinations(own, 2):
                 differences = scores[:, first] - scores[:, second]
@@ -177,22 +167,20 @@ class ReferencedPairs(PairSource):
         """Return the requested number of pairs, with the requested share of each kind."""
         generator = random.Random(self.seed)
         if self.balance is None:
-            if self.number is None or self.number >= len(pairs):
-                return pairs
-            return generator.sample(pairs, self.number)
+            return drawn(pairs, self.number, generator)
         kinds: dict[Nearness, list[RankedPair]] = {kind: [] for kind in BALANCE}
         for pair in pairs:
             kinds[nearness(pair)].append(pair)
         most = min(len(kinds[kind]) / share for kind, share in self.balance.items() if share)
         if self.number is not None:
             most = min(most, self.number)
-        drawn = [
+        balanced = [
             pair
             for kind, share in self.balance.items()
             for pair in generator.sample(kinds[kind], int(most * share + 1e-9))
         ]
-        generator.shuffle(drawn)
-        return drawn
+        generator.shuffle(balanced)
+        return balanced
 
 
 def pooled_references(names: Sequence[str]) -> dict[str, tuple[Reference, ...]]:
