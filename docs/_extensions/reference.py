@@ -304,8 +304,7 @@ def write_configuration(pages: Pages) -> None:
     """Write the keys of a training configuration, and the pair sources."""
     from learnedgec.cli.train import main
     from learnedgec.training.module import HeadOptions
-    from learnedgec.training.pairs.base import PairSource
-    from learnedgec.training.pairs.registry import REGISTRY
+    from learnedgec.training.pairs import REGISTRY, PairSource
 
     parser = parser_of(main, ["--help"])
     text = (

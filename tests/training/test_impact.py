@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from transformers import AutoModel, AutoTokenizer
 
 from learnedgec.data.catalog.corrections import load_corrections
 from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.data.text import read_jsonl
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import impact
@@ -130,28 +130,28 @@ def test_interrupted_making_goes_on(
     tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(impact, "_BLOCK", 50)
-    whole = pairs_of(tiny_encoder, tmp_path).make(tmp_path / "whole", Runtime())
-    source = pairs_of(tiny_encoder, tmp_path)
-    ranked = source._rank
-    blocks: list[int] = []
+    original = impact._rotations
+    measured: list[int] = []
+    limit = 10**9
 
-    def interrupted(*arguments: Any) -> Any:
-        blocks.append(1)
-        if len(blocks) == 3:
+    def counting(texts: Sequence[tuple[str, str]], *rest: Any) -> list[float]:
+        if len(measured) == limit:
             raise KeyboardInterrupt
-        return ranked(*arguments)
+        measured.append(len(texts))
+        return original(texts, *rest)
 
-    monkeypatch.setattr(source, "_rank", interrupted)
+    monkeypatch.setattr(impact, "_rotations", counting)
+    whole = pairs_of(tiny_encoder, tmp_path, number=120).make(tmp_path / "whole", Runtime())
+    blocks, limit = list(measured), 2
+    assert len(blocks) > 2
+    measured.clear()
     with pytest.raises(KeyboardInterrupt):
-        source.make(tmp_path / "part", Runtime())
-    assert len(list((tmp_path / "part").iterdir())) == 2
-    again = pairs_of(tiny_encoder, tmp_path)
-    monkeypatch.setattr(again, "_rank", lambda *a: blocks.append(2) or ranked(*a))
-    assert again.make(tmp_path / "part", Runtime()) == whole
-    total = len(list((tmp_path / "whole").iterdir()))
-    assert blocks.count(2) == total - 2
-    records = read_jsonl(tmp_path / "part" / "block-00000.jsonl")
-    assert records[0].keys() == {"better", "worse", "margin", "impacts"}
+        pairs_of(tiny_encoder, tmp_path, number=120).make(tmp_path / "part", Runtime())
+    limit = 10**9
+    again = pairs_of(tiny_encoder, tmp_path, number=120).make(tmp_path / "part", Runtime())
+    assert again == whole
+    # The first two blocks are not measured again.
+    assert measured == [*blocks[:2], 0, 0, *blocks[2:]]
 
 
 def test_number_duplicates_and_summary(tiny_encoder: Path, tmp_path: Path) -> None:

@@ -15,9 +15,7 @@ import pytest
 from learnedgec.cli.main import main
 from learnedgec.errors import PluginError, UnknownNameError
 from learnedgec.training.fit import training_data
-from learnedgec.training.pairs import PAIR_SOURCES, PairFile
-from learnedgec.training.pairs.base import PairSource
-from learnedgec.training.pairs.registry import REGISTRY
+from learnedgec.training.pairs import PAIR_SOURCES, REGISTRY, PairFile, PairSource
 
 InstallPackage = Callable[..., Path]
 

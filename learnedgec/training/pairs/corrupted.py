@@ -21,10 +21,12 @@ Wrong edits come from
 
 from __future__ import annotations
 
+import math
 import random
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,14 +41,12 @@ from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs.base import PairSource, check_named, positive
 from learnedgec.training.pairs.mistakes import (
-    Change,
-    Material,
     Ngrams,
     Rules,
+    Words,
     is_plain,
-    is_wrong,
     lower,
-    place_of,
+    place,
     touch,
     undone,
 )
@@ -68,6 +68,16 @@ _ORIGINS = {"system": 20.0, "misapplied": 1.5, "reversed": 1.5, "confused": 0.5}
 _WORDS, _MOST_ERRORS = (6, 45), 6
 # How much less natural an error makes a clean sentence, at least.
 _ERROR = 0.7
+# How much less natural (in nats) a wrong edit makes a text: enough to be wrong, not enough to be nonsense.
+# Above the least, the share that is taken falls by _DECAY in each nat.
+_LEAST, _MOST, _DECAY = 1.5, 12.0, 0.3
+
+
+class Change(NamedTuple):
+    """An edit of a side: a gold edit, or a wrong one with its origin."""
+
+    edit: Edit
+    origin: str = ""
 
 
 class Sides(NamedTuple):
@@ -75,6 +85,29 @@ class Sides(NamedTuple):
 
     better: tuple[Change, ...]
     worse: tuple[Change, ...]
+
+
+@dataclass
+class Material:
+    """A source with the edits of one of its corrections, and what is known of its other corrections.
+
+    Attributes:
+        tokens: the source.
+        gold: the edits of the correction.
+        known: the edits of all references.
+        accepted: the texts of all references.
+        mistakes: edits of systems that no reference has.
+        group: pairs of one group belong in one part of a split.
+        origin: the dataset.
+    """
+
+    tokens: Words
+    gold: tuple[Edit, ...]
+    known: list[Edit]
+    accepted: set[str]
+    mistakes: list[Edit] = field(default_factory=list)
+    group: str = ""
+    origin: str = ""
 
 
 class CorruptedPairs(PairSource):
@@ -173,13 +206,10 @@ class CorruptedPairs(PairSource):
             generator = random.Random(f"{self.seed} {number}")
             kind = _draw(self.kinds, generator)
             for _ in range(_MATERIALS):
-                if sides := maker.pair(kind, generator):
-                    pair = sides[0]
-                    if (
-                        pairs.setdefault((pair.source, pair.better, pair.worse), (kind, *sides))[1]
-                        is pair
-                    ):
-                        break
+                pair, sides = maker.pair(kind, generator) or (None, None)
+                if pair and sides and (key := (pair.source, pair.better, pair.worse)) not in pairs:
+                    pairs[key] = kind, pair, sides
+                    break
         if len(pairs) < self.number:
             warnings.warn(
                 f"{', '.join(self.datasets())}: found {len(pairs)} pairs of {self.number} requested.",
@@ -214,63 +244,20 @@ class _Maker:
 
     def __init__(self, settings: CorruptedPairs, runtime: Runtime) -> None:
         self.settings = settings
-        rows = [(name, row) for name in settings.corrections for row in load_corrections(name)]
-        variants: dict[str, dict[str, None]] = defaultdict(dict)
-        for _, row in rows:
-            variants[row.group][row.source] = None
-        used = {source for sources in variants.values() for source in list(sources)[:_VARIANTS]}
-        rows = [(name, row) for name, row in rows if row.source in used and row.source.split()]
-        references = [(row.source, row.target) for _, row in rows]
-        outputs: list[tuple[str, str]] = []
-        for name in settings.outputs:
-            data = load_parallel(name)
-            for source, texts in zip(data.sources, data.references, strict=True):
-                references += [(source, reference.text) for reference in texts]
-            for system, hypotheses in load_outputs(name).items():
-                if system != "source+error":  # GMEG's sources with errors put in
-                    outputs += zip(data.sources, hypotheses, strict=True)
-        edits = extract_edits(
-            [*references, *outputs], settings.annotator, types=False, runtime=runtime
-        )
-        known: dict[str, list[Edit]] = defaultdict(list)
-        accepted: dict[str, set[str]] = defaultdict(set)
-        for (source, target), found in zip(references, edits, strict=False):
-            known[source] += found
-            accepted[source].add(" ".join(target.split()))
-        mistakes: dict[str, dict[Edit, None]] = defaultdict(dict)
-        for (source, _), found in zip(outputs, edits[len(references) :], strict=True):
-            keys = {(edit.start, edit.end, edit.correction.lower()) for edit in known[source]}
-            for edit in found:
-                old = lower(source.split()[edit.start : edit.end])
-                if (edit.start, edit.end, edit.correction.lower()) not in keys and is_plain(
-                    old, lower(edit.correction.split())
-                ):
-                    mistakes[source][edit] = None
         groups: dict[str, list[Material]] = defaultdict(list)
-        for (name, row), gold in zip(rows, edits, strict=False):
-            source = row.source
-            groups[row.group].append(
-                Material(
-                    tuple(source.split()),
-                    tuple(gold),
-                    known[source],
-                    accepted[source],
-                    list(mistakes[source]),
-                    row.group,
-                    name,
-                )
-            )
+        for material in _materials(settings, runtime):
+            groups[material.group].append(material)
         self.groups = list(groups.values())
-        # An edit that several references share counts once.
         materials = [material for group in self.groups for material in group]
-        observed = dict.fromkeys((row.tokens, edit) for row in materials for edit in row.gold)
+        # An edit that several references share counts once.
+        forward = dict.fromkeys((row.tokens, edit) for row in materials for edit in row.gold)
         backward = dict.fromkeys(
             (target, edit)
             for target, edits in (undone(row.tokens, row.gold) for row in materials)
             for edit in edits
         )
         self.rates = [len(row.gold) / len(row.tokens) for row in materials]
-        self.forward, self.backward = Rules(observed, least=2), Rules(backward, least=2)
+        self.forward, self.backward = Rules(forward, least=2), Rules(backward, least=2)
         self.errors = Rules(backward)
         clean = {
             sentence: name
@@ -279,7 +266,7 @@ class _Maker:
             if _looks_clean(sentence.split())
         }
         self.clean = [(name, tuple(sentence.split())) for sentence, name in clean.items()]
-        correct = {tuple(target.split()) for source, target in references if source in used}
+        correct = {tuple(text.split()) for row in materials for text in row.accepted}
         self.ngrams = Ngrams([*sorted(correct), *(tokens for _, tokens in self.clean)])
 
     def pair(self, kind: str, generator: random.Random) -> tuple[RankedPair, Sides] | None:
@@ -295,9 +282,8 @@ class _Maker:
             return None
         margin = float(len(set(sides.better) ^ set(sides.worse)))
         gold = apply_edits(source, material.gold)
-        return RankedPair(
-            source, better, worse, margin, material.group or source, material.origin, gold
-        ), sides
+        group = material.group or source
+        return RankedPair(source, better, worse, margin, group, material.origin, gold), sides
 
     def _sides(
         self, material: Material, kind: str, count: int, generator: random.Random
@@ -307,29 +293,29 @@ class _Maker:
         wrong = count if kind in ("added", "displaced") else 0
         if kind == "mixed":
             missing, wrong = generator.choice(((count, count + 1), (count + 1, count)))
-        if len(material.gold) < missing:
-            return None
         number = len(material.gold)
+        if number < missing:
+            return None
         if generator.random() >= _COMPLETE:
             number = generator.randint(missing, number)
-        better = [
-            Change(edit) for edit in sorted(generator.sample(material.gold, number), key=place_of)
-        ]
+        gold = sorted(generator.sample(material.gold, number), key=place)
+        better = [Change(edit) for edit in gold]
         lost = generator.sample(better, missing)
-        instead: list[Change | None] = []
-        elsewhere: list[Change | None] = []
+        changes: list[Change | None] = []
         if kind == "miscorrected":
-            instead = [self._instead(material, change.edit, generator) for change in lost]
+            changes = [self._instead(material, change.edit, generator) for change in lost]
+        replaced = len(changes)
         shared = int(generator.random() < _SHARED)
         for _ in range(shared + wrong):
-            taken = [change.edit for change in elsewhere if change]
-            elsewhere.append(self._elsewhere(material, taken, generator))
-        if None in (*instead, *elsewhere):
+            taken = [change.edit for change in changes[replaced:] if change]
+            changes.append(self._elsewhere(material, taken, generator))
+        mistakes = [change for change in changes if change]
+        if len(mistakes) < len(changes):
             return None
         kept = [change for change in better if change not in lost]
         return Sides(
-            (*better, *filter(None, elsewhere[:shared])),
-            (*kept, *filter(None, instead), *filter(None, elsewhere)),
+            (*better, *mistakes[replaced : replaced + shared]),
+            (*kept, *mistakes),
         )
 
     def _elsewhere(
@@ -337,46 +323,48 @@ class _Maker:
     ) -> Change | None:
         """Return a wrong edit that touches neither an edit of a reference nor a taken one."""
         tokens = material.tokens
-        weights = _ORIGINS.items()
-        order = sorted(weights, key=lambda item: -(generator.random() ** (1 / item[1])))
-        for origin, _ in order:
+        for origin in sorted(
+            _ORIGINS, key=lambda name: -(generator.random() ** (1 / _ORIGINS[name]))
+        ):
+            edits: Iterable[Edit]
             if origin == "system":
-                edits: Iterable[Edit] = material.mistakes
+                edits = material.mistakes
             elif origin == "confused":
-                edits = (
-                    e for r in (self.forward, self.backward) for e in r.candidates(tokens, True)
-                )
+                edits = (*self.forward.swaps(tokens), *self.backward.swaps(tokens))
             else:
                 rules = self.forward if origin == "misapplied" else self.backward
                 edits = rules.candidates(tokens)
-            free = [edit for edit in edits if material.is_free(edit, taken)]
+            free = [
+                edit
+                for edit in edits
+                if not any(touch(edit, other) for other in (*material.known, *taken))
+            ]
             for edit in generator.sample(free, min(len(free), _TRIES)):
-                loss = self.ngrams.loss(tokens, edit)
-                if loss > 0 if origin == "system" else is_wrong(loss, generator):
+                if _is_wrong(self.ngrams.loss(tokens, edit), origin, generator):
                     return Change(edit, origin)
         return None
 
     def _instead(self, material: Material, gold: Edit, generator: random.Random) -> Change | None:
         """Return a wrong correction of the words that a gold edit corrects."""
         tokens, start, end = material.tokens, gold.start, gold.end
-        found = {
+        origins = {
             edit: "system" for edit in material.mistakes if (edit.start, edit.end) == (start, end)
         }
         for edit in self.forward.at(tokens, start, end, anywhere=True):
-            found.setdefault(edit, "misapplied")
+            origins.setdefault(edit, "misapplied")
         words = tuple(gold.correction.split())
         if len(words) == 1:
             for rules in (self.forward, self.backward):
                 for edit in rules.at(words, 0, 1, anywhere=True):
-                    found.setdefault(Edit(start, end, edit.correction), "confused")
+                    origins.setdefault(Edit(start, end, edit.correction), "confused")
         # Another reference's correction of one of these words may be right here as well.
         right = {edit.correction.lower() for edit in material.known if touch(edit, gold)}
         right.add(" ".join(lower(tokens[start:end])))
-        wrong = [edit for edit in found if edit.correction.lower() not in right]
+        wrong = [edit for edit in origins if edit.correction.lower() not in right]
         for edit in generator.sample(wrong, min(len(wrong), _TRIES)):
             loss = self.ngrams.loss(tokens, edit, gold.correction)
-            if loss > 0 if found[edit] == "system" else is_wrong(loss, generator):
-                return Change(edit, found[edit])
+            if _is_wrong(loss, origins[edit], generator):
+                return Change(edit, origins[edit])
         return None
 
     def _draw_material(self, generator: random.Random) -> Material | None:
@@ -397,6 +385,61 @@ class _Maker:
         source, gold = undone(tokens, errors)
         text = " ".join(tokens)
         return Material(source, tuple(gold), gold, {text}, group=text, origin=name)
+
+
+def _materials(settings: CorruptedPairs, runtime: Runtime) -> list[Material]:
+    """Return the corrections with all that references and systems do to their sources."""
+    rows = [(name, row) for name in settings.corrections for row in load_corrections(name)]
+    variants: dict[str, dict[str, None]] = defaultdict(dict)
+    for _, row in rows:
+        variants[row.group][row.source] = None
+    used = {source for sources in variants.values() for source in list(sources)[:_VARIANTS]}
+    rows = [(name, row) for name, row in rows if row.source in used and row.source.split()]
+    references = [(row.source, row.target) for _, row in rows]
+    outputs: list[tuple[str, str]] = []
+    for name in settings.outputs:
+        data = load_parallel(name)
+        for source, targets in zip(data.sources, data.references, strict=True):
+            references += [(source, target.text) for target in targets]
+        for system, hypotheses in load_outputs(name).items():
+            if system != "source+error":  # GMEG's sources with errors put in
+                outputs += zip(data.sources, hypotheses, strict=True)
+    edits = extract_edits([*references, *outputs], settings.annotator, types=False, runtime=runtime)
+    known: dict[str, list[Edit]] = defaultdict(list)
+    accepted: dict[str, set[str]] = defaultdict(set)
+    for (source, target), gold in zip(references, edits, strict=False):
+        known[source] += gold
+        accepted[source].add(" ".join(target.split()))
+    mistakes: dict[str, dict[Edit, None]] = defaultdict(dict)
+    for (source, _), changes in zip(outputs, edits[len(references) :], strict=True):
+        right = {(edit.start, edit.end, edit.correction.lower()) for edit in known[source]}
+        for edit in changes:
+            old, new = source.split()[edit.start : edit.end], edit.correction.lower()
+            plain = is_plain(lower(old), lower(new.split()))
+            if plain and (edit.start, edit.end, new) not in right:
+                mistakes[source][edit] = None
+    return [
+        Material(
+            tuple(row.source.split()),
+            tuple(gold),
+            known[row.source],
+            accepted[row.source],
+            list(mistakes[row.source]),
+            row.group,
+            name,
+        )
+        for (name, row), gold in zip(rows, edits, strict=False)
+    ]
+
+
+def _is_wrong(loss: float, origin: str, generator: random.Random) -> bool:
+    """Return whether an edit makes a text worse, not nonsense; the worse, the less often.
+
+    A system's edit that no reference has only needs to make the text less natural.
+    """
+    if origin == "system":
+        return loss > 0
+    return _LEAST < loss < _MOST and generator.random() < math.exp(_DECAY * (_LEAST - loss))
 
 
 def _looks_clean(tokens: Sequence[str]) -> bool:

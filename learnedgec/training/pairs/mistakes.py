@@ -1,78 +1,26 @@
-"""Mistakes that are learnt from real edits, and n-grams that tell whether a change is for the worse."""
+"""Mistakes learnt from real edits, and n-grams that tell whether a change is for the worse."""
 
 from __future__ import annotations
 
 import math
-import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from operator import attrgetter
+from typing import TypeAlias
 
 from rapidfuzz.distance import Indel
 
 from learnedgec.data.m2 import Edit
 
-__all__ = [
-    "Change",
-    "Material",
-    "Ngrams",
-    "Rules",
-    "Words",
-    "is_plain",
-    "is_wrong",
-    "lower",
-    "place_of",
-    "touch",
-    "undone",
-]
+__all__ = ["Ngrams", "Rules", "Words", "is_plain", "lower", "place", "touch", "undone"]
 
 Words: TypeAlias = tuple[str, ...]
 
-# Longest side of a rule.
+# Longest side of a rule, in words.
 _LONGEST = 3
-# How much less natural (in nats) a wrong edit makes a text: enough to be wrong, not enough to be nonsense.
-# Above the least, the share that is taken falls by _DECAY in each nat.
-_LEAST, _MOST, _DECAY = 1.5, 12.0, 0.3
 
-
-class Change(NamedTuple):
-    """An edit of a side: a gold edit, or a wrong one with its origin."""
-
-    edit: Edit
-    origin: str = ""
-
-
-@dataclass
-class Material:
-    """A source with the edits of one of its corrections, and what is known of its other corrections.
-
-    Attributes:
-        tokens: the source.
-        gold: the edits of the correction.
-        known: the edits of all references.
-        accepted: the texts of all references.
-        mistakes: edits of systems that no reference has.
-        group: pairs of one group belong in one part of a split.
-        origin: the dataset.
-    """
-
-    tokens: Words
-    gold: tuple[Edit, ...]
-    known: list[Edit] = field(default_factory=list)
-    accepted: set[str] = field(default_factory=set)
-    mistakes: list[Edit] = field(default_factory=list)
-    group: str = ""
-    origin: str = ""
-
-    def is_free(self, edit: Edit, taken: Iterable[Edit] = ()) -> bool:
-        """Return whether an edit touches neither a reference's edit nor one that is taken."""
-        return not any(touch(edit, other) for other in (*self.known, *taken))
-
-
-def touch(edit: Edit, other: Edit) -> bool:
-    """Return whether two edits overlap or are neighbours."""
-    return edit.start <= other.end and other.start <= edit.end
+place = attrgetter("start", "end")
+"""Return where an edit begins and ends, to sort by."""
 
 
 class Rules:
@@ -99,12 +47,6 @@ class Rules:
         """Yield the replacements of a span that were observed beside one of its neighbours, or `anywhere`.
 
         Words are inserted or removed only between the same two neighbours.
-
-        Args:
-            tokens: tokens of the sentence.
-            start: index of the first token of the span.
-            end: index after the last one.
-            anywhere: whether a word may be replaced beside other neighbours too.
         """
         before, after = _neighbours(tokens, start, end)
         for new, places in self.rules.get(lower(tokens[start:end]), {}).items():
@@ -116,12 +58,16 @@ class Rules:
                 first = [new[0].capitalize()] if new and start == 0 else list(new[:1])
                 yield Edit(start, end, " ".join([*first, *new[1:]]))
 
-    def candidates(self, tokens: Words, anywhere: bool = False) -> Iterator[Edit]:
-        """Yield all replacements in a sentence; `anywhere` those of one word by one, in any context."""
+    def candidates(self, tokens: Words) -> Iterator[Edit]:
+        """Yield all replacements in a sentence that were observed beside one of their neighbours."""
         for start in range(len(tokens)):
-            for end in range(start + anywhere, min(start + _LONGEST, len(tokens)) + 1):
-                if not anywhere or end == start + 1:
-                    yield from self.at(tokens, start, end, anywhere)
+            for end in range(start, min(start + _LONGEST, len(tokens)) + 1):
+                yield from self.at(tokens, start, end)
+
+    def swaps(self, tokens: Words) -> Iterator[Edit]:
+        """Yield all replacements of one word of a sentence, beside any neighbours."""
+        for start in range(len(tokens)):
+            yield from self.at(tokens, start, start + 1, anywhere=True)
 
 
 class Ngrams:
@@ -175,7 +121,7 @@ def undone(tokens: Words, edits: Sequence[Edit]) -> tuple[Words, list[Edit]]:
         (('He', 'goes'), [Edit(start=1, end=2, correction='go', type='', alternatives=())])
     """
     words, back, shift = list(tokens), [], 0
-    for edit in sorted(edits, key=place_of):
+    for edit in sorted(edits, key=place):
         new = edit.correction.split()
         start = edit.start + shift
         words[start : edit.end + shift] = new
@@ -184,9 +130,9 @@ def undone(tokens: Words, edits: Sequence[Edit]) -> tuple[Words, list[Edit]]:
     return tuple(words), back
 
 
-def place_of(edit: Edit) -> tuple[int, int]:
-    """Return where an edit begins and ends, to sort by."""
-    return edit.start, edit.end
+def touch(edit: Edit, other: Edit) -> bool:
+    """Return whether two edits overlap or are neighbours."""
+    return edit.start <= other.end and other.start <= edit.end
 
 
 def lower(words: Sequence[str]) -> Words:
@@ -207,11 +153,6 @@ def is_plain(old: Words, new: Words) -> bool:
     texts = ["".join(filter(str.isalpha, "".join(words))) for words in (old, new)]
     short = all(len(word) <= 5 for word in old + new)
     return texts[0] != texts[1] and (short or Indel.normalized_similarity(*texts) >= 0.5)
-
-
-def is_wrong(loss: float, generator: random.Random) -> bool:
-    """Return whether an edit makes a text worse, not nonsense; the worse, the less often."""
-    return _LEAST < loss < _MOST and generator.random() < math.exp(_DECAY * (_LEAST - loss))
 
 
 def _ngrams(text: Sequence[str]) -> Iterator[Words]:
