@@ -3,8 +3,7 @@
     ORGANISATION/NAME                 the main branch
     ORGANISATION/NAME@REVISION        a branch, a tag, or a commit, which never changes
 
-Files in the local cache are used without asking the hub; `fresh` asks the hub for the current version. A
-folder of the same name takes precedence.
+Files in the local cache are used without asking the hub. A folder of the same name takes precedence.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from learnedgec.errors import ModelError
 from learnedgec.runtime.search_paths import local_path
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = [
     "HUB_WAYS",
     "cached_file",
+    "fetch_files",
     "hub",
-    "hub_file",
-    "hub_files",
+    "hub_info",
     "is_hub_name",
     "reported",
     "split_revision",
@@ -51,14 +50,14 @@ def is_hub_name(name: str) -> bool:
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
-    """Return the repository and the revision in a name; a directory has no revision.
+    """Return the repository and the revision in a name.
 
     Example:
         >>> split_revision("org/name@1f2e3d")
         ('org/name', '1f2e3d')
     """
-    repository, at, revision = name.partition("@")
-    return (repository, revision) if at and local_path(name) is None else (name, None)
+    repository, _, revision = name.partition("@")
+    return repository, revision or None
 
 
 def hub() -> HfApi:
@@ -74,59 +73,40 @@ def cached_file(name: str, *files: str) -> Path | None:
     from huggingface_hub.errors import HFValidationError
 
     repository, revision = split_revision(name)
-    for file in files:
-        try:
-            path = try_to_load_from_cache(repository, file, revision=revision)
-        except HFValidationError:
-            return None
-        if isinstance(path, str):
-            return Path(path)
-    return None
+    try:
+        paths = [try_to_load_from_cache(repository, file, revision=revision) for file in files]
+    except HFValidationError:
+        return None
+    return next((Path(path) for path in paths if isinstance(path, str)), None)
 
 
-def hub_file(name: str, file: str, *, fresh: bool = False) -> Path:
-    """Return the path of a file of a repository, which is downloaded if the local cache lacks it.
-
-    Args:
-        name: of the repository.
-        file: its name.
-        fresh: download the current version even if the cache has an older one.
+def hub_info(name: str, ways: str = HUB_WAYS) -> Any:
+    """Return what the hub says of a repository: its commit (`sha`) and its files (`siblings`).
 
     Raises:
-        ModelError: the file does not exist, or the hub cannot be reached.
+        ModelError: the repository does not exist, or the hub cannot be reached.
     """
-    path = None if fresh else cached_file(name, file)
-    if path is None:
-        repository, revision = split_revision(name)
-        with reported(name):
-            # One quick question: the download would try for half a minute, or be content with the cache.
-            hub().model_info(repository, revision=revision, timeout=_SECONDS)
-            path = Path(
-                hub().hf_hub_download(repository, file, revision=revision, etag_timeout=_SECONDS)
-            )
-    return path
+    repository, revision = split_revision(name)
+    with reported(name, ways):
+        return hub().model_info(repository, revision=revision, timeout=_SECONDS)
 
 
-def hub_files(name: str, first: Path, files: Iterable[str]) -> Path:
-    """Return the local folder of a commit's files; missing files are downloaded.
-
-    Args:
-        name: of the repository.
-        first: a file of that commit (`hub_file`).
-        files: names of the other files.
+def fetch_files(name: str, files: Iterable[str]) -> Path:
+    """Return the local folder of a repository's files; those that the cache lacks are downloaded.
 
     Raises:
         ModelError: a file does not exist, or the hub cannot be reached.
     """
-    folder = first.parent
-    absent = [file for file in files if not (folder / file).exists()]
+    # One quick question: the download would try for half a minute, or be content with the cache.
+    hub_info(name)
+    repository, revision = split_revision(name)
+    paths = []
     with reported(name):
-        for file in absent:
-            # The folder is named by the commit.
-            hub().hf_hub_download(
-                split_revision(name)[0], file, revision=folder.name, etag_timeout=_SECONDS
+        for file in files:
+            paths.append(
+                hub().hf_hub_download(repository, file, revision=revision, etag_timeout=_SECONDS)
             )
-    return folder
+    return Path(paths[0]).parent
 
 
 @contextmanager
@@ -138,16 +118,7 @@ def reported(name: str, ways: str = HUB_WAYS, *, sending: bool = False) -> Itera
         ways: advice for the message.
         sending: whether files are uploaded rather than downloaded.
     """
-    from huggingface_hub import constants
-    from huggingface_hub.errors import (
-        EntryNotFoundError,
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub import constants, errors
 
     shown = name[:200]
     absent = (
@@ -155,30 +126,25 @@ def reported(name: str, ways: str = HUB_WAYS, *, sending: bool = False) -> Itera
         if sending
         else f"the model {shown!r} is not in the local cache and"
     )
+    if constants.HF_HUB_OFFLINE:
+        raise ModelError(f"{absent} HF_HUB_OFFLINE is set; {ways}.")
     try:
-        if constants.HF_HUB_OFFLINE:
-            raise ModelError(f"{absent} HF_HUB_OFFLINE is set; {ways}.")
         yield
-    except ModelError:
-        raise
-    except (RepositoryNotFoundError, HFValidationError):
-        raise ModelError(f"the hub has no model {shown!r}; check its name, or {ways}.") from None
-    except RevisionNotFoundError:
-        raise ModelError(
-            f"the hub has no such revision of {shown!r}; check what follows the @."
-        ) from None
-    except (LocalEntryNotFoundError, OfflineModeIsEnabled):
-        raise ModelError(f"{absent} the hub cannot be reached; {ways}.") from None
-    except EntryNotFoundError as error:
-        raise ModelError(
-            f"{shown!r} on the hub lacks a file ({_line(error)}); it is another kind of model."
-        ) from None
-    except HfHubHTTPError as error:
-        raise ModelError(f"the hub refused {shown!r} ({_line(error)}); {ways}.") from None
+    except (errors.RepositoryNotFoundError, errors.HFValidationError):
+        reason = f"the hub has no model {shown!r}; check its name, or {ways}."
+    except errors.RevisionNotFoundError:
+        reason = f"the hub has no such revision of {shown!r}; check what follows the @."
+    except errors.LocalEntryNotFoundError:
+        reason = f"{absent} the hub cannot be reached; {ways}."
+    except errors.EntryNotFoundError as error:
+        reason = f"{shown!r} on the hub lacks a file ({_line(error)}); it is another kind of model."
+    except errors.HfHubHTTPError as error:
+        reason = f"the hub refused {shown!r} ({_line(error)}); {ways}."
     except Exception as error:  # the HTTP client's own errors, whichever client the hub uses
-        raise ModelError(
-            f"{absent} the hub cannot be reached ({type(error).__name__}); {ways}."
-        ) from None
+        reason = f"{absent} the hub cannot be reached ({type(error).__name__}); {ways}."
+    else:
+        return
+    raise ModelError(reason)
 
 
 def _line(error: Exception) -> str:

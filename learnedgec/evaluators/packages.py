@@ -19,6 +19,7 @@ A package may also be a repository on a hub (`hub`), named by `org/name@revision
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,7 +28,7 @@ from typing import Any
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import FormatError, ModelError, PackageError, UnknownNameError
-from learnedgec.evaluators.hub import hub_file, hub_files, is_hub_name
+from learnedgec.evaluators.hub import cached_file, fetch_files, is_hub_name, split_revision
 from learnedgec.runtime.digests import file_digest, files_digest, folder_state
 from learnedgec.runtime.search_paths import local_path, lookup_folders
 
@@ -67,6 +68,9 @@ _KEYS = {
 }
 # Without these there is no evaluator. (Which files a tokenizer has besides, depends on its kind.)
 _NEEDED = ("config.json", "model.safetensors", "tokenizer_config.json")
+# The name of a visible file.
+_FILE = re.compile(r"[^./\\\0][^/\\\0]*")
+_AGAIN = "fetch or train it again"
 # What people read; no score depends on it.
 _DESCRIPTIVE = {CARD, "training.yaml"}
 
@@ -78,25 +82,18 @@ def check_package(path: Path) -> dict[str, Any]:
         PackageError: the manifest is damaged or lacks a required file; or a file is missing, not in the
             manifest, or has another SHA-256.
     """
-    again = "fetch or train it again"
     manifest = _read_manifest(path / MANIFEST)
     files: dict[str, str] = manifest["files"]
-    try:
-        for name, expected in files.items():
-            file = path / name
-            if not file.is_file():
-                raise PackageError(f"the evaluator {path} lacks the file {name}; {again}.")
-            if name == CARD:
-                continue
-            digest = file_digest(file)
-            if digest != expected:
-                raise PackageError(
-                    f"{file} was altered or truncated: its SHA-256 is {digest[:12]}…, the manifest says "
-                    f"{expected[:12]}…; {again}."
-                )
-        visible = {file.name for file in path.iterdir() if not file.name.startswith(".")}
-    except OSError as error:
-        raise PackageError(f"the evaluator {path} cannot be read ({error}); {again}.") from None
+    for name, expected in files.items():
+        file = path / name
+        if not file.is_file():
+            raise PackageError(f"the evaluator {path} lacks the file {name}; {_AGAIN}.")
+        if name != CARD and (digest := file_digest(file)) != expected:
+            raise PackageError(
+                f"{file} was altered or truncated: its SHA-256 is {digest[:12]}…, the manifest says "
+                f"{expected[:12]}…; {_AGAIN}."
+            )
+    visible = {file.name for file in path.iterdir() if not file.name.startswith(".")}
     if unlisted := sorted(visible - files.keys() - {MANIFEST}):
         raise PackageError(
             f"the evaluator {path} holds {unlisted[0]}, which its manifest does not list; move it elsewhere."
@@ -108,10 +105,9 @@ def _read_manifest(file: Path) -> dict[str, Any]:
     """Return a manifest after checking its form, or raise `PackageError`."""
     try:
         manifest = read_json(file)
+        _check_form(manifest)
     except FormatError as error:
-        raise PackageError(f"{file} is damaged ({error}); fetch or train it again.") from None
-    if problem := _problem(manifest):
-        raise PackageError(f"{file} is damaged ({problem}); fetch or train it again.")
+        raise PackageError(f"{file} is damaged ({error}); {_AGAIN}.") from None
     if manifest.get("format") != _FORMAT:
         raise PackageError(
             f"the evaluator {file.parent} is of format {manifest.get('format')!r}; this version of "
@@ -120,31 +116,24 @@ def _read_manifest(file: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def _problem(manifest: Any) -> str | None:
-    """Return the first error in the form of a manifest, or `None`."""
+def _check_form(manifest: Any) -> None:
+    """Raise `FormatError` at the first error in the form of a manifest."""
     if not isinstance(manifest, dict):
-        return "not a JSON object"
+        raise FormatError("not a JSON object")
     for key, kind in _KEYS.items():
         if not isinstance(manifest.get(key), kind):
-            return f"{key!r} is missing or of another type"
+            raise FormatError(f"{key!r} is missing or of another type")
     if not isinstance(manifest["data"].get("datasets"), list):
-        return "'data.datasets' is missing or of another type"
+        raise FormatError("'data.datasets' is missing or of another type")
     for name, digest in manifest["files"].items():
-        # Packages are flat, and their files visible: no name leads elsewhere.
-        if (
-            not name
-            or Path(name).name != name
-            or name.startswith(".")
-            or name == MANIFEST
-            or "\0" in name
-        ):
-            return f"'files' has {name[:60]!r}, which is not the name of a file of the package"
-        if not isinstance(digest, str):
-            return f"'files' has no SHA-256 of {name}"
+        # Packages are flat: no name leads elsewhere.
+        if not isinstance(digest, str) or name == MANIFEST or not _FILE.fullmatch(name):
+            raise FormatError(
+                f"'files' has {name[:60]!r}, which is not the name of a file of the package"
+            )
     for name in _NEEDED:
         if name not in manifest["files"]:
-            return f"'files' lacks {name}"
-    return None
+            raise FormatError(f"'files' lacks {name}")
 
 
 @dataclass(frozen=True)
@@ -260,7 +249,10 @@ def _local_package(name: str) -> Path | None:
 def _is_hub_package(name: str) -> bool:
     """Return whether a repository holds a package; `False` if the hub cannot be reached."""
     try:
-        config = read_json(hub_file(name, "config.json"))
+        file = (
+            cached_file(name, "config.json") or fetch_files(name, ["config.json"]) / "config.json"
+        )
+        config = read_json(file)
     except (FormatError, ModelError):
         return False
     return isinstance(config, dict) and config.get("model_type") == MODEL_TYPE
@@ -277,9 +269,14 @@ def fetch_package(name: str, *, fresh: bool = False) -> Path:
         ModelError: the repository does not exist or holds no package, or the hub cannot be reached.
         PackageError: its manifest is damaged.
     """
-    manifest = hub_file(name, MANIFEST, fresh=fresh)
+    cached = None if fresh else cached_file(name, MANIFEST)
+    folder = cached.parent if cached else fetch_files(name, [MANIFEST])
     # No other file of the repository is taken.
-    return hub_files(name, manifest, _read_manifest(manifest)["files"])
+    files = _read_manifest(folder / MANIFEST)["files"]
+    if absent := [file for file in files if not (folder / file).exists()]:
+        # The folder is named by the commit.
+        fetch_files(f"{split_revision(name)[0]}@{folder.name}", absent)
+    return folder
 
 
 def list_evaluators() -> dict[str, Path]:

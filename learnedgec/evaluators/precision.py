@@ -68,8 +68,6 @@ def has_bfloat16(device: torch.device) -> bool:
         return torch.cuda.get_device_capability(device) >= _AMPERE
     if device.type != "cpu":
         return False
-    if not hasattr(torch.cpu, "get_capabilities"):
-        # Older versions of torch know of AVX-512 alone, and the oldest of none.
-        return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", bool)())
-    capabilities = torch.cpu.get_capabilities()
+    # Older versions of torch do not say what a processor can.
+    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(capabilities.get(name, False) for name in _INSTRUCTIONS)

@@ -7,15 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
-__all__ = [
-    "file_digest",
-    "file_state",
-    "files_digest",
-    "folder_digest",
-    "folder_state",
-    "key_of",
-]
+__all__ = ["FolderState", "file_digest", "files_digest", "folder_digest", "folder_state", "key_of"]
+
+FolderState: TypeAlias = tuple[tuple[str | int, ...], ...]
+"""Name, inode, size and times of each file in a folder."""
 
 # Changes whenever what is stored does, so that older files are not read.
 _LAYOUT = "2"
@@ -49,10 +46,10 @@ def _file_digest(path: str, *state: int) -> str:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal; it is computed again only if the file changes."""
-    return _file_digest(os.fspath(path), *file_state(path))
+    return _file_digest(os.fspath(path), *_file_state(path))
 
 
-def file_state(path: Path) -> tuple[int, int, int, int]:
+def _file_state(path: Path) -> tuple[int, int, int, int]:
     """Return inode, size and times of a file, which change whenever the file does."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
@@ -75,7 +72,7 @@ def folder_digest(folder: Path) -> str:
     return files_digest({file.relative_to(folder).as_posix(): file_digest(file) for file in files})
 
 
-def folder_state(folder: Path) -> tuple[tuple[str | int, ...], ...]:
-    """Return what changes whenever a file in a folder or below it does; see `file_state`."""
+def folder_state(folder: Path) -> FolderState:
+    """Return what changes whenever a file in a folder or below it does."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return tuple((file.relative_to(folder).as_posix(), *file_state(file)) for file in files)
+    return tuple((file.relative_to(folder).as_posix(), *_file_state(file)) for file in files)

@@ -61,19 +61,6 @@ def test_a_processor_has_instructions_or_not(
 
 
 @pytest.mark.usefixtures("detected")
-@pytest.mark.parametrize("expected", [True, False])
-def test_older_versions_of_torch_know_of_one_instruction(
-    expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    name = "_is_avx512_bf16_supported"
-    monkeypatch.setattr(torch.cpu, name, lambda: expected, raising=False)
-    assert has_bfloat16(torch.device("cpu")) is expected
-    monkeypatch.delattr(torch.cpu, name)
-    assert not has_bfloat16(torch.device("cpu"))
-
-
-@pytest.mark.usefixtures("detected")
 @pytest.mark.parametrize(("capability", "expected"), [((7, 5), False), ((8, 0), True)])
 def test_a_gpu_has_tensor_cores_for_it_or_not(
     capability: tuple[int, int], expected: bool, monkeypatch: pytest.MonkeyPatch
