@@ -32,7 +32,7 @@ from learnedgec.errors import InputError
 from learnedgec.runtime.writing import check_writable
 
 if TYPE_CHECKING:
-    from learnedgec.tuning.results import Comparison, Tuning
+    from learnedgec.tuning.search import Comparison, Tuning
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from learnedgec.plotting.style import (
     shorten,
     style,
 )
-from learnedgec.tuning.results import Tuning
+from learnedgec.tuning.search import Tuning
 from learnedgec.tuning.space import Simplex
+from learnedgec.tuning.trials import quiet
 from learnedgec.types import Floats
 
 __all__ = ["importances", "plot_tuning"]
@@ -81,9 +81,7 @@ def importances(tuning: Tuning) -> dict[str, float]:
         elif min(values) < max(values):
             distributions[name] = optuna.distributions.FloatDistribution(min(values), max(values))
     # A study over the weights themselves: the trials' own coordinates say little to a reader.
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
+    with quiet():
         study = optuna.create_study(direction="maximize")
         for trial, row in zip(completed, rows, strict=True):
             study.add_trial(
@@ -93,14 +91,8 @@ def importances(tuning: Tuning) -> dict[str, float]:
                     value=trial.value,
                 )
             )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            shares = optuna.importance.get_param_importances(
-                study,
-                evaluator=optuna.importance.FanovaImportanceEvaluator(seed=tuning.plan.seed),
-            )
-    finally:
-        optuna.logging.set_verbosity(level)
+        evaluator = optuna.importance.FanovaImportanceEvaluator(seed=tuning.plan.seed)
+        shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
     return {name: float(share) for name, share in shares.items()}
 
 

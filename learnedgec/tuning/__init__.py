@@ -2,8 +2,6 @@
 
 - `space`: what is tuned: weights on the simplex, numbers, choices
 - `objective`: what is maximised: agreement with human judgements on one benchmark
-- `study`: trials that several processes share, through an optuna storage
-- `trials`: a metric with other parameters, from statistics that are computed once
-- `search`: all of it: statistics, trials, held-out folds, the tuned metric and its comparison
-- `results`: what a search found
+- `trials`: trials in a study that several processes may share, from statistics that are computed once
+- `search`: all of it: trials, held-out folds, the tuned metric and its comparison
 """

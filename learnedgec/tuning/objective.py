@@ -9,8 +9,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from learnedgec.analysis.meta.agreement import (
-    Grouping,
-    Segments,
     agreement,
     segment_correlations_of_resamples,
 )
@@ -171,48 +169,46 @@ class Target:
             metric: the metric that computed the statistics.
             statistics: one per system, of all N sentences.
         """
-        goal, undefined = self.goal, np.full(len(self.samples), np.nan)
-        if goal.of_sentences or goal.of_segments:
+        goal = self.goal
+        if goal.of_sentences or goal.of_segments or goal.objective == "soft-pairwise-accuracy":
             scores = sentence_scores(metric, statistics)
             if _constant(scores):
-                return undefined
+                return np.full(len(self.samples), np.nan)
+            if goal.objective == "soft-pairwise-accuracy":
+                return self._soft(scores)
             if goal.objective == "sentence-accuracy":
                 return agreement(scores, self.comparisons).accuracies(self.drawn)
             if goal.objective == "sentence-kendall":
                 return agreement(scores, self.comparisons).kendalls(self.drawn)
-            return self._of_segments(scores)
-        if goal.objective == "soft-pairwise-accuracy":
-            return self._soft(sentence_scores(metric, statistics))
+            prefix, _, correlation = goal.objective.partition("-")
+            return segment_correlations_of_resamples(
+                correlation,  # type: ignore[arg-type]
+                scores,
+                self.ratings,
+                self.samples,
+                "grouped" if prefix == "grouped" else "pooled",
+            )
         systems = system_scores_of_resamples(
             metric, statistics, self.samples, goal.aggregation, goal.model
         )
         kind: Correlation = goal.objective  # type: ignore[assignment]
-        found = correlate(kind, self.people, systems)
-        alike = np.array([_constant(row) for row in systems])
-        return np.where(alike, undefined, found)
-
-    def _of_segments(self, scores: Floats) -> Floats:
-        """Return the correlation with ratings of outputs."""
-        word, _, kind = self.goal.objective.partition("-")
-        grouping: Grouping = "grouped" if word == "grouped" else "pooled"
-        segments: Segments = kind  # type: ignore[assignment]
-        return segment_correlations_of_resamples(
-            segments, scores, self.ratings, self.samples, grouping
-        )
+        constant = np.array([_constant(row) for row in systems])
+        return np.where(constant, np.nan, correlate(kind, self.people, systems))
 
     def _soft(self, scores: Floats) -> Floats:
         """Return the soft pairwise accuracy of p-values from sentence scores."""
         first, second = np.triu_indices(len(scores), 1)
         differences = (scores[first] - scores[second]).T
-        found = np.full(len(self.samples), np.nan)
-        if _constant(scores):
-            return found
-        for number, (sample, people) in enumerate(zip(self.samples, self.p_values, strict=True)):
-            own = one_sided_p_values(
-                differences[np.unique(sample)], count=_PERMUTATIONS, seed=self.seed
+        values = [
+            soft_pairwise_accuracy(
+                people,
+                one_sided_p_values(
+                    differences[np.unique(sample)], count=_PERMUTATIONS, seed=self.seed
+                ),
             )
-            found[number] = soft_pairwise_accuracy(people, own)
-        return found
+            for sample, people in zip(self.samples, self.p_values, strict=True)
+        ]
+        return np.array(values)
 
     def _people_p_values(self, benchmark: Benchmark, name: str, sample: Indices) -> Floats:
         """Return p-values of human judgements on a sample; a repeated sentence counts once here."""

@@ -10,34 +10,167 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 
+from learnedgec._version import __version__
 from learnedgec.analysis.contamination import contamination
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.rows import plain
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
-from learnedgec.metrics.tuned import TEST_MARK
+from learnedgec.metrics.tuned import TEST_MARK, TunedMetric
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.resampling import interval, interval_of_correlation, resample
 from learnedgec.tuning.objective import Goal, Target, check_tuning_data
-from learnedgec.tuning.results import Comparison, Fold, Tuning
 from learnedgec.tuning.space import Simplex, Space, read_space
-from learnedgec.tuning.trials import EarlyCheck, MetricTrials, SearchPlan, best_trial, run_trials
+from learnedgec.tuning.trials import (
+    MetricTrials,
+    SearchPlan,
+    TriedMetric,
+    best_trial,
+    run_trials,
+)
 from learnedgec.types import Indices
 
-__all__ = [
-    "check_name",
-    "compare",
-    "tune",
-    "tuned_name",
-]
+__all__ = ["Comparison", "Fold", "Tuning", "check_name", "compare", "tune", "tuned_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One search on a part of the sentences.
+
+    Attributes:
+        parameters: the chosen parameters.
+        value: the objective on the sentences that the search used.
+        held_out: the objective on the other sentences; NaN where it does not exist there.
+        given: the objective of the given metric on the other sentences.
+    """
+
+    parameters: Mapping[str, Any]
+    value: float
+    held_out: float
+    given: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A metric on a benchmark that it was not tuned on, and the gain of the tuned metric over it.
+
+    Attributes:
+        label: `tuned`, `given` or `uniform`.
+        value: the objective.
+        bounds: its interval by bootstrap over sentences.
+        gain: the tuned metric's value minus this one's.
+        gain_bounds: its interval, on the same resamples.
+    """
+
+    label: str
+    value: float
+    bounds: tuple[float, float]
+    gain: float
+    gain_bounds: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a search found.
+
+    Attributes:
+        best: the tuned metric; on a tie the one tried first, so the given one if nothing is better.
+        references: `given`, the metric before tuning, and `uniform`, with equal weights, where weights
+            were tuned.
+        trials: every finished trial by number.
+        folds: the same search on parts of the data.
+        benchmark: name of the tuning data.
+        notices: caveats about these data, one sentence each.
+        parts: names of the components of the metric's sentence scores, such as `fluency`.
+        human: name of the human score there; for comparisons, `EW`.
+        goal: what was maximised.
+        space: what was tuned.
+        plan: the settings of the search.
+        tuned_on_test: whether the tuning data are test data.
+        signature: of the tuned metric on that data.
+        value_at: a function from parameters to the objective on the tuning data, used to draw maps.
+    """
+
+    best: TriedMetric
+    references: Mapping[str, TriedMetric]
+    trials: tuple[TriedMetric, ...]
+    folds: tuple[Fold, ...]
+    benchmark: str
+    notices: tuple[str, ...]
+    parts: tuple[str, ...]
+    human: str
+    goal: Goal
+    space: Space
+    plan: SearchPlan
+    tuned_on_test: bool
+    signature: str
+    value_at: Callable[[Mapping[str, Any]], float] = field(repr=False)
+
+    @property
+    def held_out(self) -> tuple[float, float]:
+        """The mean and the standard deviation of the folds' held-out values; NaN without folds."""
+        return _mean_and_deviation([fold.held_out for fold in self.folds])
+
+    @property
+    def given_held_out(self) -> tuple[float, float]:
+        """The same for the given metric on the same sentences."""
+        return _mean_and_deviation([fold.given for fold in self.folds])
+
+    def record(self, comparisons: Mapping[str, Sequence[Comparison]] | None = None) -> TunedMetric:
+        """Return the content of the tuned metric's file.
+
+        Args:
+            comparisons: benchmark -> what `compare` found there.
+        """
+        held_out, given = self.held_out, self.given_held_out
+        study = {
+            "benchmark": self.benchmark,
+            "objective": self.goal.objective,
+            "aggregation": self.goal.aggregation,
+            "human": self.human,
+            "space": {name: str(range_) for name, range_ in self.space.ranges.items()},
+            "sampler": self.plan.sampler,
+            "seed": self.plan.seed,
+            "value": self.best.value,
+            "parameters": self.best.parameters,
+            "references": {
+                label: {"value": candidate.value, "parameters": candidate.parameters}
+                for label, candidate in self.references.items()
+            },
+            "validation": self.plan.validation,
+            "held_out": held_out[0],
+            "held_out_deviation": held_out[1],
+            "given_held_out": given[0],
+            "given_held_out_deviation": given[1],
+            "folds": [asdict(fold) for fold in self.folds],
+            "comparisons": {
+                benchmark: [asdict(row) for row in rows]
+                for benchmark, rows in (comparisons or {}).items()
+            },
+            "signature": self.signature,
+            "versions": {"learnedgec": __version__, "optuna": optuna.__version__},
+            "trials": [
+                {"number": trial.number, "value": trial.value, "parameters": trial.parameters}
+                for trial in self.trials
+            ],
+        }
+        return TunedMetric(str(self.best.metric), plain(study), self.tuned_on_test)
+
+
+def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    values = [value for value in values if not math.isnan(value)]
+    return (float(np.mean(values)), float(np.std(values))) if values else (math.nan, math.nan)
 
 
 def tune(
@@ -78,8 +211,8 @@ def tune(
         >>> from learnedgec import load_metric
         >>> from learnedgec.data.benchmarks.registry import load_benchmark
         >>> both = load_metric("ensemble(length=0.5, random=0.5)")
-        >>> found = tune(both, load_benchmark("sample"), Goal("sentence-accuracy"), SearchPlan(trials=20))
-        >>> found.best.value >= max(each.value for each in found.references.values())
+        >>> tuning = tune(both, load_benchmark("sample"), Goal("sentence-accuracy"), SearchPlan(trials=20))
+        >>> tuning.best.value >= max(reference.value for reference in tuning.references.values())
         True
     """
     # Its components may already have been tuned on test data.
@@ -99,11 +232,15 @@ def tune(
     trials_of = MetricTrials(metric, benchmark, runtime)
     target = Target(goal, benchmark, seed=plan.seed, cache_dir=runtime.cache_dir)
     given = {parameter: getattr(metric, parameter) for parameter in ranges.ranges}
-    references = {"given": trials_of.candidate(given, target)}
+    references = {"given": trials_of.tried(given, trials_of.value(given, target))}
     for parameter, range_ in ranges.ranges.items():
-        if isinstance(range_, Simplex):
+        if isinstance(range_, Simplex) and "uniform" not in references:
             uniform = {parameter: range_.starts()[0]}
-            references.setdefault("uniform", trials_of.candidate(uniform, target))
+            references["uniform"] = trials_of.tried(uniform, trials_of.value(uniform, target))
+
+    def signature(metric: Metric) -> str:
+        return metric.signature(benchmark.references, runtime=runtime)
+
     task = {
         "metric": str(metric),
         "space": str(ranges),
@@ -114,16 +251,15 @@ def tune(
         "human": goal.human_on(benchmark),
         "sampler": plan.sampler,
         "seed": plan.seed,
-        "signature": trials_of.signature(metric.for_statistics),
+        "signature": signature(metric.for_statistics),
     }
     trials = run_trials(
         trials_of,
         target,
         ranges,
         plan,
-        study=tuned_name(metric, benchmark.name, name, tuned_on_test=marked),
+        name=tuned_name(metric, benchmark.name, name, tuned_on_test=marked),
         task=task,
-        early=EarlyCheck(trials_of, goal, plan.seed) if plan.prune else None,
         progress=runtime.progress,
     )
     best = best_trial(trials)
@@ -140,7 +276,7 @@ def tune(
         space=ranges,
         plan=plan,
         tuned_on_test=marked,
-        signature=trials_of.signature(best.metric),
+        signature=signature(best.metric),
         value_at=lambda parameters: trials_of.value(parameters, target),
     )
 

@@ -1,7 +1,9 @@
 """What is tuned: the ranges of a metric's parameters, and the points that a search starts from.
 
 A range has coordinates, which a sampler draws independently of each other, and values, which the metric
-gets. A space is one range per parameter:
+gets. `distributions` says what each coordinate is drawn from, `decode` turns a point into a value and
+`encode` a value into a point, `starts` are the values to try first, and `levels` cover the range evenly.
+A space is one range per parameter:
 
     weights: simplex                          non-negative, sum 1
     threshold: {low: 0, high: 1}              a number; {…, log: true} where ratios matter
@@ -15,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from optuna.distributions import (
     BaseDistribution,
@@ -32,27 +34,6 @@ __all__ = ["Choice", "Number", "Range", "Simplex", "Space", "read_space"]
 
 # Decimals of tuned weights and significant digits of tuned numbers: more than any benchmark can distinguish.
 _DIGITS = 4
-
-
-class Range(Protocol):
-    """The values that one parameter may take; `name` is the parameter."""
-
-    def distributions(self, name: str) -> dict[str, BaseDistribution]:
-        """Return what a sampler draws each coordinate from."""
-
-    def decode(self, name: str, point: Mapping[str, Any]) -> Any:
-        """Return the value at a point."""
-
-    def encode(self, name: str, value: Any) -> dict[str, Any]:
-        """Return a point that has the value, or the nearest one."""
-
-    def starts(self) -> list[Any]:
-        """Return the values to try first."""
-
-    def levels(self, steps: int) -> list[Any]:
-        """Return values that cover the range evenly."""
-
-    def __str__(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +83,20 @@ class Simplex:
 
     def levels(self, steps: int) -> list[Any]:
         """Return the lattice of all weights that are multiples of 1/steps."""
-        found = []
+        lattice = []
         for bars in combinations(range(steps + self.size - 1), self.size - 1):
             ends = [-1, *bars, steps + self.size - 1]
-            counts = [right - left - 1 for left, right in pairwise(ends)]
-            found.append(self.rounded([count / steps for count in counts]))
-        return found
+            shares = [(right - left - 1) / steps for left, right in pairwise(ends)]
+            lattice.append(self.rounded(shares))
+        return lattice
 
     def rounded(self, weights: Sequence[float]) -> tuple[float, ...]:
         """Return the weights with four decimals, the largest taking up what rounding left over."""
-        found = [round(weight, _DIGITS) for weight in weights]
-        largest = max(range(self.size), key=lambda k: found[k])
-        others = math.fsum(found[:largest] + found[largest + 1 :])
-        found[largest] = round(1 - others, _DIGITS)
-        return tuple(found)
+        rounded = [round(weight, _DIGITS) for weight in weights]
+        largest = rounded.index(max(rounded))
+        others = math.fsum(rounded[:largest] + rounded[largest + 1 :])
+        rounded[largest] = round(1 - others, _DIGITS)
+        return tuple(rounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +187,9 @@ class Choice:
         return list(self.values)
 
 
+Range: TypeAlias = Simplex | Number | Choice
+
+
 @dataclass(frozen=True)
 class Space:
     """One range per tuned parameter.
@@ -220,7 +204,11 @@ class Space:
 
     def distributions(self) -> dict[str, BaseDistribution]:
         """Return what a sampler draws each coordinate from."""
-        return _union(range_.distributions(name) for name, range_ in self.ranges.items())
+        return {
+            coordinate: distribution
+            for name, range_ in self.ranges.items()
+            for coordinate, distribution in range_.distributions(name).items()
+        }
 
     def decode(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters at a point."""
@@ -228,7 +216,10 @@ class Space:
 
     def encode(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the point of some parameters."""
-        return _union(range_.encode(name, parameters[name]) for name, range_ in self.ranges.items())
+        point: dict[str, Any] = {}
+        for name, range_ in self.ranges.items():
+            point |= range_.encode(name, parameters[name])
+        return point
 
     def starts(self) -> list[dict[str, Any]]:
         """Return the points to try first: the given one, then from it each start of each range."""
@@ -243,21 +234,22 @@ class Space:
         Raises:
             ConfigError: even the coarsest has more.
         """
-        found: list[dict[str, Any]] = []
+        points: list[dict[str, Any]] = []
         for steps in range(1, limit + 1):
             levels = [range_.levels(steps) for range_ in self.ranges.values()]
             if math.prod(map(len, levels)) > limit:
                 break
-            names = list(self.ranges)
-            combined = [self.encode(dict(zip(names, row, strict=True))) for row in product(*levels)]
-            if combined == found:
+            finer = [
+                self.encode(dict(zip(self.ranges, row, strict=True))) for row in product(*levels)
+            ]
+            if finer == points:
                 break
-            found = combined
-        if not found:
+            points = finer
+        if not points:
             raise ConfigError(
                 f"trials: {limit} are too few for a grid; give more, or choose another sampler."
             )
-        return _distinct(found)
+        return _distinct(points)
 
     def __str__(self) -> str:
         return "; ".join(f"{name}: {range_}" for name, range_ in self.ranges.items())
@@ -333,10 +325,6 @@ def _read_range(metric: Metric, content: Any, value: Any) -> Range:
     if isinstance(content, list | tuple) and len(content) > 1:
         return Choice(tuple(tuple(v) if isinstance(v, list) else v for v in content))
     raise ConfigError(f"{content!r} is not a range.")
-
-
-def _union(parts: Any) -> dict[str, Any]:
-    return {key: value for part in parts for key, value in part.items()}
 
 
 def _distinct(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

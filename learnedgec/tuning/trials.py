@@ -1,40 +1,62 @@
-"""Trials of a search: a metric with other parameters on a benchmark, from statistics in memory."""
+"""Trials of a search: a metric with other parameters, in an optuna study.
+
+A study is in memory, or in a file or database that several processes share. `MetricTrials` computes the
+metric's statistics once, so that a trial takes milliseconds.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import importlib.util
+import json
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import optuna
+from filelock import FileLock
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.storages import JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.errors import ConfigError, InputError
+from learnedgec.errors import ConfigError, FormatError, InputError, MissingDependencyError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.tuning.objective import Goal, Target
+from learnedgec.runtime.writing import check_writable
+from learnedgec.tuning.objective import Target
 from learnedgec.tuning.space import Space
-from learnedgec.tuning.study import (
-    Sampler,
-    ask,
-    finished_trials,
-    open_study,
-    quiet,
-)
 
-__all__ = ["SearchPlan", "TriedMetric"]
+__all__ = [
+    "MetricTrials",
+    "Sampler",
+    "SearchPlan",
+    "TriedMetric",
+    "ask",
+    "best_trial",
+    "finished_trials",
+    "open_study",
+    "quiet",
+    "run_trials",
+]
+
+Sampler = Literal["tpe", "cma-es", "gp", "grid"]
+
+_DATABASES = (".db", ".sqlite", ".sqlite3")
 
 # The share of the sentences on which hopeless trials are detected early, and the percentile of early values,
 # counted from the best, below which a trial is hopeless.
 _EARLY = 0.25
-
 _HOPELESS = 75.0
 
 # Number of metrics whose statistics are kept in memory, if trials need their own statistics.
@@ -80,6 +102,23 @@ class SearchPlan:
             raise ConfigError(f"folds: {self.folds} are too few; give 2 or more.")
 
 
+@dataclass(frozen=True, slots=True)
+class TriedMetric:
+    """A metric with parameters that were tried.
+
+    Attributes:
+        metric: the metric.
+        parameters: the tuned ones.
+        value: the objective on the tuning data; NaN where it does not exist or the trial was pruned.
+        number: of the trial; -1 for a metric that was evaluated outside the study.
+    """
+
+    metric: Metric
+    parameters: Mapping[str, Any]
+    value: float
+    number: int = -1
+
+
 class MetricTrials:
     """A metric on a benchmark, with other parameters at each trial; statistics are computed once."""
 
@@ -96,44 +135,23 @@ class MetricTrials:
             self._held[key] = benchmark_statistics(metric, self.benchmark, self.runtime)
         return self._held[key]
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> Metric:
-        """Return the metric with other parameters."""
-        return dataclasses.replace(self.metric, **parameters)
-
     def value(self, parameters: Mapping[str, Any], target: Target) -> float:
         """Return the objective of the metric with some parameters."""
-        metric = self.with_parameters(parameters)
+        metric = dataclasses.replace(self.metric, **parameters)
         return float(target.values(metric, self.statistics(metric))[0])
 
-    def candidate(self, parameters: Mapping[str, Any], target: Target) -> TriedMetric:
+    def tried(self, parameters: Mapping[str, Any], value: float, number: int = -1) -> TriedMetric:
         """Return the metric with some parameters, and its value."""
-        value = self.value(parameters, target)
-        return TriedMetric(self.with_parameters(parameters), parameters, value)
-
-    def signature(self, metric: Metric) -> str:
-        """Return the metric's signature on the benchmark."""
-        return metric.signature(self.benchmark.references, runtime=self.runtime)
-
-
-class EarlyCheck:
-    """A part of the sentences on which hopeless trials are detected early."""
-
-    def __init__(self, trials_of: MetricTrials, goal: Goal, seed: int) -> None:
-        size = len(trials_of.benchmark.sources)
-        order = np.random.default_rng(seed).permutation(size)
-        part = trials_of.benchmark.select(
-            sentences=np.sort(order[: max(1, round(size * _EARLY))]).tolist()
+        return TriedMetric(
+            dataclasses.replace(self.metric, **parameters), parameters, value, number
         )
-        self._trials_of = MetricTrials(trials_of.metric, part, trials_of.runtime)
-        self._target = Target(goal, part, np.arange(len(part.sources))[None], seed=seed)
 
-    def is_hopeless(self, trial: optuna.Trial, parameters: Mapping[str, Any]) -> bool:
-        """Return whether the trial is among the worst there."""
-        value = self._trials_of.value(parameters, self._target)
-        if math.isnan(value):
-            return False
-        trial.report(value, 0)
-        return trial.should_prune()
+    def part(self, share: float, seed: int) -> MetricTrials:
+        """Return the metric on a random share of the sentences."""
+        size = len(self.benchmark.sources)
+        order = np.random.default_rng(seed).permutation(size)
+        sentences = np.sort(order[: max(1, round(size * share))]).tolist()
+        return MetricTrials(self.metric, self.benchmark.select(sentences=sentences), self.runtime)
 
 
 def run_trials(
@@ -142,47 +160,80 @@ def run_trials(
     space: Space,
     plan: SearchPlan,
     *,
-    study: str = "fold",
+    name: str = "fold",
     task: Mapping[str, Any] | None = None,
-    early: EarlyCheck | None = None,
     progress: bool = False,
 ) -> list[TriedMetric]:
-    """Run or continue a study and return its finished trials."""
+    """Run or continue a study and return its finished trials.
+
+    Args:
+        trials_of: the metric on the benchmark.
+        target: what is maximised there.
+        space: what is tuned.
+        plan: the settings of the search.
+        name: of the study in its storage.
+        task: what its trials depend on.
+        progress: show a bar on stderr.
+
+    Raises:
+        InputError: the objective does not exist for any of the parameters tried.
+    """
     points, limit = space.starts(), plan.trials
     if plan.sampler == "grid":
         points = space.lattice(limit)
         limit = len(points)
-    pruner = optuna.pruners.PercentilePruner(_HOPELESS, n_startup_trials=len(points))
+    pruner: optuna.pruners.BasePruner = optuna.pruners.NopPruner()
+    if plan.prune:
+        pruner = optuna.pruners.PercentilePruner(_HOPELESS, n_startup_trials=len(points))
+        part = trials_of.part(_EARLY, plan.seed)
+        sample = np.arange(len(part.benchmark.sources))[None]
+        early = Target(target.goal, part.benchmark, sample, seed=plan.seed)
+
+    def value_of(trial: optuna.Trial) -> float:
+        """Return the objective; NaN where it does not exist or the trial is hopeless."""
+        parameters = space.decode(trial.params)
+        if plan.prune:
+            value = part.value(parameters, early)
+            if not math.isnan(value):
+                trial.report(value, 0)
+                if trial.should_prune():
+                    return math.nan
+        return trials_of.value(parameters, target)
+
+    def check(values: Sequence[float]) -> None:
+        if all(math.isnan(value) for value in values):
+            raise InputError(
+                f"{trials_of.metric.name} has no {target.goal.objective} on "
+                f"{trials_of.benchmark.name} with any of the parameters tried: it gives everything "
+                "compared the same score, or all human judgements are equal. Choose another metric or "
+                "benchmark."
+            )
 
     def run() -> Iterator[None]:
         while True:
-            values = [_value(trial) for trial in finished_trials(shared)]
+            values = [_value(trial) for trial in finished_trials(study)]
             if len(values) >= len(points):
-                _check_values(values, trials_of, target)
+                check(values)
             if len(values) >= limit or _has_settled(values, plan.patience):
                 return
-            trial = ask(shared, space.distributions(), plan.sampler, plan.seed, plan.storage)
-            parameters = space.decode(trial.params)
-            hopeless = early is not None and early.is_hopeless(trial, parameters)
-            value = math.nan if hopeless else trials_of.value(parameters, target)
+            trial = ask(study, space.distributions(), plan.sampler, plan.seed, plan.storage)
+            value = value_of(trial)
             if math.isnan(value):
-                shared.tell(trial, state=TrialState.PRUNED)
+                study.tell(trial, state=TrialState.PRUNED)
             else:
-                shared.tell(trial, value)
+                study.tell(trial, value)
             yield
 
     with quiet():
-        shared = open_study(study, task or {}, points, storage=plan.storage, pruner=pruner)
+        study = open_study(name, task or {}, points, storage=plan.storage, pruner=pruner)
         for _ in track(run(), "trials", total=limit, show=progress):
             pass
-        finished = finished_trials(shared)
-    _check_values([_value(trial) for trial in finished], trials_of, target)
-    tried = []
-    for trial in finished:
-        parameters = space.decode(trial.params)
-        metric = trials_of.with_parameters(parameters)
-        tried.append(TriedMetric(metric, parameters, _value(trial), trial.number))
-    return tried
+        finished = finished_trials(study)
+    check([_value(trial) for trial in finished])
+    return [
+        trials_of.tried(space.decode(trial.params), _value(trial), trial.number)
+        for trial in finished
+    ]
 
 
 def _value(trial: FrozenTrial) -> float:
@@ -198,32 +249,136 @@ def best_trial(trials: Sequence[TriedMetric]) -> TriedMetric:
 
 def _has_settled(values: Sequence[float], patience: int) -> bool:
     """Return whether the best of the values has not improved for `patience` trials."""
-    known = [-math.inf if math.isnan(value) else value for value in values]
-    return 0 < patience <= len(known) - 1 - known.index(max(known)) if known else False
+    if not values:
+        return False
+    comparable = [-math.inf if math.isnan(value) else value for value in values]
+    return 0 < patience <= len(values) - 1 - comparable.index(max(comparable))
 
 
-def _check_values(values: Sequence[float], trials_of: MetricTrials, target: Target) -> None:
-    """Raise unless one of the values exists."""
-    if all(math.isnan(value) for value in values):
-        raise InputError(
-            f"{trials_of.metric.name} has no {target.goal.objective} on {trials_of.benchmark.name} with "
-            "any of the parameters tried: it gives everything compared the same score, or all human "
-            "judgements are equal. Choose another metric or benchmark."
-        )
+# -- studies ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TriedMetric:
-    """A metric with parameters that were tried.
+def open_study(
+    name: str,
+    task: Mapping[str, Any],
+    starts: Sequence[Mapping[str, Any]],
+    *,
+    storage: str | None = None,
+    pruner: optuna.pruners.BasePruner | None = None,
+) -> optuna.Study:
+    """Create a study or join it.
 
-    Attributes:
-        metric: the metric.
-        parameters: the tuned ones.
-        value: the objective on the tuning data; NaN where it does not exist or the trial was pruned.
-        number: of the trial; -1 for a metric that was evaluated outside the study.
+    Args:
+        name: of the study in its storage.
+        task: what its trials depend on; a study of the same name must have the same task.
+        starts: the points of the first trials.
+        storage: nothing for memory, a path that ends in `.db`, `.sqlite` or `.sqlite3` for SQLite, the
+            address of a database such as `postgresql://HOST/NAME`, any other path for a journal.
+        pruner: decides about trials that report early values; by default, none is pruned.
+
+    Raises:
+        ConfigError: the storage holds a study of this name with another task.
+        FormatError: the storage cannot be read.
+        OutputError: the storage cannot be written.
     """
+    if storage is not None and "://" not in storage:
+        check_writable(storage)
+        Path(storage).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        study = optuna.create_study(
+            storage=_open_storage(storage),
+            study_name=name,
+            direction="maximize",
+            load_if_exists=True,
+            pruner=pruner or optuna.pruners.NopPruner(),
+        )
+    except Exception as error:  # Each kind of storage has its own errors.
+        raise FormatError(
+            f"{storage}:1: not a storage of studies ({error}); give another path."
+        ) from None
+    # As the storage would return it.
+    plain = json.loads(json.dumps(task))
+    stored = study.user_attrs.get("task", plain)
+    if stored != plain:
+        changed = sorted(key for key in plain if stored.get(key) != plain[key])
+        raise ConfigError(
+            f"storage: {storage} holds a study {name} with another {' and '.join(changed)}; "
+            "give the same settings to continue it, or another name or storage."
+        )
+    study.set_user_attr("task", plain)
+    for point in starts:
+        study.enqueue_trial(dict(point), skip_if_exists=True)
+    return study
 
-    metric: Metric
-    parameters: Mapping[str, Any]
-    value: float
-    number: int = -1
+
+def ask(
+    study: optuna.Study,
+    distributions: Mapping[str, BaseDistribution],
+    sampler: Sampler,
+    seed: int,
+    storage: str | None,
+) -> optuna.Trial:
+    """Return the next trial; processes that share a file take turns, so that no two draw the same point.
+
+    Args:
+        study: the study.
+        distributions: distribution of each parameter.
+        sampler: name of the sampler.
+        seed: seed of the study.
+        storage: file or address of a shared study, or `None`.
+    """
+    # Optuna locks a journal by the file that ends in `.lock`.
+    shared = storage is not None and "://" not in storage
+    with FileLock(f"{storage}.ask.lock") if shared else contextlib.nullcontext():
+        study.sampler = _make_sampler(sampler, seed, len(study.get_trials(deepcopy=False)))
+        return study.ask(dict(distributions))
+
+
+def finished_trials(study: optuna.Study) -> list[FrozenTrial]:
+    """Return the trials that have a value or were pruned, by number."""
+    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+
+
+def _make_sampler(kind: Sampler, seed: int, number: int) -> BaseSampler:
+    """Return the sampler of one trial.
+
+    It is seeded by the study's seed and the trial's number, so that a study that was stopped continues as if
+    it had not been.
+    """
+    seed = (seed * 1_000_003 + number) % 2**32
+    if kind == "tpe":
+        # The distance to points that others are trying keeps processes apart.
+        return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+    if kind == "gp":
+        return optuna.samplers.GPSampler(seed=seed)
+    if kind == "cma-es":
+        if importlib.util.find_spec("cmaes") is None:
+            raise MissingDependencyError("cmaes", "tune", "sampler: cma-es")
+        return optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
+    if kind == "grid":
+        # Every point is a start; this one serves trials whose process was killed.
+        return optuna.samplers.RandomSampler(seed=seed)
+    raise ConfigError(f"sampler: {kind!r} must be one of tpe, cma-es, gp and grid.")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silence optuna's announcements, its advice, and its warnings about experimental features."""
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+def _open_storage(storage: str | None) -> optuna.storages.BaseStorage | None:
+    if storage is None:
+        return None
+    if "://" in storage:
+        return RDBStorage(storage)
+    if storage.endswith(_DATABASES):
+        return RDBStorage(f"sqlite:///{storage}")
+    return JournalStorage(JournalFileBackend(storage))

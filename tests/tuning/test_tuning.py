@@ -22,8 +22,7 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
-from learnedgec.tuning.results import Tuning
-from learnedgec.tuning.search import _parts, compare, tune, tuned_name
+from learnedgec.tuning.search import Tuning, _parts, compare, tune, tuned_name
 from learnedgec.tuning.trials import SearchPlan
 from learnedgec.types import Floats
 
