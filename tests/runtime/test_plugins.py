@@ -219,8 +219,8 @@ def test_a_folder_of_scores_is_not_continued_with_other_code(
     replace_code(site / "doubled.py", "* 2", "* 3")
     assert main(words) == 2
     assert capsys.readouterr().err == (
-        f"learnedgec score: {folder} holds a run with other metrics, code, models or precision; choose "
-        "another folder, or delete this one.\n"
+        f"learnedgec score: {folder} holds a run with other metrics; choose another folder, or delete this "
+        "one.\n"
     )
 
 
