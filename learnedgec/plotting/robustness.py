@@ -18,7 +18,7 @@ from learnedgec.plotting.style import (
     style,
 )
 from learnedgec.robustness.attacks import ALL, AttackResult
-from learnedgec.robustness.changes import Dimension
+from learnedgec.robustness.cases import Dimension
 from learnedgec.robustness.preferences import PreferenceRobustness
 from learnedgec.robustness.systems import CONSISTENCIES, SystemRobustness
 from learnedgec.stats.bootstrap import Estimate

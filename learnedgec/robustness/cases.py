@@ -1,27 +1,143 @@
-"""Sets of cases, arranged so that values of each sentence can be read case by case."""
+"""Sets of cases arranged for evaluation: which sentences form a case, and what changed in each variant."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.catalog.cases import Case
+from learnedgec.data.m2 import Edit
+from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError
-from learnedgec.robustness.changes import (
-    ContextChange,
-    Dimension,
-    describe_changes,
-    group_variants,
-    word_frequencies,
-)
 
-__all__ = ["TOTAL", "CaseSet", "arrange_cases"]
+__all__ = [
+    "TOTAL",
+    "CaseSet",
+    "ContextChange",
+    "Dimension",
+    "arrange_cases",
+    "describe_changes",
+    "group_variants",
+    "word_frequencies",
+]
 
 TOTAL = "total"
+
+Dimension: TypeAlias = Literal["action", "distance", "frequency"]
+
+_DISTANCES = ((1, "0-1"), (3, "2-3"), (6, "4-6"), (10, "7-10"), (float("inf"), "11+"))
+_FREQUENCIES = (
+    (0, "0"), (10, "1-10"), (100, "11-100"), (1000, "101-1000"), (float("inf"), "1001+"),
+)  # fmt: skip
+_ACTIONS = ("substitute", "insert", "delete", "mixed", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextChange:
+    """How the source of a variant differs from the original's.
+
+    Attributes:
+        action: `substitute`, `insert` or `delete`; `mixed` where several of these were done, `none` where
+            the sentences are the same.
+        distance: tokens of the original between the nearest error and the nearest change: 0 where
+            they touch, `None` where there is no error or no change.
+        words: the words that replace others.
+    """
+
+    action: str
+    distance: int | None
+    words: tuple[str, ...]
+
+
+def describe_changes(case: Case) -> tuple[ContextChange, ...]:
+    """Return how the source of each variant differs from the original's.
+
+    Changes and errors are the shortest differences of tokens, as `reference_edits` finds them: changes
+    between the two sources, errors between source and target of the original.
+
+    Example:
+        >>> from learnedgec.data.catalog import Pair
+        >>> original = Pair("He go to the old school .", "He goes to the old school .")
+        >>> variant = Pair("He go to the new school .", "He goes to the new school .")
+        >>> describe_changes(Case(original, (variant,)))
+        (ContextChange(action='substitute', distance=2, words=('new',)),)
+    """
+    errors = reference_edits(case.original.source, case.original.target)
+    return tuple(
+        _describe(reference_edits(case.original.source, variant.source), errors)
+        for variant in case.variants
+    )
+
+
+def _describe(changes: Sequence[Edit], errors: Sequence[Edit]) -> ContextChange:
+    actions = {
+        "insert" if edit.start == edit.end else "substitute" if edit.correction else "delete"
+        for edit in changes
+    }
+    distances = [
+        max(change.start - error.end, error.start - change.end, 0)
+        for change in changes
+        for error in errors
+    ]
+    words = [word for edit in changes if edit.start < edit.end for word in edit.correction.split()]
+    return ContextChange(
+        action="mixed" if len(actions) > 1 else next(iter(actions), "none"),
+        distance=min(distances, default=None),
+        words=tuple(words),
+    )
+
+
+def word_frequencies(sentences: Iterable[str]) -> dict[str, float]:
+    """Return how often each word occurs per million tokens, in lower case.
+
+    Example:
+        >>> word_frequencies(["The cat saw the dog ."])["the"]
+        333333.3333333333
+    """
+    counts = Counter(token.lower() for sentence in sentences for token in sentence.split())
+    total = sum(counts.values())
+    return {word: 1e6 * count / total for word, count in counts.items()}
+
+
+def group_variants(
+    changes: Sequence[Sequence[ContextChange]], frequencies: Mapping[str, float]
+) -> dict[tuple[Dimension, str], list[tuple[int, int]]]:
+    """Return which variants belong to each group of each dimension.
+
+    Args:
+        changes: of each case, for each variant.
+        frequencies: of words, per million tokens. What is substituted is as common as its rarest word.
+
+    Returns:
+        (dimension, group) -> the case number and the number of the variant, from 1, of each
+        member. Groups without members are left out; a variant is in one group of `action`, in one of
+        `distance` if it has a change and its case an error, in one of `frequency` if it is a substitution.
+    """
+    groups: dict[tuple[Dimension, str], list[tuple[int, int]]] = {
+        **{("action", name): [] for name in _ACTIONS},
+        **{("distance", name): [] for _, name in _DISTANCES},
+        **{("frequency", name): [] for _, name in _FREQUENCIES},
+    }
+    for number, variants in enumerate(changes):
+        for place, change in enumerate(variants, 1):
+            groups["action", change.action].append((number, place))
+            if change.distance is not None:
+                groups["distance", _bin(change.distance, _DISTANCES)].append((number, place))
+            if change.action == "substitute":
+                rarest = min(frequencies.get(word.lower(), 0.0) for word in change.words)
+                groups["frequency", _bin(rarest, _FREQUENCIES)].append((number, place))
+    return {group: members for group, members in groups.items() if members}
+
+
+def _bin(value: float, bins: Sequence[tuple[float, str]]) -> str:
+    """Return the name of the first bin that a value does not exceed."""
+    return next(name for bound, name in bins if value <= bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +181,16 @@ def arrange_cases(
             if not case.variants:
                 raise InputError(f"case {number} of {name} has no variant; leave it out.")
     if frequencies is None:
-        frequencies = word_frequencies(
-            text
-            for cases in parts.values()
-            for case in cases
-            for text in (case.original.source, case.original.target)
-        )
+        originals = [case.original for cases in parts.values() for case in cases]
+        frequencies = word_frequencies(text for p in originals for text in (p.source, p.target))
     changes = {name: [describe_changes(case) for case in cases] for name, cases in parts.items()}
-    starts = np.cumsum([0, *(sum(len(case.pairs) for case in cases) for cases in parts.values())])
+    start, sets = 0, []
+    for name, changes_of_set in changes.items():
+        sets.append(_arrange(name, changes_of_set, start, frequencies))
+        start += int(sets[-1].sizes.sum())
     if len(parts) > 1:
-        changes[TOTAL] = list(chain.from_iterable(changes.values()))
-        starts[-1] = 0
-    return [
-        _arrange(name, of_cases, int(start), frequencies)
-        for (name, of_cases), start in zip(changes.items(), starts, strict=False)
-    ]
+        sets.append(_arrange(TOTAL, list(chain(*changes.values())), 0, frequencies))
+    return sets
 
 
 def _arrange(

@@ -21,8 +21,7 @@ from learnedgec.data.catalog.cases import Case
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.robustness.cases import CaseSet, arrange_cases
-from learnedgec.robustness.changes import Dimension
+from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import score_metrics
 from learnedgec.stats.bootstrap import Bootstrap, Estimate
@@ -37,7 +36,7 @@ class PreferenceGroup:
     """A metric's preferences on the variants of one kind.
 
     Attributes:
-        dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.changes`.
+        dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.cases`.
         group: the group within the dimension.
         count: number of variants.
         consistent: the share of them whose preference is the original's.

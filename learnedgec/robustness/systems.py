@@ -22,10 +22,10 @@ Source: Zhang et al., "RobustGEC: Robust Grammatical Error Correction Against Su
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +38,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.robustness.cases import CaseSet, arrange_cases
-from learnedgec.robustness.changes import Dimension
+from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.bootstrap import Bootstrap, Estimate
 from learnedgec.types import Floats
@@ -77,7 +76,7 @@ class VariantGroup:
     """A system's results on the variants of one kind.
 
     Attributes:
-        dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.changes`.
+        dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.cases`.
         group: the group within the dimension.
         count: number of variants.
         consistent: rule -> the share of variants that are consistent with the original.
@@ -192,15 +191,42 @@ def evaluate_systems(
         runtime=runtime,
     )
     signature = metric.signature(references, runtime=runtime)
-    tables = {system: _Table(metric, rows) for system, rows in statistics.items()}
-    results = []
-    for cases in sets:
-        bootstrap = Bootstrap(len(cases.sizes), resamples, level, seed)
-        results += [
-            _evaluate(system, metric, signature, cases, table, bootstrap)
-            for system, table in tables.items()
-        ]
-    return results
+    tables = {system: _table(metric, rows) for system, rows in statistics.items()}
+    return [
+        _evaluate(system, metric, signature, cases, table, bootstrap)
+        for cases in sets
+        for bootstrap in [Bootstrap(len(cases.sizes), resamples, level, seed)]
+        for system, table in tables.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A system's results on each sentence of all sets of cases.
+
+    Attributes:
+        counts: the metric's counts.
+        results: rule -> what is equal for two sentences that are consistent by it.
+    """
+
+    counts: EditCounts
+    results: Mapping[Consistency, npt.NDArray[Any]]
+
+
+def _table(metric: EditOverlap, statistics: Statistics) -> _Table:
+    numbers: dict[frozenset[tuple[tuple[str, str], int]], int] = {}
+    corrections = []
+    for record in statistics.records:
+        counts = Counter((edit["original"], edit["correction"]) for edit in record[0]["edits"])
+        corrections.append(numbers.setdefault(frozenset(counts.items()), len(numbers)))
+    # Each sentence has one reference, its target.
+    return _Table(
+        metric.counts(statistics)[:, 0],
+        {
+            "official": np.round(metric.sentence_scores(statistics), 4),
+            "edits": np.array(corrections),
+        },
+    )
 
 
 def _evaluate(
@@ -217,7 +243,10 @@ def _evaluate(
     lower, lower_f = _performance(metric, everything, cases.real, bootstrap, worst=True)
     best = metric.choose(everything, cases.real)
     worst = metric.choose(everything, cases.real, worst=True)
-    consistent = {rule: table.consistent(rule, cases) for rule in CONSISTENCIES}
+    consistent = {
+        rule: (results[cases.rows[:, 1:]] == results[cases.rows[:, :1]]) & cases.real[:, 1:]
+        for rule, results in table.results.items()
+    }
     shares = {rule: same.sum(axis=1) / (cases.sizes - 1) for rule, same in consistent.items()}
     return SystemRobustness(
         cases=cases.name,
@@ -280,10 +309,10 @@ def _group(
     """Return a system's results on some variants."""
     numbers, places = np.array(members).T
     alone, once = np.ones((len(members), 1), dtype=bool), np.arange(len(members))[None]
-    f, original_f = (
-        float(metric.figures(table.counts[cases.rows[numbers, column][:, None]], alone, once)[2][0])
-        for column in (places, np.zeros_like(places))
-    )
+
+    def f_score(rows: npt.NDArray[np.intp]) -> float:
+        return float(metric.figures(table.counts[rows[:, None]], alone, once)[2][0])
+
     return VariantGroup(
         *kind,
         count=len(members),
@@ -291,39 +320,6 @@ def _group(
             rule: bootstrap.share(same[numbers, places - 1], numbers)
             for rule, same in consistent.items()
         },
-        f=f,
-        original_f=original_f,
+        f=f_score(cases.rows[numbers, places]),
+        original_f=f_score(cases.rows[numbers, 0]),
     )
-
-
-class _Table:
-    """A metric's counts for each sentence of all sets of cases.
-
-    Attributes:
-        counts: the counts of each sentence.
-    """
-
-    def __init__(self, metric: EditOverlap, statistics: Statistics) -> None:
-        # Each sentence has one reference, its target.
-        self.counts = metric.counts(statistics)[:, 0]
-        self._f = np.round(metric.sentence_scores(statistics), 4)
-        self._corrections = [_corrections(record[0]["edits"]) for record in statistics.records]
-
-    def consistent(self, rule: Consistency, cases: CaseSet) -> npt.NDArray[np.bool_]:
-        """Return which variants are consistent with their original, bool (C, V); false for padding."""
-        if rule == "official":
-            same = self._f[cases.rows[:, 1:]] == self._f[cases.rows[:, :1]]
-        else:
-            same = np.array(
-                [
-                    [self._corrections[row] == self._corrections[first] for row in rest]
-                    for first, *rest in cases.rows.tolist()
-                ]
-            )
-        consistent: npt.NDArray[np.bool_] = same & cases.real[:, 1:]
-        return consistent
-
-
-def _corrections(edits: Iterable[Mapping[str, str]]) -> Counter[tuple[str, str]]:
-    """Return how often each text is corrected to each other text, wherever it occurs."""
-    return Counter((edit["original"], edit["correction"]) for edit in edits)

@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -254,9 +254,9 @@ def origin(kind: type) -> dict[str, str]:
     modules = {base.__module__.partition(".")[0] for base in outside}
     packages = {
         "==".join(_package(point))
-        for group in entry_points().groups
-        for point in entry_points(group=group)
-        if group.startswith("learnedgec.") and point.module.partition(".")[0] in modules
+        for distribution in distributions()
+        for point in distribution.entry_points
+        if point.group.startswith("learnedgec.") and point.module.partition(".")[0] in modules
     }
     package = {"package": "+".join(sorted(packages))} if packages else {}
     return package | {"code": key_of([_code_digest(base) for base in outside])[:12]}

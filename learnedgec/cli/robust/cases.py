@@ -12,8 +12,7 @@ from learnedgec.cli.inputs import system_names
 from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError
-from learnedgec.robustness.cases import TOTAL
-from learnedgec.robustness.changes import word_frequencies
+from learnedgec.robustness.cases import TOTAL, word_frequencies
 
 __all__ = ["CaseFlags", "all_pairs", "expanded", "read_frequencies", "read_parts"]
 

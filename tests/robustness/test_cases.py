@@ -1,11 +1,11 @@
-"""How variants differ from their originals."""
+"""How variants differ from their originals, and which kinds they form."""
 
 from __future__ import annotations
 
 import pytest
 
 from learnedgec.data.catalog import Case, Pair
-from learnedgec.robustness.changes import (
+from learnedgec.robustness.cases import (
     ContextChange,
     describe_changes,
     group_variants,
