@@ -36,6 +36,9 @@ _ENOUGH_TOKENS = 512
 # What a tokenised input may have: one number for each token, 0 where it is padded.
 TOKEN_COLUMNS = ("input_ids", "token_type_ids", "capitals")
 
+# Tokenizers without a maximum length say that it is 10^30.
+_UNLIMITED = 1_000_000
+
 Item: TypeAlias = str | tuple[str, str]
 
 Batch: TypeAlias = dict[str, torch.Tensor]
@@ -91,7 +94,9 @@ def tokenise(
         list for each item.
     """
     paired = not isinstance(items[0], str)
-    limit = max_length or _longest(tokenizer)
+    limit = max_length
+    if not limit and tokenizer.model_max_length < _UNLIMITED:
+        limit = int(tokenizer.model_max_length)
     first: list[str] = [item[0] if paired else item for item in items]  # type: ignore[misc]
     second = [item[1] for item in items] if paired else None
 
@@ -194,12 +199,6 @@ def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Bat
     mask = torch.arange(longest)[None] < lengths[:, None]
     batch["attention_mask"] = mask.to(torch.int64)
     return batch
-
-
-def _longest(tokenizer: Any) -> int | None:
-    """Return the tokenizer's own maximum length, if it has a real one."""
-    limit = int(tokenizer.model_max_length)
-    return limit if limit < 1_000_000 else None
 
 
 def model_inputs(batch: Mapping[str, torch.Tensor], model: Any) -> Batch:

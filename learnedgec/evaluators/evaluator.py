@@ -19,14 +19,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch.nn.functional import logsigmoid
-from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig, PreTrainedModel
 
 from learnedgec._version import __version__
 from learnedgec.errors import InputError, PackageError
 from learnedgec.evaluators.batching import Batch, Item, model_inputs
 from learnedgec.evaluators.capitals import capitals_likelihood
 from learnedgec.evaluators.inference import mean_pool, remembered_rows, run
-from learnedgec.evaluators.loading import load_tokenizer, quiet_transformers, torch_device
+from learnedgec.evaluators.loading import quiet_transformers, torch_device
 from learnedgec.evaluators.lora import add_lora, using_lora
 from learnedgec.evaluators.packages import (
     MODEL_TYPE,
@@ -463,6 +463,7 @@ def _load(package: Package, device: str) -> Evaluator:
     with quiet_transformers():
         try:
             model = EvaluatorModel.from_pretrained(path, dtype=torch.float32)
+            tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
         except (
             AttributeError,
             OSError,
@@ -476,4 +477,4 @@ def _load(package: Package, device: str) -> Evaluator:
                 f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
             ) from None
     model = model.eval().requires_grad_(False).to(device)
-    return Evaluator(model, load_tokenizer(str(path)), package.digest, package.manifest["name"])
+    return Evaluator(model, tokenizer, package.digest, package.manifest["name"])

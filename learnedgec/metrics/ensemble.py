@@ -82,7 +82,7 @@ class Ensemble(Metric):
         Raises:
             ParameterError: a key is neither a parameter nor a metric.
         """
-        from learnedgec.metrics.registry import is_metric_name, known_names
+        from learnedgec.metrics.registry import REGISTRY, is_metric_name
 
         given = dict(parameters)
         fields = {field.name for field in dataclasses.fields(cls)}
@@ -91,7 +91,7 @@ class Ensemble(Metric):
             if not is_metric_name(key):
                 what = f"parameter of {cls.name} and no metric"
                 raise ParameterError(
-                    str(UnknownNameError(what, key.partition("(")[0], [*fields, *known_names()]))
+                    str(UnknownNameError(what, key.partition("(")[0], [*fields, *REGISTRY]))
                 )
         members = given.get("members")
         weighted = {**(members if isinstance(members, Mapping) else {}), **short}

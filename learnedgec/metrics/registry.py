@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import inspect
 import re
 import types
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal
@@ -37,7 +39,6 @@ __all__ = [
     "REGISTRY",
     "MetricEntry",
     "is_metric_name",
-    "known_names",
     "load_metric",
     "metric_class",
     "with_parameters",
@@ -149,6 +150,14 @@ _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
 
 _LARGEST = 1 << 64
 
+_IN_WORDS = {
+    float: "a finite number",
+    int: "a whole number of at most 64 bits",
+    str: "a text without NUL or lone surrogates",
+    bool: "True or False",
+    type(None): "None",
+}
+
 
 def _plugged(plugin: Plugin) -> MetricEntry:
     """Return the row of a plug-in, whose name must parse back to it."""
@@ -161,11 +170,6 @@ def _plugged(plugin: Plugin) -> MetricEntry:
 REGISTRY: Registry[MetricEntry] = Registry(
     "metric", "learnedgec.metrics", METRICS, _plugged, hint="`learnedgec metrics` lists them."
 )
-
-
-def known_names() -> list[str]:
-    """Return the names of the table: learnedgec's own, and those of installed packages."""
-    return list(REGISTRY)
 
 
 def is_metric_name(name: str) -> bool:
@@ -264,75 +268,63 @@ def _imported(path: str) -> type[Metric]:
 def _build(name: str, kind: type[Metric], parameters: Mapping[str, Any]) -> Metric:
     """Construct the metric after checking every parameter's name and type."""
     hints = typing.get_type_hints(kind)
-    fields = {field.name: field for field in dataclasses.fields(kind)}
+    fields = [field.name for field in dataclasses.fields(kind)]
     values: dict[str, Any] = {}
     for key, value in parameters.items():
         if key not in fields:
             raise ParameterError(str(UnknownNameError(f"parameter of {name}", key, fields)))
-        ok, values[key] = _coerce(value, hints[key])
-        if not ok:
+        try:
+            values[key] = _fitted(value, hints[key])
+        except ValueError:
             raise ParameterError(
                 f"{name}({key}={shown(repr(value))}): {_expected(hints[key])} was expected."
-            )
-    for key, field_ in fields.items():
-        required = (
-            field_.default is dataclasses.MISSING and field_.default_factory is dataclasses.MISSING
-        )
-        if required and key not in values:
+            ) from None
+    for key, parameter in inspect.signature(kind).parameters.items():
+        if parameter.default is inspect.Parameter.empty and key not in values:
             raise ParameterError(f"{name} needs the parameter {key!r}: write {name}({key}=…).")
     return kind(**values)
 
 
-def _coerce(value: Any, hint: Any) -> tuple[bool, Any]:
-    """Return whether `value` fits the annotation, and the value (an int where a float goes).
+def _fitted(value: Any, hint: Any) -> Any:
+    """Return a parameter's value as its annotation has it: an int as a float, a list as a tuple.
 
     Numbers are finite and have at most 64 bits. Texts hold neither NUL nor lone surrogates, which no name of
     a file or model can hold.
+
+    Raises:
+        ValueError: it does not fit.
     """
-    if isinstance(value, int | float) and not -_LARGEST < value < _LARGEST:
-        return False, value
-    if isinstance(value, str) and _UNPRINTABLE.search(value):
-        return False, value
-    origin = typing.get_origin(hint)
-    if origin is Literal:
-        return value in typing.get_args(hint), value
-    if origin in (typing.Union, types.UnionType):
-        for option in typing.get_args(hint):
-            ok, coerced = _coerce(value, option)
-            if ok:
-                return True, coerced
-        return False, value
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            return False, value
-        options = typing.get_args(hint)
-        kinds = [options[0]] * len(value) if options[-1] is Ellipsis else list(options)
-        if len(kinds) != len(value):
-            return False, value
-        parts = [_coerce(item, kind) for item, kind in zip(value, kinds, strict=True)]
-        return all(ok for ok, _ in parts), tuple(item for _, item in parts)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return True, float(value)
-    if hint is int and isinstance(value, bool):
-        return False, value
-    if hint is None or hint is type(None):
-        return value is None, value
-    return isinstance(value, hint), value
+    kind, options = typing.get_origin(hint), typing.get_args(hint)
+    if kind in (typing.Union, types.UnionType):
+        for option in options:
+            with suppress(ValueError):
+                return _fitted(value, option)
+    elif kind is tuple:
+        if isinstance(value, list | tuple):
+            options = options[:1] * len(value) if options[-1] is Ellipsis else options
+            return tuple(_fitted(item, option) for item, option in zip(value, options, strict=True))
+    elif kind is Literal:
+        if value in options:
+            return value
+    elif isinstance(value, bool):
+        if hint is bool:
+            return value
+    elif isinstance(value, int | float):
+        whole = hint is int and isinstance(value, int)
+        if -_LARGEST < value < _LARGEST and (whole or hint is float):
+            return hint(value)
+    elif isinstance(value, hint) and not (hint is str and _UNPRINTABLE.search(value)):
+        return value
+    raise ValueError
 
 
 def _expected(hint: Any) -> str:
     """Describe an annotation in words."""
-    if typing.get_origin(hint) is Literal:
-        return " or ".join(repr(value) for value in typing.get_args(hint))
-    if typing.get_origin(hint) is tuple:
-        items = ["…" if item is Ellipsis else _expected(item) for item in typing.get_args(hint)]
-        return f"({', '.join(items)})"
-    names = {
-        float: "a finite number",
-        int: "a whole number of at most 64 bits",
-        str: "a text without NUL or lone surrogates",
-        bool: "True or False",
-    }
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return " or ".join(_expected(option) for option in typing.get_args(hint))
-    return names.get(hint, "None" if hint is type(None) else str(hint))
+    kind, options = typing.get_origin(hint), typing.get_args(hint)
+    if kind in (typing.Union, types.UnionType):
+        return " or ".join(map(_expected, options))
+    if kind is Literal:
+        return " or ".join(map(repr, options))
+    if kind is tuple:
+        return f"({', '.join('…' if item is Ellipsis else _expected(item) for item in options)})"
+    return _IN_WORDS.get(hint, str(hint))

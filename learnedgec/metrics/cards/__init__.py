@@ -145,28 +145,27 @@ class MetricCard:
         }
 
 
+def _file(name: str) -> str:
+    return resources.files(__name__).joinpath(name).read_text("utf-8")
+
+
 @cache
 def _texts() -> Mapping[str, Any]:
-    texts = yaml.safe_load(resources.files(__name__).joinpath("cards.yaml").read_text("utf-8"))
-    return dict(texts)
+    return dict(yaml.safe_load(_file("cards.yaml")))
 
 
 @cache
 def _entries() -> Mapping[str, str]:
     """Return the BibTeX entries by key."""
-    text = resources.files(__name__).joinpath("references.bib").read_text("utf-8")
-    return {
-        match[1]: match[0].strip()
-        for match in re.finditer(r"^@\w+\{([^,]+),\n.*?^\}$", text, re.MULTILINE | re.DOTALL)
-    }
+    entries = re.split(r"(?m)^(?=@)", _file("references.bib"))[1:]
+    return {entry[entry.index("{") + 1 : entry.index(",")]: entry.strip() for entry in entries}
 
 
 @cache
 def _agreement() -> Mapping[str, tuple[CardAgreement, ...]]:
     """Return the agreement of metrics with human judgements, by the name of their card."""
-    text = resources.files(__name__).joinpath("agreement.tsv").read_text("utf-8")
     rows: dict[str, tuple[CardAgreement, ...]] = {}
-    for line in text.splitlines()[1:]:
+    for line in _file("agreement.tsv").splitlines()[1:]:
         card, *cells = line.split("\t")
         rows[card] = (*rows.get(card, ()), CardAgreement(*cells))
     return rows
@@ -179,12 +178,13 @@ def cards() -> list[str]:
 
 def card_name(name: str) -> str | None:
     """Return the name of the card of a metric, such as `m2` for `sentm2`; `None` if there is none."""
-    if name in _texts():
-        return name
-    if name not in METRICS:
-        return None
-    target = METRICS[name].target
-    return next((card for card in _texts() if METRICS[card].target == target), None)
+    return next((card for card in _texts() if name in _names(card)), None)
+
+
+def _names(card: str) -> list[str]:
+    """Return the names of the metrics that a card is about: those of the same class."""
+    target = METRICS[card].target
+    return [name for name, entry in METRICS.items() if entry.target == target]
 
 
 def load_card(name: str) -> MetricCard:
@@ -204,11 +204,7 @@ def load_card(name: str) -> MetricCard:
     kind = metric_class(card)
     return MetricCard(
         name=card,
-        aliases=tuple(
-            alias
-            for alias, entry in METRICS.items()
-            if alias != card and entry.target == METRICS[card].target
-        ),
+        aliases=tuple(alias for alias in _names(card) if alias != card),
         failures=tuple(Failure(**failure) for failure in text.pop("failures")),
         parameters=tuple(_parameters(kind)),
         definition=inspect.cleandoc(kind.__doc__ or ""),
@@ -220,22 +216,20 @@ def load_card(name: str) -> MetricCard:
 
 def _parameters(kind: type[Metric]) -> Iterable[Parameter]:
     """Yield a metric's parameters as its class has them; those it inherits may be described by a base."""
-    described: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if issubclass(base, Metric):
-            parsed = parse(base.__doc__ or "").params
-            described |= {
-                parameter.arg_name: " ".join((parameter.description or "").split())
-                for parameter in parsed
-            }
+    meanings = {
+        parameter.arg_name: " ".join((parameter.description or "").split())
+        for base in reversed(kind.__mro__)
+        if issubclass(base, Metric)
+        for parameter in parse(base.__doc__ or "").params
+    }
     for field in dataclasses.fields(kind):
-        computed = field.default_factory is not dataclasses.MISSING
-        plain = field.default is not dataclasses.MISSING
         # What a factory returns depends on the installation, and the meaning says how.
-        default = repr(field.default) if plain else None
-        yield Parameter(
-            field.name, default, not plain and not computed, described.get(field.name, "")
+        plain, computed = (
+            default is not dataclasses.MISSING for default in (field.default, field.default_factory)
         )
+        default = repr(field.default) if plain else None
+        required = not plain and not computed
+        yield Parameter(field.name, default, required, meanings.get(field.name, ""))
 
 
 def bibtex(names: Iterable[str]) -> str:
@@ -254,10 +248,7 @@ def bibtex(names: Iterable[str]) -> str:
         >>> print(bibtex(["m2", "sentm2"]).splitlines()[0])
         @inproceedings{dahlmeier-ng-2012-m2,
     """
-    entries: dict[str, None] = {}
-    for name in names:
-        entries |= dict.fromkeys(_citations(name))
-    return "\n\n".join(entries) + "\n"
+    return "\n\n".join(dict.fromkeys(entry for name in names for entry in _citations(name))) + "\n"
 
 
 def _citations(name: str) -> list[str]:
