@@ -1,14 +1,10 @@
 """The report: one HTML file with scores, edits and sentences of several systems.
 
 - `data`: the content of a report as one value for JSON
-- `overview`: systems × metrics, with the significant differences
-- `sentences`: sources, outputs, references and edits, with their scores
-- `types`: edits by error type and operation
-- `meaning`: explanation of a score, if the package has a reference for its metric
-- `effects`: effect of length and of the number of edits on a score
+- `overview`: systems × metrics, with the significant differences; the meaning of scores and what affects them
+- `sentences`: sources, outputs, references and edits, with their scores, and edits by error type
 - `judgements`: a benchmark's meta-evaluation
-- `notices`: warnings about texts, annotator and metrics
-- `provenance`: software, and data with their licences
+- `provenance`: software, data with their licences, and notices about texts, annotator and metrics
 - `page`: the HTML file (`templates/`, `assets/`)
 """
 

@@ -28,34 +28,35 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.protocols import ShowsEdits
 from learnedgec.metrics.registry import METRICS, load_metric
-from learnedgec.metrics.scores import Score
-from learnedgec.metrics.statistics import Statistics
-from learnedgec.report.effects import describe_effects
-from learnedgec.report.judgements import describe_evaluation, misjudged_outputs, misjudged_pairs
-from learnedgec.report.meaning import describe_meaning
-from learnedgec.report.notices import (
+from learnedgec.report.judgements import describe_evaluation, describe_misjudged
+from learnedgec.report.overview import (
+    conclusions,
+    conflicts,
+    describe_effects,
+    describe_meaning,
+    describe_ranking,
+    rank_agreement,
+)
+from learnedgec.report.provenance import (
     annotator_notices,
     gate_notices,
+    licences,
+    software,
     text_notices,
     unknown_edits,
     unknown_tokens,
 )
-from learnedgec.report.overview import (
-    conclusions,
-    conflicts,
-    describe_ranking,
-    rank_agreement,
-)
-from learnedgec.report.provenance import licences, software
 from learnedgec.report.sentences import (
     TypeTable,
     annotate,
     attribute,
+    compare_edits,
     describe_scores,
     describe_texts,
+    describe_types,
     findings,
+    typed_errant,
 )
-from learnedgec.report.types import compare_edits, describe_types, typed_errant
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import shared_statistics
 from learnedgec.stats.significance import enough_resamples, too_few_resamples
@@ -179,7 +180,6 @@ def build_benchmark_report(
         # What was scored for the tables is read again for the meta-evaluation.
         runtime = runtime if runtime.cache_dir else replace(runtime, cache_dir=folder)
         report = _build(benchmark, metrics, settings, runtime)
-        evaluations = []
         short = {metric["label"]: metric["short"] for metric in report["metrics"]}
         for name in names:
             evaluation = evaluate(benchmark, metrics, protocol, human=name, runtime=runtime)
@@ -187,31 +187,14 @@ def build_benchmark_report(
             for entry in described["metrics"]:
                 entry["metric"] = short.get(entry["metric"], entry["metric"])
             described["misjudged"] = [
-                _misjudged(np.array(metric["scores"], dtype=float), benchmark, name)
+                describe_misjudged(np.array(metric["scores"], dtype=float), benchmark, name)
                 for metric in report["sentences"]["metrics"]
             ]
-            evaluations.append(described)
-    report["evaluations"] = evaluations
-    report["provenance"]["notices"] += [
-        notice
-        for notice in dict.fromkeys(
-            text for evaluation in evaluations for text in evaluation["notices"]
-        )
-        if notice not in report["provenance"]["notices"]
-    ]
+            report["evaluations"].append(described)
+    notices = report["provenance"]["notices"]
+    for described in report["evaluations"]:
+        notices += [notice for notice in described["notices"] if notice not in notices]
     return report
-
-
-def _misjudged(scores: Any, benchmark: Benchmark, human: str) -> dict[str, Any]:
-    """Return the outputs on which a metric disagrees most with people's comparisons or ratings."""
-    if human in benchmark.ratings:
-        columns = benchmark.ratings[human]
-        empty = np.full(len(benchmark.sources), np.nan)
-        ratings = np.stack([columns.get(system, empty) for system in benchmark.systems])
-        return {"kind": "ratings", "entries": misjudged_outputs(scores, ratings)}
-    if benchmark.rankings:
-        return {"kind": "comparisons", "entries": misjudged_pairs(scores, benchmark)}
-    return {"kind": "none", "entries": []}
 
 
 def _build(
@@ -230,16 +213,18 @@ def _build(
     types = TypeTable()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        statistics = _statistics(metrics, benchmark, runtime)
+        statistics = dict(
+            shared_statistics(metrics, lambda m: benchmark_statistics(m, benchmark, runtime))
+        )
         annotated = annotate(benchmark, annotator, runtime)
         texts = describe_texts(annotated, types)
-        references = {metric: find_reference(metric) for metric in metrics}
+        score_references = {metric: find_reference(metric) for metric in metrics}
         source_scores = {
             metric: metric.score(benchmark.sources, benchmark.sources, runtime=runtime).sentences
-            for metric, reference in references.items()
+            for metric, reference in score_references.items()
             if reference
         }
-        worth = [
+        attribution = [
             {"metric": metric.label, **attribute(metric, annotated, texts, runtime, settings.seed)}
             for metric in settings.attribution
         ]
@@ -250,42 +235,68 @@ def _build(
         for metric, by_system in statistics.items()
     }
     described = {metric: describe_scores(metric, scores[metric]) for metric in metrics}
-    errant = typed_errant(annotator, benchmark)
-    compared = (
-        compare_edits(errant, annotated, runtime) if benchmark.references is not None else None
-    )
     lenses = [
         {"name": metric.label, **findings(metric, scores[metric], annotated, types)}
         for metric in metrics
         if isinstance(metric, ShowsEdits)
     ]
-    if not lenses and compared is not None:
-        of_errant = findings(errant, [errant.score_of(rows) for rows in compared], annotated, types)
-        lenses = [{"name": errant.label, **of_errant}]
-    rankings = _rankings(statistics, benchmark, resamples, settings, runtime)
+    errors = None
+    if benchmark.references is not None:
+        errant = typed_errant(annotator, benchmark)
+        compared = compare_edits(errant, annotated, runtime)
+        errors = describe_types(errant, compared)
+        if not lenses:
+            of_errant = [errant.score_of(rows) for rows in compared]
+            lenses = [{"name": errant.label, **findings(errant, of_errant, annotated, types)}]
+    rankings = {
+        metric: rank_systems(
+            metric,
+            dict(zip(benchmark.systems, by_system, strict=True)),
+            resamples=resamples,
+            level=settings.level,
+            seed=settings.seed,
+            signature=metric.signature(benchmark.references, runtime=runtime),
+        )
+        for metric, by_system in statistics.items()
+    }
     systems = list(benchmark.systems)
     names = short_labels([metric.label for metric in metrics])
+    edit_counts = benchmark_statistics(load_metric("edit-count"), benchmark, runtime)
     return {
         "title": settings.title or benchmark.name or _title(systems),
         "benchmark": benchmark.name,
         "level": settings.level,
         "systems": systems,
-        "metrics": [_describe_metric(metric, names[metric.label]) for metric in metrics],
-        "overview": _overview(rankings, names, resamples, settings.level),
+        "metrics": [
+            {
+                "name": str(metric),
+                "label": metric.label,
+                "short": names[metric.label],
+                "summary": METRICS[metric.name].summary if metric.name in METRICS else "",
+                "references": metric.needs_references,
+                "sentinel": is_sentinel(metric.name),
+            }
+            for metric in metrics
+        ],
+        "overview": _overview(rankings, names, settings.level),
         "sentences": {
             **texts,
             "metrics": list(described.values()),
             "lenses": lenses,
-            "attribution": worth,
+            "attribution": attribution,
         },
         "meaning": [
             reference
             and describe_meaning(reference, scores[metric], source_scores[metric], benchmark)
-            for metric, reference in references.items()
+            for metric, reference in score_references.items()
         ],
         "types": types.names,
-        "errors": compared and describe_types(errant, compared),
-        "effects": _effects([scores[metric] for metric in metrics], benchmark, runtime),
+        "errors": errors,
+        "effects": describe_effects(
+            [np.stack([score.sentences for score in scores[metric]]) for metric in metrics],
+            np.array([len(source.split()) for source in benchmark.sources], dtype=np.float64),
+            np.stack([rows["score"] for rows in edit_counts]),
+        ),
         "evaluations": [],
         "provenance": {
             "command": settings.command,
@@ -312,32 +323,8 @@ def _build(
     }
 
 
-def _rankings(
-    statistics: Mapping[Metric, Sequence[Statistics]],
-    benchmark: Benchmark,
-    resamples: int,
-    settings: ReportSettings,
-    runtime: Runtime,
-) -> dict[Metric, SystemRanking]:
-    """Return the ranking of the systems by each metric."""
-    return {
-        metric: rank_systems(
-            metric,
-            dict(zip(benchmark.systems, by_system, strict=True)),
-            resamples=resamples,
-            level=settings.level,
-            seed=settings.seed,
-            signature=metric.signature(benchmark.references, runtime=runtime),
-        )
-        for metric, by_system in statistics.items()
-    }
-
-
 def _overview(
-    rankings: Mapping[Metric, SystemRanking],
-    names: Mapping[str, str],
-    resamples: int,
-    level: float,
+    rankings: Mapping[Metric, SystemRanking], names: Mapping[str, str], level: float
 ) -> dict[str, Any]:
     """Return the rankings, the conclusions from them and the pairs on which they disagree."""
     by_metric = list(rankings.values())
@@ -345,9 +332,7 @@ def _overview(
         "conclusions": [
             {
                 "metric": names[metric.label],
-                "sentences": conclusions(
-                    ranking, level, resamples, sentinel=is_sentinel(metric.name)
-                ),
+                "sentences": conclusions(ranking, sentinel=is_sentinel(metric.name)),
             }
             for metric, ranking in rankings.items()
         ],
@@ -355,38 +340,6 @@ def _overview(
         "rankings": [describe_ranking(ranking) for ranking in by_metric],
         "agreement": rank_agreement(by_metric),
         "conflicts": conflicts(by_metric, level),
-    }
-
-
-def _effects(
-    scores: Sequence[Sequence[Score]], benchmark: Benchmark, runtime: Runtime
-) -> dict[str, Any]:
-    """Return the effect of length and of the number of edits on each metric's sentence scores."""
-    counted = benchmark_statistics(load_metric("edit-count"), benchmark, runtime)
-    return describe_effects(
-        [np.stack([each.sentences for each in systems]) for systems in scores],
-        np.array([len(source.split()) for source in benchmark.sources], dtype=np.float64),
-        np.stack([each["score"] for each in counted]),
-    )
-
-
-def _statistics(
-    metrics: Sequence[Metric], benchmark: Benchmark, runtime: Runtime
-) -> dict[Metric, list[Statistics]]:
-    """Return each metric's statistics of each system; metrics with equal statistics share them."""
-    return dict(shared_statistics(metrics, lambda m: benchmark_statistics(m, benchmark, runtime)))
-
-
-def _describe_metric(metric: Metric, short: str) -> dict[str, Any]:
-    """Return a metric's short and full name and its description."""
-    entry = METRICS.get(metric.name)
-    return {
-        "name": str(metric),
-        "label": metric.label,
-        "short": short,
-        "summary": entry.summary if entry else "",
-        "references": metric.needs_references,
-        "sentinel": is_sentinel(metric.name),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from learnedgec.analysis.meta.evaluation import Evaluation
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.types import Array, Floats
+from learnedgec.types import Floats
 
-__all__ = ["describe_evaluation", "misjudged_outputs", "misjudged_pairs"]
+__all__ = ["describe_evaluation", "describe_misjudged", "misjudged_outputs", "misjudged_pairs"]
 
 _MOST = 50
 
@@ -38,24 +38,40 @@ def describe_evaluation(evaluation: Evaluation) -> dict[str, Any]:
                 "scores": _list(entry.scores),
                 "intervals": _list(entry.score_intervals),
                 "estimates": {
-                    name: {key: _list(np.asarray(value)) if key != "unit" else value
-                           for key, value in asdict(estimate).items()}
-                    for name, estimate in entry.estimates.items()
+                    name: _list(asdict(estimate)) for name, estimate in entry.estimates.items()
                 },
-                "windows": _lists(entry.windows),
-                "window_intervals": _lists(entry.window_intervals),
-                "without": _lists(entry.without),
+                "windows": _list(entry.windows),
+                "window_intervals": _list(entry.window_intervals),
+                "without": _list(entry.without),
             }
             for entry in evaluation.metrics
         ],
-    }  # fmt: skip
+    }
+
+
+def describe_misjudged(scores: Floats, benchmark: Benchmark, human: str) -> dict[str, Any]:
+    """Return the outputs on which a metric disagrees most with people's comparisons or ratings.
+
+    Args:
+        scores: float64 (S, N), in the order of the benchmark's systems.
+        benchmark: the benchmark.
+        human: name of the human score.
+    """
+    if human in benchmark.ratings:
+        columns = benchmark.ratings[human]
+        empty = np.full(len(benchmark.sources), np.nan)
+        ratings = np.stack([columns.get(system, empty) for system in benchmark.systems])
+        return {"kind": "ratings", "entries": misjudged_outputs(scores, ratings)}
+    if benchmark.rankings:
+        return {"kind": "comparisons", "entries": misjudged_pairs(scores, benchmark)}
+    return {"kind": "none", "entries": []}
 
 
 def misjudged_pairs(scores: Floats, benchmark: Benchmark) -> list[dict[str, Any]]:
     """Return pairs of outputs that a metric and people order differently, one per sentence, clearest first.
 
     The clearness of a pair is the product of two numbers: the difference between the numbers of judges who
-        preferred one and the other, and the metric's difference, in percentiles of all its sentence scores.
+    preferred one and the other, and the metric's difference, in percentiles of all its sentence scores.
 
     Args:
         scores: float64 (S, N), in the order of the benchmark's systems.
@@ -133,16 +149,15 @@ def _percentiles(values: Floats) -> Floats:
     return ranks
 
 
-def _lists(values: Mapping[str, Array]) -> dict[str, Any]:
-    return {name: _list(column) for name, column in values.items()}
-
-
-def _list(values: Array | Sequence[float]) -> Any:
-    """Return nested lists with seven digits, None for what is not finite."""
-    column = np.asarray(values, dtype=np.float64)
-    if column.ndim:
-        return [_list(row) for row in column]
-    value = float(column)
-    if not np.isfinite(value):
+def _list(value: Any) -> Any:
+    """Return nested lists and mappings with numbers of seven digits, None for what is not finite."""
+    if isinstance(value, Mapping):
+        return {key: _list(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_list(item) for item in value]
+    if isinstance(value, str):
+        return value
+    number = float(value)
+    if not np.isfinite(number):
         return None
-    return int(value) if value.is_integer() and abs(value) > 1 else float(f"{value:.7g}")
+    return int(number) if number.is_integer() and abs(number) > 1 else float(f"{number:.7g}")

@@ -1,4 +1,4 @@
-"""Sources, outputs, references and edits as lists, for the sentence explorer and its export.
+"""Sources, outputs, references and edits as lists, and edits counted by error type.
 
 Outputs with equal tokens are stored once per sentence. An edit is a list of `start`, `end`, `correction` and
 the index of its type in a table of types; findings of a metric follow.
@@ -13,14 +13,18 @@ from typing import Any
 import numpy as np
 
 from learnedgec.analysis.attribution import Attribution, attribute_edits
+from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.error_types import TIERS, foreign_types
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.protocols import Gated, ShowsEdits
 from learnedgec.metrics.scores import Score
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array
 
@@ -29,10 +33,17 @@ __all__ = [
     "TypeTable",
     "annotate",
     "attribute",
+    "compare_edits",
     "describe_scores",
     "describe_texts",
+    "describe_types",
     "findings",
+    "operations",
+    "typed_errant",
 ]
+
+# Missing, replacement, unnecessary, and no edit at all; what is not of ERRANT counts as replacement.
+_OPERATIONS = ("M", "R", "U", "")
 
 
 class TypeTable:
@@ -316,3 +327,100 @@ def _numbers(values: Array | Iterable[float]) -> list[Any]:
     if column.dtype.kind != "f":
         return list(column.tolist())
     return [value if np.isfinite(value) else None for value in column.tolist()]
+
+
+# -- edits by error type -----------------------------------------------------------------------------
+
+
+def describe_types(metric: Errant, statistics: Sequence[Statistics]) -> dict[str, Any]:
+    """Return, by tier and type, (tp, fp, fn) of each system, and each system's table of operations.
+
+    Args:
+        metric: ERRANT with error types.
+        statistics: statistics of each system.
+    """
+    tiers: dict[str, dict[str, list[list[float]]]] = {}
+    for tier in TIERS:
+        table: dict[str, list[list[float]]] = {}
+        for number, of_system in enumerate(statistics):
+            for kind, counts in metric.by_type(of_system, tier).items():
+                row = table.setdefault(kind, [[0, 0, 0] for _ in statistics])
+                row[number] = [counts[name] for name in ("tp", "fp", "fn")]
+        gold = {kind: max(tp + fn for tp, _, fn in row) for kind, row in table.items()}
+        tiers[tier] = {kind: table[kind] for kind in sorted(table, key=lambda k: (-gold[k], k))}
+    return {
+        "metric": metric.label,
+        "beta": metric.beta,
+        "tiers": tiers,
+        "operations": [operations(metric, of_system) for of_system in statistics],
+    }
+
+
+def operations(metric: Errant, statistics: Statistics) -> list[list[int]]:
+    """Return int (4, 4): how often a gold edit with the row's operation meets an edit with the column's.
+
+    Two edits meet if they change a common token or insert at the same position. Each edit is paired once,
+    from left to right, correct edits first. The last row counts edits of the system that meet no gold edit,
+    the last column gold edits that meet no edit.
+    """
+    table = [[0] * len(_OPERATIONS) for _ in _OPERATIONS]
+    for record, choice in zip(statistics.records, metric.chosen(statistics), strict=True):
+        compared = record[choice]
+        ours = [edit for edit in compared["edits"] if not edit["matched"]]
+        for edit in compared["gold"]:
+            if edit["matched"]:
+                place = _place(edit["type"])
+                table[place][place] += 1
+                continue
+            met = next((other for other in ours if _meet(edit, other)), None)
+            table[_place(edit["type"])][3 if met is None else _place(met["type"])] += 1
+            if met is not None:
+                ours.remove(met)
+        for edit in ours:
+            table[3][_place(edit["type"])] += 1
+    return table
+
+
+def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two edits change a common token or insert at the same position."""
+    if one["start"] == one["end"] or other["start"] == other["end"]:
+        return bool(one["start"] <= other["end"] and other["start"] <= one["end"])
+    return bool(one["start"] < other["end"] and other["start"] < one["end"])
+
+
+def _place(kind: str) -> int:
+    """Return the index of the operation of an error type."""
+    operation = kind.partition(":")[0]
+    return _OPERATIONS.index(operation) if operation in _OPERATIONS[:3] else 1
+
+
+def typed_errant(annotator: str, benchmark: Benchmark) -> Errant:
+    """Return ERRANT with types; it extracts the references' edits again if they have other types."""
+    gold = (
+        edit.type
+        for _, references in benchmark.by_references()
+        for row in references or ()
+        for reference in row
+        for edit in reference.edits or ()
+    )
+    return Errant(annotator=annotator, types=True, reannotate=bool(foreign_types(gold)))
+
+
+def compare_edits(errant: Errant, annotated: Annotated, runtime: Runtime) -> list[Statistics]:
+    """Return ERRANT's statistics of every system; existing edits are used if their types are ERRANT's.
+
+    Args:
+        errant: ERRANT with types.
+        annotated: outputs and references with their edits.
+        runtime: how to run.
+    """
+    if errant.reannotate:
+        return benchmark_statistics(errant, annotated.benchmark, runtime)
+    compared: dict[str, Statistics] = {}
+    for systems, references in annotated.benchmark.by_references():
+        assert references is not None
+        for system in systems:
+            compared[system] = errant.compare(
+                annotated.benchmark.sources, annotated.edits[system], references
+            )
+    return [compared[system] for system in annotated.benchmark.systems]
