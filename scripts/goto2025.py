@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--cache-dir", help="keep statistics in this folder and reuse them")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--format", choices=FORMATS, default="table")
+    parser.set_defaults(out="-")
     options = parser.parse_args()
     metrics = [load_metric(name) for name in (*options.metric, "edit-count")]
     runtime = Runtime(cache_dir=options.cache_dir, device=options.device, progress=True)

@@ -10,21 +10,8 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
-from learnedgec.cli.inputs import system_files, system_names
-from learnedgec.cli.options import (
-    add_evaluation_arguments,
-    make_parser,
-    read_resampling,
-)
-from learnedgec.cli.output import (
-    emit,
-    explain_bold,
-    notice,
-    shows_bold,
-    with_format,
-)
-from learnedgec.cli.scoring import add_scoring_arguments, read_scoring
-from learnedgec.cli.table import Bold
+from learnedgec.cli import flags, output
+from learnedgec.cli.inputs import add_scoring, read_scoring, system_files, system_names
 from learnedgec.errors import InputError
 from learnedgec.metrics.labels import is_sentinel
 from learnedgec.stats.significance import too_few_resamples
@@ -32,25 +19,25 @@ from learnedgec.stats.significance import too_few_resamples
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec compare`."""
-    parser = make_parser("compare", "Compare systems with a baseline by one or more metrics.")
+    parser = flags.make_parser("compare", "Compare systems with a baseline by one or more metrics.")
     parser.add_argument(
         "--baseline",
         type=str,
         help="the output of the baseline, in addition to --hyp, or the name of a system among those",
     )
-    add_scoring_arguments(parser)
-    add_evaluation_arguments(parser, many_tests=True, plot=False)
+    add_scoring(parser)
+    flags.add_evaluation(parser, many_tests=True, plot=False)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(build_parser().parse_args(list(arguments)))
     _put_baseline_first(options)
     scoring = read_scoring(options)
     baseline = next(iter(scoring.inputs.systems))
     by_metric = [
-        compare_systems(metric, statistics, baseline, **read_resampling(options))
+        compare_systems(metric, statistics, baseline, **flags.read_resampling(options))
         for metric, statistics in scoring.statistics()
     ]
     rows = [row for of_metric in by_metric for row in of_metric]
@@ -58,59 +45,55 @@ def main(arguments: Sequence[str]) -> None:
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in scoring.signatures.items()}
     records = [_record(row, signatures, names) for row in rows]
-    emit(
+    table_rows = [row for of_metric in by_metric for row in _table_rows(of_metric)]
+    if len(by_metric) == 1:
+        for cells in table_rows:
+            del cells["metric"]
+    output.emit(
         records,
         options,
         payload={"comparisons": records},
         title=f"Differences from {baseline}, with {options.confidence:.0%} intervals",
         caption=_caption(first, names),
-        table_rows=[
-            ({"metric": of_metric[0].metric} if len(by_metric) > 1 else {}) | cells
-            for of_metric in by_metric
-            for cells in _table_rows(of_metric)
-        ],
+        table_rows=table_rows,
         groups=("metric",),
         metrics=list(names),
         notes=[
             *(row.sentence_about(names[row.metric]) for row in rows),
-            _legend(first, list(names), bold=shows_bold(options)),
+            _legend(first, list(names), bold=output.shows_bold(options)),
         ],
         signatures=signatures.values(),
     )
     for message in too_few_resamples(first.comparisons, first.resamples, first.level):
-        notice(message)
-
-
-def _baseline_file(given: str, paths: Sequence[str]) -> str:
-    """Return the baseline's file: the one given, or that of the system with this name.
-
-    Raises:
-        InputError: it is neither a file nor the name of a system.
-    """
-    if given == "-" or (Path(given).exists() and not Path(given).is_dir()):
-        return given
-    files = dict(zip(system_names(paths), paths, strict=True))
-    if given not in files:
-        others = f"; systems are {', '.join(files)}" if files else ""
-        raise InputError(
-            f"the baseline {given} is neither a file nor the name of a system among the others{others}."
-        )
-    return files[given]
+        output.notice(message)
 
 
 def _put_baseline_first(options: Namespace) -> None:
-    """Put the baseline before the other systems, among which it may be."""
-    if not options.baseline:
+    """Put the baseline, a file or the name of one of the systems, before the other systems.
+
+    Raises:
+        InputError: it is neither, or no other system was given.
+    """
+    given = options.baseline
+    if not given:
         raise InputError(
             "no baseline was given; name its output with --baseline, and others with --hyp."
         )
     paths = options.jsonl or system_files(options.hyp or ())
-    baseline = _baseline_file(options.baseline, paths)
-    place = Path(baseline).absolute()
-    others = [path for path in paths if path == "-" or Path(path).absolute() != place]
-    if not others:
+    if given != "-" and (Path(given).is_dir() or not Path(given).exists()):
+        files = dict(zip(system_names(paths), paths, strict=True))
+        if given not in files:
+            others = f"; systems are {', '.join(files)}" if files else ""
+            raise InputError(
+                f"the baseline {given} is neither a file nor the name of a system among the others"
+                f"{others}."
+            )
+        given = files[given]
+    place = Path(given).absolute()
+    paths = [path for path in paths if path == "-" or Path(path).absolute() != place]
+    if not paths:
         raise InputError("no system was given besides the baseline; name one or more with --hyp.")
-    options["jsonl" if options.jsonl else "hyp"] = [baseline, *others]
+    options["jsonl" if options.jsonl else "hyp"] = [given, *paths]
 
 
 def _record(
@@ -136,7 +119,7 @@ def _legend(row: BaselineComparison, metrics: Sequence[str], *, bold: bool) -> s
     meaning = " In bold: the best system and those not significantly worse, by separate tests."
     return (
         f"Wins, ties and losses count sentences; p is two-sided{corrected}.{_uncorrected(row)}"
-        + (explain_bold(meaning, metrics) if bold else "")
+        + (output.explain_bold(meaning, metrics) if bold else "")
     )
 
 
@@ -160,33 +143,33 @@ def _caption(row: BaselineComparison, names: Mapping[str, str]) -> str:
     return (
         f"Differences from {row.baseline} by {', '.join(names.values())}, with {row.level:.0%} intervals; "
         f"win/tie/loss counts sentences. p: of the difference from {row.baseline}, after Holm's correction "
-        f"for {tests}.{_uncorrected(row)}{explain_bold(bold, list(names))} All by paired bootstrap with "
-        f"{row.resamples:,} resamples."
+        f"for {tests}.{_uncorrected(row)}{output.explain_bold(bold, list(names))} All by paired bootstrap "
+        f"with {row.resamples:,} resamples."
     )
 
 
 def _table_rows(rows: Sequence[BaselineComparison]) -> list[dict[str, Any]]:
-    """Return the rows of one metric for readers: the baseline's, and one for each other system."""
-    first = rows[0]
-    baseline = {
-        "system": first.baseline,
-        "score": _score(first.metric, first.baseline_score, best=first.baseline_best),
-        **dict.fromkeys(("Δ", "interval", "p", "win/tie/loss"), "–"),
-    }
-    others = [
-        {
-            "system": row.system,
-            "score": _score(row.metric, row.score, best=row.best),
-            "Δ": f"{row.difference:+.4f}",
-            "interval": "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds),
-            "p": row.p.removeprefix("p ").removeprefix("= "),
-            "win/tie/loss": f"{row.wins}/{row.ties}/{row.losses}",
-        }
+    """Return the rows of one metric for readers: the baseline's, and one for each other system.
+
+    The best scores are in bold; a sentinel's highest score is not the best.
+    """
+    metric, sentinel = rows[0].metric, is_sentinel(rows[0].metric)
+
+    def row_of(system: str, score: float, best: bool, *others: str) -> dict[str, Any]:
+        cells = (metric, system, output.Bold(score) if best and not sentinel else score, *others)
+        columns = ("metric", "system", "score", "Δ", "interval", "p", "win/tie/loss")
+        return dict(zip(columns, cells, strict=True))
+
+    baseline = (rows[0].baseline, rows[0].baseline_score, rows[0].baseline_best)
+    return [row_of(*baseline, *["–"] * 4)] + [
+        row_of(
+            row.system,
+            row.score,
+            row.best,
+            f"{row.difference:+.4f}",
+            "[{:+.4f}, {:+.4f}]".format(*row.difference_bounds),
+            row.p.removeprefix("p ").removeprefix("= "),
+            f"{row.wins}/{row.ties}/{row.losses}",
+        )
         for row in rows
     ]
-    return [baseline, *others]
-
-
-def _score(metric: str, value: float, *, best: bool) -> float | Bold:
-    """Return a score, in bold if it is the best; a sentinel's highest score is not."""
-    return Bold(value) if best and not is_sentinel(metric) else value

@@ -5,47 +5,30 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.options import make_parser
-from learnedgec.cli.output import (
-    add_output_arguments,
-    add_quiet_argument,
-    emit,
-    notice,
-    with_format,
-)
+from learnedgec.cli import flags, output
 from learnedgec.data.catalog.files import cache_folder, fetch, verify
 from learnedgec.data.catalog.registry import DATASETS, Dataset, dataset
 from learnedgec.data.text import write_text
 from learnedgec.errors import DataError, InputError, PluginError
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec data`."""
-    parser = make_parser("data", "List, download and verify the public datasets of the catalog.")
+    parser = flags.make_parser(
+        "data", "List, download and verify the public datasets of the catalog."
+    )
     actions = parser.add_subcommands(dest="action", title="actions")
     listing, fetching, verifying = (ArgumentParser(exit_on_error=False) for _ in range(3))
-    add_output_arguments(listing)
-    actions.add_subcommand(
-        "list", listing, help="list the contents, size and licence of each dataset"
-    )
+    output.add_output_flags(listing)
     fetching.add_argument(
         "names", nargs="*", type=str, default=[], help="names of datasets, or all"
     )
-    add_quiet_argument(fetching.add_argument)
-    actions.add_subcommand("fetch", fetching, help="download datasets into the cache")
+    flags.add_quiet(fetching)
     verifying.add_argument("names", nargs="*", type=str, default=[], help="datasets (default: all)")
-    add_output_arguments(verifying)
-    actions.add_subcommand(
-        "verify", verifying, help="verify local files against the catalog's checksums"
-    )
+    output.add_output_flags(verifying)
     for action in (fetching, verifying):
         action.add_argument(
             "--mirror",
@@ -53,6 +36,11 @@ def build_parser() -> ArgumentParser:
             help="read from this folder, DIR/OWNER/REPOSITORY/COMMIT/PATH, instead of the cache and the "
             "network (default: LEARNEDGEC_MIRROR)",
         )
+    about = "list the contents, size and licence of each dataset"
+    actions.add_subcommand("list", listing, help=about)
+    actions.add_subcommand("fetch", fetching, help="download datasets into the cache")
+    about = "verify local files against the catalog's checksums"
+    actions.add_subcommand("verify", verifying, help=about)
     return parser
 
 
@@ -61,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     options = build_parser().parse_args(list(arguments))
     actions = {"list": _list, "fetch": _fetch, "verify": _verify}
     chosen = options[options.action]
-    actions[options.action](with_format(chosen) if "format" in chosen else chosen)
+    actions[options.action](output.with_format(chosen) if "format" in chosen else chosen)
 
 
 def _list(options: Namespace) -> None:
@@ -93,7 +81,7 @@ def _list(options: Namespace) -> None:
         for entry in datasets
     ]  # fmt: skip
     table = [{**row, "MB": f"{row['MB']:.1f}"} for row in rows]
-    emit(rows, options, payload=payload, table_rows=table)
+    output.emit(rows, options, payload=payload, table_rows=table)
 
 
 def _datasets() -> list[Dataset]:
@@ -101,7 +89,7 @@ def _datasets() -> list[Dataset]:
     datasets = []
     for _, entry in DATASETS.entries():
         if isinstance(entry, PluginError):
-            notice(str(entry))
+            output.notice(str(entry))
         else:
             datasets.append(entry)
     return datasets
@@ -121,23 +109,19 @@ def _fetch(options: Namespace) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, console=console) as progress:
         for entry in datasets:
-            folder = _fetch_one(entry, options.mirror, progress)
-            count = len(entry.files)
-            lines.append(
-                f"{entry.name}: no files to fetch; it is part of learnedgec.\n"
-                if folder is None
-                else f"{entry.name}: {count} file{'s' if count > 1 else ''} in {folder}\n"
+            task = progress.add_task(entry.name, total=entry.bytes)
+            files = fetch(
+                entry.name,
+                mirror=options.mirror,
+                advance=lambda file, task=task: progress.advance(task, file.bytes),  # type: ignore[misc]
             )
+            place = os.path.commonpath([file.parent for file in files]) if files else ""
+            count = f"{len(files)} file{'s' if len(files) > 1 else ''}"
+            about = (
+                f"{count} in {place}" if files else "no files to fetch; it is part of learnedgec."
+            )
+            lines.append(f"{entry.name}: {about}\n")
     write_text("-", "".join(lines))
-
-
-def _fetch_one(entry: Dataset, mirror: str | None, progress: Progress) -> Path | None:
-    """Fetch one dataset with a progress bar, and return the folder of its files, if it has any."""
-    task = progress.add_task(entry.name, total=entry.bytes)
-    files = fetch(
-        entry.name, mirror=mirror, advance=lambda file: progress.advance(task, file.bytes)
-    )
-    return Path(os.path.commonpath([file.parent for file in files])) if files else None
 
 
 def _verify(options: Namespace) -> None:
@@ -150,8 +134,8 @@ def _verify(options: Namespace) -> None:
         rows.append({"dataset": name, **states})
         for status in statuses:
             if status.state == "altered":
-                notice(f"{status.place} is altered.")
-    emit(rows, options)
+                output.notice(f"{status.place} is altered.")
+    output.emit(rows, options)
     altered = [str(row["dataset"]) for row in rows if row["altered"]]
     absent = [str(row["dataset"]) for row in rows if row["absent"]] if options.names else []
     if altered or absent:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeAlias
 
 from learnedgec.analysis.attribution import attribute_edits
-from learnedgec.cli.scoring import Scoring
-from learnedgec.data.m2 import Edit
+from learnedgec.cli.inputs import Scoring
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.protocols import ShowsEdits
 from learnedgec.metrics.scores import Score
-
-__all__ = ["attribution_rows", "attribution_text", "edit_text", "with_edits"]
 
 Line: TypeAlias = tuple[str, str]
 """A text and its style."""
@@ -113,45 +110,37 @@ def attribution_rows(scoring: Scoring, annotator: str | None) -> list[dict[str, 
         UnknownNameError, ModelError: the annotator is unknown or not installed.
     """
     inputs, runtime = scoring.inputs, scoring.runtime
-    sources = inputs.sources * len(inputs.systems)
+    size, names = len(inputs.sources), list(inputs.systems)
+    # All systems are scored in one call.
+    sources = inputs.sources * len(names)
     hypotheses = [text for texts in inputs.systems.values() for text in texts]
+    references = inputs.references and inputs.references.select(list(range(size)) * len(names))
     pairs = list(zip(sources, hypotheses, strict=True))
     edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
-    return [row for metric in scoring.metrics for row in _attributed(metric, scoring, edits)]
-
-
-def _attributed(
-    metric: Metric, scoring: Scoring, edits: Sequence[Sequence[Edit]]
-) -> Iterator[dict[str, Any]]:
-    """Yield one row per system, sentence (from 1) and edit; all systems are scored in one call."""
-    inputs = scoring.inputs
-    size, names = len(inputs.sources), list(inputs.systems)
-    references = inputs.references and inputs.references.select(list(range(size)) * len(names))
-    attributions = attribute_edits(
-        metric,
-        inputs.sources * len(names),
-        [text for name in names for text in inputs.systems[name]],
-        references,
-        edits=edits,
-        runtime=scoring.runtime,
-    )
-    for place, attribution in enumerate(attributions):
-        tokens = inputs.sources[place % size].split()
-        for number, edit in enumerate(attribution.edits):
-            yield {
-                "system": names[place // size],
-                "metric": metric.label,
-                "sentence": place % size + 1,
-                "start": edit.start,
-                "end": edit.end,
-                "original": " ".join(tokens[edit.start : edit.end]),
-                "correction": edit.correction,
-                "type": edit.type,
-                "add_one": attribution.add_one[number],
-                "leave_one_out": attribution.leave_one_out[number],
-                "shapley": attribution.shapley[number],
-                "standard_error": attribution.standard_error[number],
-            }
+    rows = []
+    for metric in scoring.metrics:
+        attributions = attribute_edits(
+            metric, sources, hypotheses, references, edits=edits, runtime=runtime
+        )
+        for place, attribution in enumerate(attributions):
+            tokens = sources[place].split()
+            for number, edit in enumerate(attribution.edits):
+                row = {
+                    "system": names[place // size],
+                    "metric": metric.label,
+                    "sentence": place % size + 1,
+                    "start": edit.start,
+                    "end": edit.end,
+                    "original": " ".join(tokens[edit.start : edit.end]),
+                    "correction": edit.correction,
+                    "type": edit.type,
+                    "add_one": attribution.add_one[number],
+                    "leave_one_out": attribution.leave_one_out[number],
+                    "shapley": attribution.shapley[number],
+                    "standard_error": attribution.standard_error[number],
+                }
+                rows.append(row)
+    return rows
 
 
 def _sentence(heading: str, source: str, hypothesis: str) -> list[Line]:

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 
 from jsonargparse import ArgumentParser, Namespace
 
+from learnedgec.cli import flags
 from learnedgec.cli.inputs import LINES
-from learnedgec.cli.options import (
-    AnnotatorFlag,
-    add_group,
-    add_runtime_arguments,
-    make_parser,
-    read_runtime,
-)
 from learnedgec.cli.output import remark
 from learnedgec.data.m2 import AnnotatedSentence, read_m2, write_m2
 from learnedgec.data.references import References
@@ -23,7 +17,7 @@ from learnedgec.errors import InputError
 
 
 @dataclass
-class _Files(AnnotatorFlag):
+class _Files(flags.Annotator):
     """What is read, and what is done with it.
 
     Attributes:
@@ -43,14 +37,14 @@ class _Files(AnnotatorFlag):
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec edits`."""
-    parser = make_parser(
+    parser = flags.make_parser(
         "edits",
         "Extract the edits between sources and corrections, classify them as ERRANT does, and write them as "
         "an M2 file; or, with --gold and --apply, write the text that the edits of an M2 file produce.",
     )
-    add_group(parser, _Files, "input", LINES)
+    flags.add_fields(parser, _Files, title="input", description=LINES)
     parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
-    add_runtime_arguments(parser)
+    flags.add_runtime(parser)
     return parser
 
 
@@ -83,7 +77,7 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
         check_lengths((options.src, sources), (path, lines))
     annotator = options.annotator or default_annotator()
     pairs = [pair for lines in corrections for pair in zip(sources, lines, strict=True)]
-    edits = extract_edits(pairs, annotator, runtime=read_runtime(options))
+    edits = extract_edits(pairs, annotator, runtime=flags.read_runtime(options))
     versions = describe_annotator(annotator)
     remark("|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]), options)
     size = len(sources)

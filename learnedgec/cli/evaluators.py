@@ -8,8 +8,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.options import make_parser
-from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli import flags, output
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import InputError
 from learnedgec.evaluators.packages import (
@@ -29,7 +28,7 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\s*", re.DOTALL)
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec evaluators`."""
-    parser = make_parser(
+    parser = flags.make_parser(
         "evaluators",
         "List the trained evaluators, or print their model cards; with --wide the list has encoder, training "
         "data and licence too. `evaluators push`, `pull` and `export` "
@@ -38,7 +37,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "names", nargs="*", type=str, default=[], help="evaluators whose cards to print"
     )
-    add_output_arguments(parser)
+    output.add_output_flags(parser)
     return parser
 
 
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str]) -> None:
         _COMMANDS[arguments[0]](arguments[1:])
         return
     options = build_parser().parse_args(list(arguments))
-    options = with_format(options, table=not options.names)
+    options = output.with_format(options, table=not options.names)
     if options.names:
         folders = [find_evaluator(name) for name in options.names]
         for folder in folders:
@@ -70,20 +69,16 @@ def main(arguments: Sequence[str]) -> None:
             }
         )
     if not rows:
-        notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
-    shown = ("evaluator", "heads", "where")
-    emit(
-        rows,
-        options,
-        table_rows=rows if options.wide else [{key: row[key] for key in shown} for row in rows],
-    )
+        output.notice("No evaluator was found; `learnedgec train --config some-mini` trains one.")
+    shown = list(rows[0]) if rows and options.wide else ["evaluator", "heads", "where"]
+    output.emit(rows, options, table_rows=[{key: row[key] for key in shown} for row in rows])
 
 
 def _push(arguments: Sequence[str]) -> None:
     """Run `evaluators push`, and print the name by which the evaluator is loaded from there."""
     from learnedgec.applications.hub import push_evaluator
 
-    parser = make_parser("evaluators push", "Upload an evaluator to a hub.")
+    parser = flags.make_parser("evaluators push", "Upload an evaluator to a hub.")
     parser.add_argument("name", type=str, help="the evaluator, or its directory")
     parser.add_argument("repository", type=str, help="org/name, or org/name@branch")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
@@ -99,7 +94,9 @@ def _pull(arguments: Sequence[str]) -> None:
     """Run `evaluators pull`, and print where the evaluator is, and the digest that signatures name."""
     from learnedgec.applications.hub import pull_evaluator
 
-    parser = make_parser("evaluators pull", "Fetch an evaluator from a hub, as it is there now.")
+    parser = flags.make_parser(
+        "evaluators pull", "Fetch an evaluator from a hub, as it is there now."
+    )
     parser.add_argument("name", type=str, help="org/name, or org/name@revision")
     parser.add_argument(
         "--out", type=str, help="also write the package into this folder, such as checkpoints"
@@ -107,14 +104,14 @@ def _pull(arguments: Sequence[str]) -> None:
     options = parser.parse_args(list(arguments))
     package = pull_evaluator(options.name, options.out)
     write_text("-", f"{package}\n")
-    notice(
+    output.notice(
         f"{options.name} is here; scores by it are signed sha256:{package_digest(str(package))}."
     )
 
 
 def _export(arguments: Sequence[str]) -> None:
     """Run `evaluators export`, and print the folder of each head."""
-    parser = make_parser(
+    parser = flags.make_parser(
         "evaluators export", "Write an evaluator's heads as models that work without learnedgec."
     )
     parser.add_argument("name", type=str, help="the evaluator, its directory, or a hub id")

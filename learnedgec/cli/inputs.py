@@ -1,47 +1,32 @@
-"""Input arguments of commands that score, and reading the sentences of the files that they name."""
+"""What commands score: the files that flags name, and their scores' statistics and signatures."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.options import add_group, check_absent
+from learnedgec.cli import flags
 from learnedgec.cli.output import notice
-from learnedgec.data.input_warnings import alignment_notices, blank_notices, token_notices
-from learnedgec.data.m2 import is_m2, read_m2
+from learnedgec.data import input_warnings
+from learnedgec.data.m2 import AnnotatedSentence, is_m2, read_m2
 from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, read_jsonl, read_lines
 from learnedgec.errors import FormatError, InputError
 from learnedgec.metrics.base import Metric
-
-__all__ = [
-    "Inputs",
-    "LINES",
-    "add_input_arguments",
-    "named_files",
-    "read_inputs",
-    "read_systems",
-    "system_files",
-    "system_names",
-]
+from learnedgec.metrics.labels import short_labels
+from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.scoring import shared_statistics
 
 LINES = "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is stdin"
 """What the files of sentences hold, for the help of a group of arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a command scores: N sources, systems of N hypotheses by name, and their references."""
-
-    sources: list[str]
-    systems: dict[str, list[str]]
-    references: References | None
 
 
 @dataclass
@@ -65,9 +50,66 @@ class _Files:
     jsonl: list[str] | None = None
 
 
-def add_input_arguments(parser: ArgumentParser) -> None:
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a command scores: N sources, systems of N hypotheses by name, and their references."""
+
+    sources: list[str]
+    systems: dict[str, list[str]]
+    references: References | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Metrics, what they score, and how."""
+
+    metrics: list[Metric]
+    inputs: Inputs
+    runtime: Runtime
+
+    @property
+    def labels(self) -> list[str]:
+        """The metrics' labels."""
+        return [metric.label for metric in self.metrics]
+
+    @property
+    def short_names(self) -> dict[str, str]:
+        """A short name for each label."""
+        return short_labels(self.labels)
+
+    def statistics(self) -> Iterator[tuple[Metric, Mapping[str, Statistics]]]:
+        """Yield each metric with the statistics of each system, after checking that its models are there."""
+        inputs, runtime = self.inputs, self.runtime
+        check_metrics(self.metrics, runtime)
+        return shared_statistics(
+            self.metrics,
+            lambda metric: metric.statistics_of_systems(
+                inputs.sources, inputs.systems, inputs.references, runtime=runtime
+            ),
+        )
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """The signature of each metric's scores, by label."""
+        references, runtime = self.inputs.references, self.runtime
+        return {m.label: m.signature(references, runtime=runtime) for m in self.metrics}
+
+
+def add_inputs(parser: ArgumentParser) -> None:
     """Add `--src`, `--hyp`, `--ref`, `--gold` and `--jsonl`."""
-    add_group(parser, _Files, "input", LINES)
+    flags.add_fields(parser, _Files, title="input", description=LINES)
+
+
+def add_scoring(parser: ArgumentParser) -> None:
+    """Add the flags that name metrics and inputs."""
+    flags.add_metrics(parser, reannotate=True)
+    add_inputs(parser)
+
+
+def read_scoring(options: Namespace) -> Scoring:
+    """Read what the flags name."""
+    metrics, runtime = flags.read_metrics(options), flags.read_runtime(options)
+    return Scoring(metrics, read_inputs(options, metrics), runtime)
 
 
 def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
@@ -79,12 +121,10 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
         LengthError: the files are not parallel.
     """
     inputs = _read_jsonl(options) if options.jsonl else _read_files(options)
-    if options.tokenise == "spacy":
-        inputs = _tokenised(inputs)
     for message in (
-        *blank_notices(inputs.sources, inputs.systems),
-        *alignment_notices(inputs.sources, inputs.systems),
-        *token_notices(inputs.sources, inputs.systems, inputs.references),
+        *input_warnings.blank_notices(inputs.sources, inputs.systems),
+        *input_warnings.alignment_notices(inputs.sources, inputs.systems),
+        *input_warnings.token_notices(inputs.sources, inputs.systems, inputs.references),
     ):
         notice(message)
     for metric in metrics:
@@ -98,21 +138,12 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
 
 def named_files(options: Namespace) -> list[str]:
     """Return the files that the input flags name, without standard input."""
-    flags = [options.src, *(options.hyp or ()), *(options.ref or ())]
-    flags += [options.gold, *(options.jsonl or ())]
-    return [path for path in flags if path and path != "-"]
+    paths = [options.src, *(options.hyp or ()), *(options.ref or ())]
+    paths += [options.gold, *(options.jsonl or ())]
+    return [path for path in paths if path and path != "-"]
 
 
-def _tokenised(inputs: Inputs) -> Inputs:
-    """Return the input in tokens, so that everything that is printed shows the text that was scored."""
-    from learnedgec.edits.tokenisation import tokenise, tokenise_references
-
-    references = inputs.references
-    return Inputs(
-        tokenise(inputs.sources),
-        {name: tokenise(texts) for name, texts in inputs.systems.items()},
-        references and tokenise_references(references, inputs.sources),
-    )
+# -- text files ------------------------------------------------------------------------------------
 
 
 def _read_files(options: Namespace) -> Inputs:
@@ -121,54 +152,76 @@ def _read_files(options: Namespace) -> Inputs:
         raise InputError("no system output was given; name at least one file with --hyp.")
     if options.ref and options.gold:
         raise InputError("--ref and --gold were both given; references come from one of them.")
+    gold = read_m2(options.gold) if options.gold else []
     if options.src:
         sources = _read_sentences(options.src)
     elif options.gold:
-        sources = [sentence.source for sentence in read_m2(options.gold)]
+        sources = [sentence.source for sentence in gold]
     else:
         raise InputError("no source was given; name the file with the source sentences with --src.")
     paths = system_files(options.hyp)
-    inputs = Inputs(sources, read_systems(paths), None)
-    source_name = options.src or options.gold
-    for path, hypotheses in zip(paths, inputs.systems.values(), strict=True):
-        check_lengths((source_name, sources), (path, hypotheses))
+    systems = read_systems(paths)
+    place = (options.src or options.gold, sources)
+    for path, hypotheses in zip(paths, systems.values(), strict=True):
+        check_lengths(place, (path, hypotheses))
+    references = None
     if options.gold and options.tokenise == "spacy":
-        return _with_tokens_of_gold(inputs, source_name, options.gold)
+        return _tokenised(Inputs(sources, systems, None), options, gold)
     if options.gold:
-        return replace(inputs, references=_read_gold(inputs, options.gold, paths))
-    if options.ref:
+        outputs = dict(zip(paths, systems.values(), strict=True))
+        references = _read_gold(options.gold, gold, sources, outputs)
+    elif options.ref:
         references = References.from_files(*options.ref)
-        check_lengths((source_name, sources), (options.ref[0], references.texts()))
-        return replace(inputs, references=references)
-    return inputs
+        check_lengths(place, (options.ref[0], references.texts()))
+    return _tokenised(Inputs(sources, systems, references), options)
 
 
-def _with_tokens_of_gold(inputs: Inputs, source_name: str, gold: str) -> Inputs:
-    """Return the input with references from an M2 file, whose tokens the edits refer to."""
+def _tokenised(
+    inputs: Inputs, options: Namespace, gold: Sequence[AnnotatedSentence] = ()
+) -> Inputs:
+    """Return the input in tokens if asked for, so that commands print the text that was scored.
+
+    Args:
+        inputs: the input; without references if `gold` has them.
+        options: with `tokenise`.
+        gold: sentences of an M2 file, whose edits refer to their own tokens.
+    """
+    if options.tokenise != "spacy":
+        return inputs
     from learnedgec.edits.tokenisation import check_tokens, tokenise, tokenise_references
 
-    sentences = read_m2(gold)
-    gold_sources = [sentence.source for sentence in sentences]
-    check_lengths((source_name, inputs.sources), (gold, gold_sources))
-    check_tokens(gold, inputs.sources, gold_sources)
-    references = tokenise_references(References.from_annotated(sentences), gold_sources)
-    return replace(inputs, sources=tokenise(inputs.sources), references=references)
+    references, sources = inputs.references, inputs.sources
+    if gold:
+        sources = [sentence.source for sentence in gold]
+        check_lengths((options.src or options.gold, inputs.sources), (options.gold, sources))
+        check_tokens(options.gold, inputs.sources, sources)
+        references = References.from_annotated(gold)
+    return Inputs(
+        tokenise(inputs.sources),
+        {name: tokenise(texts) for name, texts in inputs.systems.items()},
+        references and tokenise_references(references, sources),
+    )
 
 
-def _read_gold(inputs: Inputs, gold: str, paths: Sequence[str]) -> References:
+def _read_gold(
+    path: str,
+    gold: Sequence[AnnotatedSentence],
+    sources: Sequence[str],
+    outputs: Mapping[str, Sequence[str]],
+) -> References:
     """Return the references of an M2 file.
 
     Raises:
         InputError: its sentences are not the sources; the message says so if they are a system's.
     """
     try:
-        return References.from_m2(gold, inputs.sources)
+        return References.from_m2(path, sources)
     except InputError as error:
-        gold_tokens = [sentence.source.split() for sentence in read_m2(gold)]
-        for path, hypotheses in zip(paths, inputs.systems.values(), strict=True):
+        gold_tokens = [sentence.source.split() for sentence in gold]
+        for output, hypotheses in outputs.items():
             if [text.split() for text in hypotheses] == gold_tokens:
                 raise InputError(
-                    f"{error} Its sentences are those of {path}: --src and --hyp may be swapped."
+                    f"{error} Its sentences are those of {output}: --src and --hyp may be swapped."
                 ) from None
         raise
 
@@ -231,13 +284,10 @@ def system_names(paths: Sequence[str]) -> list[str]:
             raise InputError(f"{paths[number]} was given twice as a system's output; name it once.")
     # A name that cannot be decoded is shown by its bytes.
     paths = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
-    stems = [
-        Path(path).name.removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0] or path
-        for path in paths
-    ]
-    if len(set(stems)) == len(stems):
-        return stems
-    names = [os.fspath(Path(path).with_suffix("")) for path in paths]
+    files = [Path(path).name.removesuffix(".gz").removesuffix(".zst") for path in paths]
+    names = [file.rsplit(".", 1)[0] or path for file, path in zip(files, paths, strict=True)]
+    if len(set(names)) < len(names):
+        names = [os.fspath(Path(path).with_suffix("")) for path in paths]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise InputError(
@@ -246,9 +296,12 @@ def system_names(paths: Sequence[str]) -> list[str]:
     return names
 
 
+# -- JSONL -----------------------------------------------------------------------------------------
+
+
 def _read_jsonl(options: Namespace) -> Inputs:
     """Read one JSONL file per system; all must have the same sources and references."""
-    check_absent(options, ("src", "hyp", "ref", "gold"), "--jsonl contains the whole input")
+    flags.check_absent(options, ("src", "hyp", "ref", "gold"), "--jsonl contains the whole input")
     paths: list[str] = options.jsonl
     systems: dict[str, list[str]] = {}
     first: list[dict[str, Any]] = []
@@ -260,7 +313,7 @@ def _read_jsonl(options: Namespace) -> Inputs:
         systems[name] = [record["hypothesis"] for record in records]
     rows = [record.get("references") for record in first]
     references = References.from_lists(rows) if any(row is not None for row in rows) else None
-    return Inputs(_sources_of(first), systems, references)
+    return _tokenised(Inputs(_sources_of(first), systems, references), options)
 
 
 def _sources_of(records: Sequence[Mapping[str, Any]]) -> list[str]:

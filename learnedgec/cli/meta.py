@@ -15,16 +15,7 @@ from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
 from learnedgec.analysis.meta.human_scores import default_human
 from learnedgec.analysis.meta.measures import Measurement, Protocol
 from learnedgec.analysis.ranking import Aggregation
-from learnedgec.cli.options import (
-    add_evaluation_arguments,
-    add_field_arguments,
-    add_group,
-    add_metric_argument,
-    make_parser,
-    read_checked_metrics,
-    read_resampling,
-)
-from learnedgec.cli.output import emit, notice, tell_written, with_format
+from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
@@ -88,28 +79,28 @@ class _Evaluation:
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec meta`."""
-    parser = make_parser(
+    parser = flags.make_parser(
         "meta",
         "Meta-evaluate metrics against human judgements. The sentinels (edit-count, length, constant, "
         "random) are always included; a metric's agreement is evidence of quality only if it exceeds theirs.",
     )
-    add_field_arguments(parser.add_argument, _Benchmarks)
-    add_metric_argument(parser, reannotate=True)
-    add_group(parser, _Evaluation, "meta-evaluation")
-    add_evaluation_arguments(parser)
+    flags.add_fields(parser, _Benchmarks)
+    flags.add_metrics(parser, reannotate=True)
+    flags.add_fields(parser, _Evaluation, title="meta-evaluation")
+    flags.add_evaluation(parser)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(build_parser().parse_args(list(arguments)))
     if not options.benchmark:
         raise InputError("no benchmark was given; name one or more, such as --benchmark seeda.")
-    metrics, runtime = read_checked_metrics(options, required=False)
+    metrics, runtime = flags.read_checked_metrics(options, required=False)
     evaluations = _evaluate(options, metrics, runtime)
     if options.plot:
         for evaluation in evaluations:
-            tell_written(plot_evaluation(evaluation, options.plot), options)
+            output.tell_written(plot_evaluation(evaluation, options.plot), options)
     _emit(evaluations, metrics, options)
 
 
@@ -119,7 +110,7 @@ def _evaluate(options: Namespace, metrics: Sequence[Metric], runtime: Runtime) -
         aggregation=options.aggregation,
         ties=options.ties,
         window=options.window,
-        **read_resampling(options),
+        **flags.read_resampling(options),
     )
     tests = options.tests or options.show == "tests"
     evaluations = []
@@ -131,7 +122,7 @@ def _evaluate(options: Namespace, metrics: Sequence[Metric], runtime: Runtime) -
         ]
         messages = [message for evaluation in of_benchmark for message in evaluation.notices]
         for message in dict.fromkeys(messages):
-            notice(f"{name}: {message}")
+            output.notice(f"{name}: {message}")
         evaluations += of_benchmark
     return evaluations
 
@@ -140,6 +131,11 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
     """Print the table that was chosen."""
     level = f"{100 * options.confidence:g}"
     caption = f"Metrics and human judgements: {options.show}."
+    rows = [
+        {"benchmark": evaluation.benchmark, **row}
+        for evaluation in evaluations
+        for row in _TABLES[options.show](evaluation)
+    ]
     table_rows, notes = None, []
     if options.show == "measures":
         caption = (
@@ -150,10 +146,10 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
         table_rows = [row for e in evaluations for row in _wide(e, measures, options.interval)]
         notes = [f"[{level} % interval over {options.interval}]"]
     elif options.show == "tests":
-        table_rows = [row for evaluation in evaluations for row in _corrected_rows(evaluation)]
+        table_rows = [{name: row[key] for key, name in _TEST_COLUMNS.items()} for row in rows]
         notes = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
-    emit(
-        [row for evaluation in evaluations for row in _TABLES[options.show](evaluation)],
+    output.emit(
+        rows,
         options,
         payload={"evaluations": [_payload(evaluation) for evaluation in evaluations]},
         caption=caption,
@@ -182,12 +178,8 @@ def _measures(named: Sequence[str] | None, evaluations: Sequence[Evaluation]) ->
     return [name for name in computed if name in (named or MEASURES)]
 
 
-def _head(evaluation: Evaluation) -> dict[str, Any]:
-    return {"benchmark": evaluation.benchmark, "human": evaluation.human}
-
-
 def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterator[dict[str, Any]]:
-    """Return one row per metric with a column per measure, for readers."""
+    """Yield one row per metric with a column per measure, for readers."""
     for entry in evaluation.metrics:
         counts = {
             estimate.unit: f"{estimate.count:,}"
@@ -197,7 +189,8 @@ def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterato
         cells = {
             name: _cell(entry.estimates[name], over) for name in measures if name in entry.estimates
         }
-        yield {**_head(evaluation), **counts, "metric": entry.metric, **cells}
+        head = {"benchmark": evaluation.benchmark, "human": evaluation.human}
+        yield {**head, **counts, "metric": entry.metric, **cells}
 
 
 def _cell(estimate: Measurement, over: str) -> str:
@@ -211,80 +204,56 @@ def _cell(estimate: Measurement, over: str) -> str:
     return f"{estimate.value:.3f} [{low:.2f}, {high:.2f}]"
 
 
+# -- tables for programs, without the benchmark's column -------------------------------------------
+
+
 def _measure_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Return one row per metric and measure, for programs."""
+    """Yield one row per metric and measure."""
     for entry in evaluation.metrics:
         for measure, estimate in entry.estimates.items():
-            yield {
-                **_head(evaluation),
-                "metric": entry.metric,
-                "measure": measure,
-                "value": estimate.value,
-                "count": estimate.count,
-                "unit": estimate.unit,
-                "low_over_sentences": estimate.over_sentences[0],
-                "high_over_sentences": estimate.over_sentences[1],
-                "low_over_systems": estimate.over_systems[0],
-                "high_over_systems": estimate.over_systems[1],
-                "signature": entry.signature,
-            }
+            row: dict[str, Any] = {"human": evaluation.human, "metric": entry.metric}
+            row |= {"measure": measure, "value": estimate.value}
+            row |= {"count": estimate.count, "unit": estimate.unit}
+            for over in ("sentences", "systems"):
+                row[f"low_over_{over}"], row[f"high_over_{over}"] = getattr(
+                    estimate, f"over_{over}"
+                )
+            yield {**row, "signature": entry.signature}
 
 
 def _window_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Return one row per metric and correlation with a column per window."""
+    """Yield one row per metric and correlation with a column per window."""
     width = evaluation.protocol.window
     for entry in evaluation.metrics:
         for kind, values in entry.windows.items():
-            columns = {
-                f"{place}-{place + width - 1}": float(value)
-                for place, value in enumerate(values, 1)
-            }
-            yield {**_head(evaluation), "metric": entry.metric, "correlation": kind, **columns}
+            row: dict[str, Any] = {"human": evaluation.human, "metric": entry.metric}
+            row["correlation"] = kind
+            for first, value in enumerate(values, 1):
+                row[f"{first}-{first + width - 1}"] = float(value)
+            yield row
 
 
 def _without_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Return one row per system left out with a column per metric."""
+    """Yield one row per system left out with a column per metric."""
     for kind in ("pearson", "spearman"):
         for number in evaluation.order.tolist():
-            columns = {
-                entry.metric: float(entry.without[kind][number]) for entry in evaluation.metrics
-            }
-            head = {**_head(evaluation), "correlation": kind}
-            yield {**head, "without": evaluation.systems[number], **columns}
+            row: dict[str, Any] = {"human": evaluation.human, "correlation": kind}
+            row["without"] = evaluation.systems[number]
+            yield row | {e.metric: float(e.without[kind][number]) for e in evaluation.metrics}
 
 
 def _score_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Return one row per system, best first, with the human and the metrics' scores."""
+    """Yield one row per system, best first, with the human and the metrics' scores."""
     for number in evaluation.order.tolist():
-        columns = {entry.metric: float(entry.scores[number]) for entry in evaluation.metrics}
-        human = float(evaluation.human_scores[number])
-        yield {
-            "benchmark": evaluation.benchmark,
-            "system": evaluation.systems[number],
-            f"human {evaluation.human}": human,
-            **columns,
-        }
+        row: dict[str, Any] = {"system": evaluation.systems[number]}
+        row[f"human {evaluation.human}"] = float(evaluation.human_scores[number])
+        yield row | {entry.metric: float(entry.scores[number]) for entry in evaluation.metrics}
 
 
 def _test_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Return one row per pair of metrics and measure."""
+    """Yield one row per pair of metrics and measure."""
     for test in evaluation.tests:
-        yield {**_head(evaluation), **asdict(test)}
-
-
-def _corrected_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Return the same with the corrected p-values alone, for readers."""
-    for test in evaluation.tests:
-        yield {
-            **_head(evaluation),
-            "measure": test.measure,
-            "better": test.better,
-            "worse": test.worse,
-            "difference": test.difference,
-            "PERM-BOTH": test.perm_both_adjusted,
-            "PERM-SYS": test.perm_systems_adjusted,
-            "Williams": test.williams_adjusted,
-        }
+        yield {"human": evaluation.human, **asdict(test)}
 
 
 _TABLES: Mapping[str, Callable[[Evaluation], Iterator[dict[str, Any]]]] = {
@@ -293,6 +262,15 @@ _TABLES: Mapping[str, Callable[[Evaluation], Iterator[dict[str, Any]]]] = {
     "windows": _window_rows,
     "leave-one-out": _without_rows,
     "tests": _test_rows,
+}
+
+# The columns of tests that readers see, with corrected p-values alone, and their headings.
+_TEST_COLUMNS = {
+    name: name for name in ("benchmark", "human", "measure", "better", "worse", "difference")
+} | {
+    "perm_both_adjusted": "PERM-BOTH",
+    "perm_systems_adjusted": "PERM-SYS",
+    "williams_adjusted": "Williams",
 }
 
 
@@ -304,7 +282,8 @@ def _payload(evaluation: Evaluation) -> dict[str, Any]:
         return dict(zip(names, values, strict=True))
 
     return {
-        **_head(evaluation),
+        "benchmark": evaluation.benchmark,
+        "human": evaluation.human,
         "protocol": asdict(evaluation.protocol),
         "notices": evaluation.notices,
         "human_scores": by_system(evaluation.human_scores),

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.options import make_parser
-from learnedgec.cli.output import add_output_arguments, emit, notice, with_format
+from learnedgec.cli import flags, output
 from learnedgec.data.text import write_text
 from learnedgec.errors import BadNameError, InputError, ParameterError, PluginError
 from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card
@@ -24,21 +23,21 @@ _WIDTH = 100
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec metrics`."""
-    parser = make_parser("metrics", "List the metrics, or explain those named.")
+    parser = flags.make_parser("metrics", "List the metrics, or explain those named.")
     parser.add_argument(
         "names", nargs="*", type=str, default=[], help="metrics to explain, such as gleu"
     )
     parser.add_argument(
         "--cite", action="store_true", help="print the BibTeX entries of the metrics that are named"
     )
-    add_output_arguments(parser)
+    output.add_output_flags(parser)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
-    options = with_format(options, table=not options.names)
+    options = output.with_format(options, table=not options.names)
     if options.cite:
         if not options.names:
             raise InputError("--cite was given without a metric; name one, such as gleu.")
@@ -46,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
     elif options.names:
         write_text(options.out, "\n".join(map(_explanation, options.names)))
     else:
-        emit(_rows(), options)
+        output.emit(_rows(), options)
 
 
 def _rows() -> list[dict[str, str]]:
@@ -54,7 +53,7 @@ def _rows() -> list[dict[str, str]]:
     rows = []
     for name, entry in REGISTRY.entries():
         if isinstance(entry, PluginError):
-            notice(str(entry))
+            output.notice(str(entry))
         else:
             rows.append({"metric": name, "measures": entry.summary})
     for name, path in list_tuned().items():
@@ -93,7 +92,7 @@ def _cite(names: Sequence[str], out: str) -> None:
     if cited:
         write_text(out, bibtex(cited))
     for earlier in errors[:-1]:
-        notice(str(earlier))
+        output.notice(str(earlier))
     if errors:
         raise errors[-1]
 

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.table import Bold, format_table, text_of, value_of, with_names
-from learnedgec.data.rows import Row, columns_of, plain
+from learnedgec.data.rows import Row, cell, columns_of, plain
 from learnedgec.data.text import write_text
 from learnedgec.errors import InputError
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.plotting.style import check_plotting
-from learnedgec.runtime.progress import QUIET
 from learnedgec.runtime.writing import check_writable
 
-__all__ = [
-    "FORMATS",
-    "add_output_arguments",
-    "add_quiet_argument",
-    "emit",
-    "emit_text",
-    "explain_bold",
-    "notice",
-    "remark",
-    "shows_bold",
-    "tell_written",
-    "with_format",
-]
+if TYPE_CHECKING:
+    from rich.table import Table
 
 FORMATS = ("table", "json", "csv", "tsv", "latex")
 
@@ -44,7 +32,17 @@ FORMATS = ("table", "json", "csv", "tsv", "latex")
 _SUFFIXES = {".json": "json", ".csv": "csv", ".tsv": "tsv", ".tex": "latex"}
 
 
-def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
+@dataclass(frozen=True, slots=True)
+class Bold:
+    """A value that readers see in bold."""
+
+    value: Any
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+def add_output_flags(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
     """Add `--format`, of which the first is the default, `--out` and, where tables are printed, `--wide`."""
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -58,11 +56,6 @@ def add_output_arguments(parser: ArgumentParser, formats: Sequence[str] = FORMAT
         group.add_argument(
             "--wide", action="store_true", help="show every column, in one table of any width"
         )
-
-
-def add_quiet_argument(add_argument: Callable[..., object]) -> None:
-    """Add `--quiet`, which means the same in every command, by a parser's method or a group's."""
-    add_argument("--quiet", action="store_true", help=QUIET)
 
 
 def with_format(
@@ -97,7 +90,27 @@ def with_format(
     return options
 
 
-def shows_bold(options: Namespace) -> bool:
+# -- messages --------------------------------------------------------------------------------------
+
+
+def notice(message: str) -> None:
+    """Print an important notice on stderr, such as why a result is invalid, even with `--quiet`."""
+    print(message, file=sys.stderr)
+
+
+def remark(message: str, options: Any) -> None:
+    """Print a remark on stderr, such as a legend or a file's name, unless `--quiet` was given."""
+    if not getattr(options, "quiet", False):
+        notice(message)
+
+
+def tell_written(paths: Iterable[object], options: Namespace) -> None:
+    """Print the name of each file that was written, unless `--quiet` was given."""
+    for path in paths:
+        remark(f"wrote {path}", options)
+
+
+def shows_bold(options: Any) -> bool:
     """Return whether the reader sees `Bold` values in a table."""
     return bool(options.format == "table" and options.out == "-" and sys.stdout.isatty())
 
@@ -115,26 +128,12 @@ def explain_bold(meaning: str, metrics: Sequence[str]) -> str:
     return meaning + (f" None for the sentinels ({', '.join(sentinels)})." if sentinels else "")
 
 
-def notice(message: str) -> None:
-    """Print an important notice on stderr, such as why a result is invalid, even with `--quiet`."""
-    print(message, file=sys.stderr)
-
-
-def remark(message: str, options: argparse.Namespace) -> None:
-    """Print a remark on stderr, such as a legend or a file's name, unless `--quiet` was given."""
-    if not options.quiet:
-        notice(message)
-
-
-def tell_written(paths: Iterable[object], options: argparse.Namespace) -> None:
-    """Print the name of each file that was written, unless `--quiet` was given."""
-    for path in paths:
-        remark(f"wrote {path}", options)
+# -- results ---------------------------------------------------------------------------------------
 
 
 def emit(
     rows: Sequence[Row],
-    options: argparse.Namespace | None = None,
+    options: Any,
     *,
     payload: Any = None,
     title: str = "",
@@ -150,8 +149,8 @@ def emit(
 
     Args:
         rows: one mapping per line, column name to value; rows may lack columns.
-        options: with the `format`, one of `FORMATS`, and perhaps `out`, a path or `-` for stdout, and
-            `wide` and `quiet`; a table on stdout if absent.
+        options: with `format`, one of `FORMATS`, `out`, a path or `-` for stdout, and perhaps `wide` and
+            `quiet`.
         payload: what `json` prints instead of the rows.
         title: the line above the table.
         caption: of the table in LaTeX, the title if absent.
@@ -163,44 +162,43 @@ def emit(
         notes: sentences below a table, such as the meaning of its columns.
         signatures: of the scores, one each line below them; comments in LaTeX.
     """
-    chosen: dict[str, Any] = {"format": "table", "out": "-", "wide": False, "quiet": False}
-    chosen |= vars(options) if options else {}
-    for_readers = rows if table_rows is None else table_rows
-    lines = [*notes, *dict.fromkeys(signatures)]
-    if chosen["format"] == "json":
+    table_rows = rows if table_rows is None else table_rows
+    signatures = list(dict.fromkeys(signatures))
+    if options.format == "json":
         content = plain(rows if payload is None else payload)
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    elif chosen["format"] in ("csv", "tsv"):
-        text = _separated(rows, "," if chosen["format"] == "csv" else "\t")
-    elif chosen["format"] == "latex":
-        names = short_labels(metrics)
-        cells = with_names(for_readers if latex_rows is None else latex_rows, names)
-        text = _latex(cells, caption or title, names)
-        text += "".join(f"% {signature}\n" for signature in lines[len(notes) :])
+        emit_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", options)
+    elif options.format in ("csv", "tsv"):
+        emit_text(_separated(rows, "," if options.format == "csv" else "\t"), options)
+    elif options.format == "latex":
+        cells = table_rows if latex_rows is None else latex_rows
+        text = _latex(cells, caption or title, short_labels(metrics))
+        text += "".join(f"% {signature}\n" for signature in signatures)
+        emit_text(text, options, [*notes, *signatures])
     else:
-        terminal = chosen["out"] == "-" and sys.stdout.isatty()
-        width = None if chosen["wide"] or not terminal else shutil.get_terminal_size().columns
-        text = f"{title}\n" if title else ""
-        text += format_table(for_readers, width, groups=groups, metrics=metrics, colour=terminal)
-    emit_text(
-        text, argparse.Namespace(**chosen), lines if chosen["format"] in ("table", "latex") else ()
-    )
+        terminal = shows_bold(options)
+        width = (
+            shutil.get_terminal_size().columns
+            if terminal and not getattr(options, "wide", False)
+            else None
+        )
+        table = format_table(table_rows, width, groups=groups, metrics=metrics, colour=terminal)
+        text = f"{title}\n{table}" if title else table
+        emit_text(text, options, [*notes, *signatures])
 
 
-def emit_text(text: str, options: argparse.Namespace, lines: Sequence[str] = ()) -> None:
+def emit_text(text: str, options: Any, lines: Sequence[str] = ()) -> None:
     """Print a text, with lines about it on stderr; or write both to a file.
 
     Args:
         text: the result.
-        options: with `format`, `out` and `quiet`.
+        options: with `format`, `out` and perhaps `quiet`.
         lines: notes and signatures.
     """
     in_file = options.out != "-"
     below = in_file and options.format == "table" and lines
     write_text(options.out, "\n".join([text, *lines, ""]) if below else text)
-    if not options.quiet:
-        for line in [f"wrote {options.out}"] * in_file + list(lines):
-            notice(line)
+    for line in [f"wrote {options.out}"] * in_file + list(lines):
+        remark(line, options)
 
 
 def _separated(rows: Sequence[Row], delimiter: str) -> str:
@@ -213,12 +211,114 @@ def _separated(rows: Sequence[Row], delimiter: str) -> str:
     return buffer.getvalue()
 
 
+def _value(value: Any) -> Any:
+    """Return a cell's value, bold or not."""
+    return value.value if isinstance(value, Bold) else value
+
+
+def _text(value: Any) -> str:
+    """Return a cell's text, bold or not."""
+    return cell(_value(value))
+
+
+def _renamed(rows: Sequence[Row], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the rows with other names for columns and cells."""
+
+    def name_of(value: Any) -> Any:
+        return names.get(value, value) if isinstance(value, str) else value
+
+    return [{name_of(key): name_of(value) for key, value in row.items()} for row in rows]
+
+
+# -- tables for readers ----------------------------------------------------------------------------
+
+
+def format_table(
+    rows: Sequence[Row],
+    width: int | None = None,
+    *,
+    groups: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    colour: bool = False,
+) -> str:
+    """Return a table for readers; one that is wider than the terminal is narrowed, and wraps at words.
+
+    Args:
+        rows: one mapping per line, column name to value, which may be `Bold`; rows may lack columns.
+        width: of the terminal; `None`: as wide as the table.
+        groups: columns whose values become headings if the table is wider.
+        metrics: labels of metrics, as columns or cells, that are short if the table is wider.
+        colour: with a terminal's codes for bold.
+
+    Example:
+        >>> print(format_table([{"system": "ours", "F": 0.5}, {"system": "theirs"}]))
+         system        F
+         ───────────────
+         ours     0.5000
+         theirs
+        <BLANKLINE>
+    """
+    from rich.console import Console
+
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer, force_terminal=colour, width=10_000, legacy_windows=False, highlight=False
+    )
+    table = _table(rows)
+    legend: dict[str, str] = {}
+    if width is None or console.measure(table).maximum <= width:
+        console.print(table)
+    else:
+        legend = {name: short for name, short in short_labels(metrics).items() if name != short}
+
+        def heading_of(row: Row) -> str:
+            texts = {group: _text(row.get(group)) for group in groups}
+            return ", ".join(f"{group} {text}" for group, text in texts.items() if text)
+
+        for heading, part in groupby(_renamed(rows, legend), heading_of):
+            table = _table(
+                [{k: row[k] for k in row if k not in groups} for row in part], narrow=True
+            )
+            # In a narrower table numbers and names would be broken; the terminal breaks lines instead.
+            console.width = max(width, console.measure(table).minimum)
+            console.print(heading, style="bold", markup=False)
+            console.print(table)
+    lines = [line.rstrip() for line in buffer.getvalue().split("\n")]
+    lines = [line for line in lines if line] + [f" {s}: {name}" for name, s in legend.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
+    """Return a table whose columns of several words may wrap."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=narrow)
+    columns = columns_of(rows)
+    for column in columns:
+        values = [row.get(column) for row in rows]
+        numeric = all(not isinstance(_value(value), str) for value in values)
+        header = column.replace("_", " ") if narrow else column
+        one_word = not any(" " in text for text in [header, *map(_text, values)])
+        table.add_column(Text(header), justify="right" if numeric else "left", no_wrap=one_word)
+    for row in rows:
+        cells = [row.get(column) for column in columns]
+        table.add_row(*(Text(_text(c), "bold" if isinstance(c, Bold) else "") for c in cells))
+    return table
+
+
+# -- LaTeX -----------------------------------------------------------------------------------------
+
+
 def _latex(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> str:
     """Return a booktabs table; numbers to the right, and below it what short names stand for."""
+    rows = _renamed(rows, names)
     columns = columns_of(rows)
-    numeric = [
-        all(isinstance(value_of(row.get(c)), int | float | None) for row in rows) for c in columns
-    ]
+    alignment = ""
+    for column in columns:
+        values = [_value(row.get(column)) for row in rows]
+        alignment += "r" if all(isinstance(v, int | float | None) for v in values) else "l"
     body = [" & ".join(_latex_cell(row.get(column)) for column in columns) for row in rows]
     legend = [
         rf"  \par\smallskip{{\footnotesize {_escape(short)}: \texttt{{{_escape(name)}}}}}"
@@ -229,9 +329,9 @@ def _latex(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> str:
         r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"  \centering",
-        r"  \begin{tabular}{" + "".join("r" if number else "l" for number in numeric) + "}",
+        rf"  \begin{{tabular}}{{{alignment}}}",
         r"    \toprule",
-        "    " + " & ".join(map(_escape, columns)) + r" \\",
+        rf"    {' & '.join(map(_escape, columns))} \\",
         r"    \midrule",
         *(rf"    {line} \\" for line in body),
         r"    \bottomrule",
@@ -244,7 +344,7 @@ def _latex(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> str:
 
 
 def _latex_cell(value: Any) -> str:
-    text = _escape(text_of(value))
+    text = _escape(_text(value))
     return rf"\textbf{{{text}}}" if isinstance(value, Bold) else text
 
 
@@ -268,9 +368,8 @@ _LATEX = {char: "\\" + char for char in "&%$#_{}"} | {
     "…": r"\dots{}",
 }
 
-# A minus before a number is not a hyphen.
-_MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")
-
 
 def _escape(text: str) -> str:
-    return _MINUS.sub("$-$", "".join(_LATEX.get(char, char) for char in text))
+    escaped = "".join(_LATEX.get(char, char) for char in text)
+    # A minus before a number is not a hyphen.
+    return re.sub(r"(?<![\w.-])-(?=[\d.])", "$-$", escaped)

@@ -16,22 +16,8 @@ from learnedgec.analysis.ranking import (
     SystemRanking,
     rank_systems,
 )
-from learnedgec.cli.options import (
-    add_evaluation_arguments,
-    add_group,
-    make_parser,
-    read_resampling,
-)
-from learnedgec.cli.output import (
-    emit,
-    explain_bold,
-    notice,
-    shows_bold,
-    tell_written,
-    with_format,
-)
-from learnedgec.cli.scoring import add_scoring_arguments, read_scoring
-from learnedgec.cli.table import Bold
+from learnedgec.cli import flags, output
+from learnedgec.cli.inputs import add_scoring, read_scoring
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.plotting.ranking import plot_ranking
 from learnedgec.stats.significance import too_few_resamples
@@ -56,18 +42,18 @@ class _Ranking:
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec rank`."""
-    parser = make_parser(
+    parser = flags.make_parser(
         "rank", "Rank systems by any metric, with intervals, clusters and significance."
     )
-    add_scoring_arguments(parser)
-    add_group(parser, _Ranking, "ranking")
-    add_evaluation_arguments(parser, many_tests=True)
+    add_scoring(parser)
+    flags.add_fields(parser, _Ranking, title="ranking")
+    flags.add_evaluation(parser, many_tests=True)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(build_parser().parse_args(list(arguments)))
     scoring = read_scoring(options)
     rankings = [
         rank_systems(
@@ -75,102 +61,78 @@ def main(arguments: Sequence[str]) -> None:
             statistics,
             by=options.by,
             significance=options.significance,
-            **read_resampling(options),
+            **flags.read_resampling(options),
             signature=scoring.signatures[metric.label],
         )
         for metric, statistics in scoring.statistics()
     ]
     if options.plot:
         for ranking in rankings:
-            tell_written(plot_ranking(ranking, options.plot), options)
-    _emit(rankings, options)
-    systems = len(scoring.inputs.systems)
-    pairs = systems * (systems - 1) // 2
-    for message in too_few_resamples(pairs, rankings[0].resamples, options.confidence):
-        notice(message)
-
-
-def _emit(rankings: Sequence[SystemRanking], options: Namespace) -> None:
-    """Print the table that was chosen."""
-    rows = [
-        {**_row(ranking, number, options.show), "signature": ranking.signature}
-        for ranking in rankings
-        for number in ranking.order
-    ]
+            output.tell_written(plot_ranking(ranking, options.plot), options)
+    for_readers = [row for ranking in rankings for row in _rows_for_readers(ranking, options)]
     ranks = options.show == "ranking"
-    emit(
-        rows,
+    output.emit(
+        [
+            {**row, "signature": ranking.signature}
+            for ranking in rankings
+            for row in _rows(ranking, options.show)
+        ],
         options,
         payload={"rankings": [ranking.to_dict() for ranking in rankings]},
         caption=_caption(rankings, options),
-        table_rows=[
-            _row_for_readers(ranking, number, options)
-            for ranking in rankings
-            for number in ranking.order
-        ],
-        latex_rows=[
-            _row_for_paper(ranking, number, options)
-            for ranking in rankings
-            for number in ranking.order
-        ]
-        if ranks
-        else None,
+        table_rows=for_readers,
+        latex_rows=[_row_for_paper(row, options) for row in for_readers] if ranks else None,
         groups=("metric",),
-        metrics=[ranking.metric for ranking in rankings],
+        metrics=scoring.labels,
         notes=[_legend(rankings, options)] if ranks else [],
         signatures=[ranking.signature for ranking in rankings],
     )
+    systems = len(scoring.inputs.systems)
+    pairs = systems * (systems - 1) // 2
+    for message in too_few_resamples(pairs, rankings[0].resamples, options.confidence):
+        output.notice(message)
 
 
-def _row(ranking: SystemRanking, number: int, show: str) -> dict[str, Any]:
-    """Return the row of a system."""
-    row: dict[str, Any] = {"metric": ranking.metric, "system": ranking.systems[number]}
-    if show != "ranking":
-        matrix = ranking.wins if show == "wins" else ranking.adjusted
-        return row | {
-            ranking.systems[other]: float(matrix[number, other]) if other != number else None
-            for other in ranking.order
-        }
-    low, high = ranking.intervals[number]
-    best, worst = ranking.ranges[number].tolist()
-    return row | {
-        "cluster": int(ranking.cluster[number]),
-        "ranks": str(best) if best == worst else f"{best}–{worst}",
-        "score": float(ranking.scores[number]),
-        "low": float(low),
-        "high": float(high),
-        "beats": len(ranking.beaten(number)),
-    }
+def _rows(ranking: SystemRanking, show: str) -> list[dict[str, Any]]:
+    """Return a row for each system, best first."""
+    rows: list[dict[str, Any]] = []
+    for number in ranking.order:
+        row: dict[str, Any] = {"metric": ranking.metric, "system": ranking.systems[number]}
+        if show == "ranking":
+            best, worst = ranking.ranges[number].tolist()
+            low, high = ranking.intervals[number].tolist()
+            row["cluster"] = int(ranking.cluster[number])
+            row["ranks"] = str(best) if best == worst else f"{best}–{worst}"
+            row |= {"score": float(ranking.scores[number]), "low": low, "high": high}
+            row["beats"] = len(ranking.beaten(number))
+        else:
+            values = (ranking.wins if show == "wins" else ranking.adjusted)[number].tolist()
+            for other in ranking.order:
+                row[ranking.systems[other]] = values[other] if other != number else None
+        rows.append(row)
+    return rows
 
 
-def _row_for_readers(ranking: SystemRanking, number: int, options: Namespace) -> dict[str, Any]:
-    """Return the row with the score in bold if no other is significantly better.
+def _rows_for_readers(ranking: SystemRanking, options: Namespace) -> list[dict[str, Any]]:
+    """Return the rows with scores in bold if no other is significantly better.
 
     A sentinel has none: its highest score is not the best. A metric that is alone is not named.
     """
-    row = _row(ranking, number, options.show)
-    if "score" in row and number in ranking.best and not is_sentinel(ranking.metric):
-        row["score"] = Bold(row["score"])
-    if len(options.metric) == 1:
-        del row["metric"]
-    return row
+    rows = _rows(ranking, options.show)
+    for number, row in zip(ranking.order, rows, strict=True):
+        if "score" in row and number in ranking.best and not is_sentinel(ranking.metric):
+            row["score"] = output.Bold(row["score"])
+        if len(options.metric) == 1:
+            del row["metric"]
+    return rows
 
 
-def _row_for_paper(ranking: SystemRanking, number: int, options: Namespace) -> dict[str, Any]:
+def _row_for_paper(row: dict[str, Any], options: Namespace) -> dict[str, Any]:
     """Return the row with the interval in one cell."""
-    row = _row_for_readers(ranking, number, options)
-    interval = f"[{row['low']:.4f}, {row['high']:.4f}]"
-    columns = {**row, f"{options.confidence:.0%} interval": interval}
-    order = (
-        "metric",
-        "system",
-        "score",
-        f"{options.confidence:.0%} interval",
-        "cluster",
-        "ranks",
-        "beats",
-    )
-    return {column: columns[column] for column in order if column in columns}
+    interval = f"{options.confidence:.0%} interval"
+    row = {**row, interval: f"[{row['low']:.4f}, {row['high']:.4f}]"}
+    order = ("metric", "system", "score", interval, "cluster", "ranks", "beats")
+    return {column: row[column] for column in order if column in row}
 
 
 def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
@@ -190,18 +152,19 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
         "for all pairs of systems)."
     )
     head = f"Systems by {metrics}{by}, with {options.confidence:.0%} bootstrap intervals."
-    return head + explain_bold(bold, labels)
+    return head + output.explain_bold(bold, labels)
 
 
 def _legend(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return what the columns mean."""
     bold = " In bold: the best and those not significantly worse."
     test = options.significance.replace("-", " ")
+    labels = [ranking.metric for ranking in rankings]
     return (
         f"low, high: {options.confidence:.0%} interval of the score by bootstrap over sentences "
         f"({rankings[0].resamples:,} resamples), for each system alone: the intervals of two systems may "
         f"overlap although their difference is significant. beats: number of significantly worse systems "
         f"({test}, Holm's correction for all pairs, p < {1 - options.confidence:.2g}); cluster and ranks "
         f"follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"
-        + (explain_bold(bold, [r.metric for r in rankings]) if shows_bold(options) else "")
+        + (output.explain_bold(bold, labels) if output.shows_bold(options) else "")
     )

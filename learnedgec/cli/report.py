@@ -9,20 +9,8 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.inputs import add_input_arguments, named_files, read_inputs
-from learnedgec.cli.options import (
-    AnnotatorFlag,
-    add_field_arguments,
-    add_group,
-    add_metric_argument,
-    add_resampling_arguments,
-    add_runtime_arguments,
-    check_absent,
-    make_parser,
-    read_metrics,
-    read_resampling,
-    read_runtime,
-)
+from learnedgec.cli import flags
+from learnedgec.cli.inputs import add_inputs, named_files, read_inputs
 from learnedgec.cli.output import remark
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError
@@ -48,7 +36,7 @@ class _Benchmark:
 
 
 @dataclass
-class _Report(AnnotatorFlag):
+class _Report(flags.Annotator):
     """What the report has.
 
     Attributes:
@@ -65,17 +53,17 @@ class _Report(AnnotatorFlag):
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec report`."""
-    parser = make_parser(
+    parser = flags.make_parser(
         "report",
         "Write one HTML file that opens offline in any browser: systems and metrics with intervals, every "
         "sentence with its edits, error types, and disagreements between metrics.",
     )
-    add_field_arguments(parser.add_argument, _Benchmark)
-    add_metric_argument(parser, reannotate=True)
-    add_input_arguments(parser)
-    add_group(parser, _Report, "report")
-    add_resampling_arguments(parser, many_tests=True)
-    add_runtime_arguments(parser)
+    flags.add_fields(parser, _Benchmark)
+    flags.add_metrics(parser, reannotate=True)
+    add_inputs(parser)
+    flags.add_fields(parser, _Report, title="report")
+    flags.add_resampling(parser, many_tests=True)
+    flags.add_runtime(parser)
     return parser
 
 
@@ -85,12 +73,12 @@ def main(arguments: Sequence[str]) -> None:
     check_report()
     if options.out != "-":
         check_writable(options.out)
-    metrics, runtime = read_metrics(options), read_runtime(options)
+    metrics, runtime = flags.read_metrics(options), flags.read_runtime(options)
     settings = ReportSettings(
         title=options.title,
         attribution=tuple(load_metric(name) for name in options.attribution or ()),
         annotator=options.annotator,
-        **read_resampling(options),
+        **flags.read_resampling(options),
         command=shlex.join(["learnedgec", "report", *arguments]),
         files={
             path: file_digest(Path(path)) for path in named_files(options) if Path(path).is_file()
@@ -98,8 +86,8 @@ def main(arguments: Sequence[str]) -> None:
     )
     check_metrics([*metrics, *settings.attribution], runtime)
     if options.benchmark:
-        flags = ("src", "hyp", "jsonl", "ref", "gold")
-        check_absent(options, flags, "a benchmark contains its own sentences")
+        names = ("src", "hyp", "jsonl", "ref", "gold")
+        flags.check_absent(options, names, "a benchmark contains its own sentences")
         report = build_benchmark_report(
             load_benchmark(options.benchmark),
             metrics,

@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli.edit_text import attribution_rows, attribution_text, edit_text, with_edits
-from learnedgec.cli.explanation import explain_scores
-from learnedgec.cli.options import (
-    AnnotatorFlag,
-    add_field_arguments,
-    add_group,
-    add_runtime_arguments,
-    make_parser,
-    read_metrics,
-)
-from learnedgec.cli.output import (
-    add_output_arguments,
-    emit,
-    emit_text,
-    notice,
-    shows_bold,
-    with_format,
-)
-from learnedgec.cli.score_corpus import add_corpus_arguments, score_blocks, wants_blocks
-from learnedgec.cli.scoring import (
-    Scoring,
-    add_scoring_arguments,
-    flat_row,
-    read_scoring,
-    system_row,
-)
+from learnedgec.analysis.explanation import explain_score, find_reference
+from learnedgec.applications.corpus.scoring import CorpusScore
+from learnedgec.cli import edit_text, flags, output, score_corpus
+from learnedgec.cli.inputs import Scoring, add_scoring, read_scoring
+from learnedgec.data.catalog.registry import DATASETS, dataset
+from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.error_types import Tier
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.protocols import CountsByType, LearnsWeights, PlansRequests
 from learnedgec.metrics.scores import Score
 from learnedgec.scoring import score_metrics
@@ -45,7 +26,7 @@ SystemScores = Mapping[Metric, Mapping[str, Score]]
 
 
 @dataclass
-class _Shown(AnnotatorFlag):
+class _Shown(flags.Annotator):
     """What is printed.
 
     Attributes:
@@ -82,35 +63,38 @@ class _SingleMetrics:
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec score`."""
-    parser = make_parser("score", "Score system outputs with one or more metrics.")
-    add_scoring_arguments(parser)
-    add_field_arguments(parser.add_argument, _Shown)
-    add_group(parser, _SingleMetrics, "options of single metrics")
-    add_corpus_arguments(parser)
-    add_runtime_arguments(parser)
-    add_output_arguments(parser)
+    parser = flags.make_parser("score", "Score system outputs with one or more metrics.")
+    add_scoring(parser)
+    flags.add_fields(parser, _Shown)
+    flags.add_fields(parser, _SingleMetrics, title="options of single metrics")
+    score_corpus.add_corpus(parser)
+    flags.add_runtime(parser)
+    output.add_output_flags(parser)
     return parser
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return 1 if a part of a large corpus could not be scored, else 0."""
     options = build_parser().parse_args(list(arguments))
-    options = with_format(options, table=not (options.show or options.dry_run))
+    output.with_format(options, table=not (options.show or options.dry_run))
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
-    if wants_blocks(options):
-        return score_blocks(_prepared(read_metrics(options), options), options)
+    if score_corpus.wants_blocks(options):
+        corpus = score_corpus.score_blocks(_prepared(flags.read_metrics(options), options), options)
+        if corpus.scores:
+            _emit_scores(corpus.scores, options, corpus.scored, corpus.to_dict())
+        return score_corpus.report_failures(corpus, options.out_dir)
     scoring = read_scoring(options)
     scoring.metrics[:] = _prepared(scoring.metrics, options)
+    inputs = scoring.inputs
     if options.dry_run:
-        emit_text("".join(_plan(metric, scoring) for metric in scoring.metrics), options)
+        output.emit_text("".join(_plan(metric, scoring) for metric in scoring.metrics), options)
         return 0
     if options.show == "attribution":
         _emit_attribution(scoring, options)
         return 0
     if options.save_weights:
         _save_weights(scoring, options.save_weights)
-    inputs = scoring.inputs
     scores = score_metrics(
         scoring.metrics, inputs.sources, inputs.systems, inputs.references, runtime=scoring.runtime
     )
@@ -121,42 +105,40 @@ def main(arguments: Sequence[str]) -> int:
         caption = f"Counts by {options.by} of error."
         _emit_rows(rows, scoring, options, payload={"types": rows}, caption=caption)
     else:
-        _emit_scores(scores, scoring, options)
+        _emit_scores(scores, options, len(inputs.sources))
     if options.explain:
-        for sentence in explain_scores(scores, scoring):
-            notice(sentence)
+        for sentence in _explanations(scores, scoring):
+            output.notice(sentence)
     return 0
+
+
+# -- options of single metrics ---------------------------------------------------------------------
 
 
 def _prepared(metrics: Sequence[Metric], options: Namespace) -> list[Metric]:
     """Return the metrics with error types or weights, if the options ask for them."""
-    return [_weighted(_typed(metric) if options.by else metric, options) for metric in metrics]
-
-
-def _typed(metric: Metric) -> Metric:
-    """Return the metric with the error types that counts by type need."""
-    if not isinstance(metric, CountsByType):
-        raise InputError(
-            f"{metric.label} does not compare edits; --by works for errant, m2 and similar metrics."
-        )
-    return metric.typed()
-
-
-def _weighted(metric: Metric, options: Namespace) -> Metric:
-    """Return a metric that learns weights with those of a file; other metrics as they are."""
-    if options.weights and isinstance(metric, LearnsWeights):
-        return metric.with_weights(options.weights)
-    return metric
+    prepared = []
+    for metric in metrics:
+        if options.by:
+            if not isinstance(metric, CountsByType):
+                raise InputError(
+                    f"{metric.label} does not compare edits; --by works for errant, m2 and similar metrics."
+                )
+            metric = metric.typed()
+        if options.weights and isinstance(metric, LearnsWeights):
+            metric = metric.with_weights(options.weights)
+        prepared.append(metric)
+    return prepared
 
 
 def _save_weights(scoring: Scoring, path: str) -> None:
     """Learn a metric's weights from the systems and write them."""
-    inputs = scoring.inputs
+    inputs, runtime = scoring.inputs, scoring.runtime
     for metric in scoring.metrics:
         if isinstance(metric, LearnsWeights) and inputs.references is not None:
-            metric.learn(
-                inputs.sources, inputs.systems, inputs.references, runtime=scoring.runtime
-            ).save(path)
+            metric.learn(inputs.sources, inputs.systems, inputs.references, runtime=runtime).save(
+                path
+            )
             return
     raise InputError(
         "--save-weights needs gotoscorer among the metrics, and references (--ref or --gold)."
@@ -176,61 +158,83 @@ def _plan(metric: Metric, scoring: Scoring) -> str:
     )
 
 
-def _emit_scores(scores: SystemScores, scoring: Scoring, options: Namespace) -> None:
-    """Print the scores of the corpus, and of sentences if asked for."""
-    records = _records(scores, by_sentence=options.level == "sentence")
-    inputs = scoring.inputs
-    emit(
-        [row for record in records for row in _rows_of(record)],
+# -- scores ----------------------------------------------------------------------------------------
+
+
+def _emit_scores(
+    scores: Mapping[Metric, Mapping[str, Score | CorpusScore]],
+    options: Namespace,
+    size: int,
+    payload: Any = None,
+) -> None:
+    """Print the scores of a corpus of this many sentences, and of the sentences if asked for."""
+    records = [
+        _record(system, metric, score, by_sentence=options.level == "sentence")
+        for metric, systems in scores.items()
+        for system, score in systems.items()
+    ]
+    labels = [metric.label for metric in scores]
+    names = list(next(iter(scores.values())))
+    output.emit(
+        [row for record in records for row in _rows(record)],
         options,
-        payload={"scores": records},
-        caption=f"Scores by {', '.join(scoring.short_names.values())} of "
-        f"{len(inputs.systems)} systems on {len(inputs.sources):,} sentences.",
-        table_rows=[row for name in inputs.systems for row in _wide_rows(name, scores, options)],
-        metrics=scoring.labels,
-        signatures=scoring.signatures.values(),
+        payload=payload or {"scores": records},
+        caption=f"Scores by {', '.join(short_labels(labels).values())} of {len(names)} systems on "
+        f"{size:,} sentences.",
+        table_rows=[row for name in names for row in _wide_rows(name, scores, options)],
+        metrics=labels,
+        signatures=[record["signature"] for record in records],
     )
 
 
-def _records(scores: SystemScores, *, by_sentence: bool) -> list[dict[str, Any]]:
-    """Return the JSON objects, one per system and metric."""
-    records = []
-    for metric, systems in scores.items():
-        for system, score in systems.items():
-            record: dict[str, Any] = {
-                "system": system,
-                "metric": metric.label,
-                "score": score.value,
-                "details": score.details,
-                "signature": score.signature,
-            }
-            if by_sentence:
-                details = score.sentence_details.items()
-                record["sentences"] = [
-                    {"score": value, **{key: column[number] for key, column in details}}
-                    for number, value in enumerate(score.sentences)
-                ]
-            records.append(record)
-    return records
+def _record(
+    system: str, metric: Metric, score: Score | CorpusScore, *, by_sentence: bool
+) -> dict[str, Any]:
+    """Return the JSON object of a system's score by a metric."""
+    record: dict[str, Any] = {
+        "system": system,
+        "metric": metric.label,
+        "score": score.value,
+        "details": score.details,
+        "signature": score.signature,
+    }
+    if by_sentence and isinstance(score, Score):
+        columns = {"score": score.sentences, **score.sentence_details}
+        record["sentences"] = [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
+    return record
 
 
-def _rows_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a row for a system and metric, or one for each sentence, for programs."""
-    if "sentences" not in record:
-        return [flat_row(record)]
     head = {"system": record["system"], "metric": record["metric"]}
+    if "sentences" not in record:
+        signature = record["signature"]
+        return [{**head, "score": record["score"], **record["details"], "signature": signature}]
     return [
         {**head, "sentence": number, **sentence}
         for number, sentence in enumerate(record["sentences"], 1)
     ]
 
 
-def _wide_rows(system: str, scores: SystemScores, options: Namespace) -> list[dict[str, Any]]:
-    """Return a row of a system, and of each sentence if asked for, with a column per metric, for readers."""
-    row = system_row(system, scores, everything=options.wide)
+def _wide_rows(
+    system: str, scores: Mapping[Metric, Mapping[str, Score | CorpusScore]], options: Namespace
+) -> list[dict[str, Any]]:
+    """Return a row of a system with a column for each metric, and one of each sentence if asked for."""
+    row: dict[str, Any] = {"system": system}
+    columns = {}
+    for metric, systems in scores.items():
+        score = systems[system]
+        row[metric.label] = score.value
+        if len(scores) == 1:
+            aside = frozenset() if options.wide else metric.side_details
+            row |= {key: value for key, value in score.details.items() if key not in aside}
+        if isinstance(score, Score):
+            columns[metric.label] = score.sentences
     if options.level == "corpus":
         return [row]
-    columns = {metric.label: systems[system].sentences for metric, systems in scores.items()}
     return [
         {**row, "sentence": "corpus"},
         *(
@@ -238,6 +242,33 @@ def _wide_rows(system: str, scores: SystemScores, options: Namespace) -> list[di
             for number, values in enumerate(zip(*columns.values(), strict=True), 1)
         ),
     ]
+
+
+def _explanations(scores: SystemScores, scoring: Scoring) -> Iterator[str]:
+    """Yield a sentence per metric and system, and one about each benchmark that scores are compared with."""
+    inputs = scoring.inputs
+    described: set[str] = set()
+    for metric, systems in scores.items():
+        reference = find_reference(metric)
+        if reference is None:
+            yield f"{metric.label}: no reference is released for this metric with these parameters."
+            continue
+        sources = metric.score(
+            inputs.sources, inputs.sources, inputs.references, runtime=scoring.runtime
+        )
+        for system, score in systems.items():
+            changed = changed_sentences(inputs.sources, inputs.systems[system])
+            explanation = explain_score(
+                reference, score.value, score.sentences, sources.sentences, changed
+            )
+            yield f"{system}: {metric.label} {explanation.sentence}"
+        name = reference.benchmark.partition(":")[0]
+        if reference.benchmark not in described and name in DATASETS:
+            yield f"{reference.benchmark}: {dataset(name).about}."
+        described.add(reference.benchmark)
+
+
+# -- edits and error types -------------------------------------------------------------------------
 
 
 def _type_rows(scores: SystemScores, tier: Tier) -> list[dict[str, Any]]:
@@ -255,36 +286,36 @@ def _emit_rows(
     rows: Sequence[Mapping[str, Any]], scoring: Scoring, options: Namespace, **others: Any
 ) -> None:
     """Print rows of several metrics."""
-    signatures = scoring.signatures.values()
-    emit(rows, options, groups=("metric",), metrics=scoring.labels, signatures=signatures, **others)
+    others |= {"metrics": scoring.labels, "signatures": scoring.signatures.values()}
+    output.emit(rows, options, groups=("metric",), **others)
 
 
 def _emit_edits(scores: SystemScores, scoring: Scoring, options: Namespace) -> None:
     """Print every edit of the systems and of the gold: under their sentences, or as rows."""
-    inputs = scoring.inputs
+    inputs, colour = scoring.inputs, output.shows_bold(options)
     if options.format == "table":
         texts = [
-            edit_text(metric, systems, inputs.sources, inputs.systems, colour=shows_bold(options))
+            edit_text.edit_text(metric, systems, inputs.sources, inputs.systems, colour=colour)
             for metric, systems in scores.items()
         ]
-        emit_text("\n".join(texts), options, list(scoring.signatures.values()))
+        output.emit_text("\n".join(texts), options, list(scoring.signatures.values()))
         return
     rows = [
         {"system": system, "metric": metric.label, **row}
         for metric, systems in scores.items()
         for system, score in systems.items()
-        for row in with_edits(metric).edit_rows(score.statistics)
+        for row in edit_text.with_edits(metric).edit_rows(score.statistics)
     ]
     _emit_rows(rows, scoring, options, payload={"edits": rows})
 
 
 def _emit_attribution(scoring: Scoring, options: Namespace) -> None:
     """Print the contribution of each edit: under their sentences, or as rows."""
-    rows = attribution_rows(scoring, options.annotator)
+    rows = edit_text.attribution_rows(scoring, options.annotator)
     if options.format == "table" and not options.wide:
-        inputs, colour = scoring.inputs, shows_bold(options)
-        text = attribution_text(rows, inputs.sources, inputs.systems, colour=colour)
-        emit_text(text, options, list(scoring.signatures.values()))
+        inputs, colour = scoring.inputs, output.shows_bold(options)
+        text = edit_text.attribution_text(rows, inputs.sources, inputs.systems, colour=colour)
+        output.emit_text(text, options, list(scoring.signatures.values()))
         return
     caption = "Contribution of each edit to the score."
     _emit_rows(rows, scoring, options, payload={"attribution": rows}, caption=caption)

@@ -6,22 +6,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
+from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
+from learnedgec.applications.corpus.scoring import CorpusScores, Runner, score_corpus
+from learnedgec.cli import flags
 from learnedgec.cli.inputs import system_files, system_names
-from learnedgec.cli.options import add_field_arguments, read_runtime
-from learnedgec.cli.output import emit, notice
-from learnedgec.cli.scoring import flat_row, system_row
+from learnedgec.cli.output import notice
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.labels import short_labels
-
-if TYPE_CHECKING:
-    from learnedgec.applications.corpus.reading import Corpus
-    from learnedgec.applications.corpus.scoring import CorpusScores, Runner
 
 # What belongs to scores of all sentences at once.
 _WHOLE = ("gold", "by", "show", "explain", "dry_run", "save_weights")
@@ -73,15 +69,13 @@ class _Workers:
     gpus_per_worker: float = 0.0
 
 
-def add_corpus_arguments(parser: ArgumentParser) -> None:
+def add_corpus(parser: ArgumentParser) -> None:
     """Add `--stream` and what goes with it."""
-    group = parser.add_argument_group(
-        "large corpora",
+    about = (
         "scored in blocks of sentences, each kept in a folder when it is done; the same command goes on "
-        "where it was stopped, and tries again what failed",
+        "where it was stopped, and tries again what failed"
     )
-    for kind in (_Blocks, _Workers):
-        add_field_arguments(group.add_argument, kind)
+    flags.add_fields(parser, _Blocks, _Workers, title="large corpora", description=about)
 
 
 def wants_blocks(options: Namespace) -> bool:
@@ -111,14 +105,12 @@ def wants_blocks(options: Namespace) -> bool:
     return True
 
 
-def score_blocks(metrics: Sequence[Metric], options: Namespace) -> int:
-    """Score a corpus and print what came of it; return 1 if a block failed, else 0."""
-    from learnedgec.applications.corpus.scoring import score_corpus
-
-    runtime = read_runtime(options)
+def score_blocks(metrics: Sequence[Metric], options: Namespace) -> CorpusScores:
+    """Score a corpus in blocks."""
+    runtime = flags.read_runtime(options)
     folder = Path(options.out_dir)
     with _opened(options, folder) as corpus, _runner(options) as runner:
-        scores = score_corpus(
+        return score_corpus(
             metrics,
             corpus,
             folder,
@@ -127,29 +119,28 @@ def score_blocks(metrics: Sequence[Metric], options: Namespace) -> int:
             sentences=options.sentences,
             retries=options.retries,
         )
-    _print(scores, options)
-    for text in scores.notices[:_NOTICES]:
+
+
+def report_failures(result: CorpusScores, folder: str) -> int:
+    """Print notices about blocks, and which ones failed; return 1 if any failed, else 0."""
+    for text in result.notices[:_NOTICES]:
         notice(text)
-    if len(scores.notices) > _NOTICES:
-        notice(
-            f"{len(scores.notices) - _NOTICES:,} more such notices are in {folder / 'scores.json'}."
-        )
-    for block in scores.failed:
+    if len(result.notices) > _NOTICES:
+        more, place = len(result.notices) - _NOTICES, Path(folder) / "scores.json"
+        notice(f"{more:,} more such notices are in {place}.")
+    for block in result.failed:
         notice(str(block))
-    if scores.failed:
+    if result.failed:
         notice(
-            f"{scores.size - scores.scored:,} of {scores.size:,} sentences were not scored; run the same "
+            f"{result.size - result.scored:,} of {result.size:,} sentences were not scored; run the same "
             "command again to try only these."
         )
-        return 1
-    return 0
+    return 1 if result.failed else 0
 
 
 @contextmanager
 def _opened(options: Namespace, folder: Path) -> Iterator[Corpus]:
     """Open what the input flags name."""
-    from learnedgec.applications.corpus.reading import open_lines, open_records
-
     copies = folder / "input"
     if options.parquet or options.jsonl:
         if options.src or options.hyp or options.ref or (options.parquet and options.jsonl):
@@ -159,7 +150,7 @@ def _opened(options: Namespace, folder: Path) -> Iterator[Corpus]:
             )
         paths = options.parquet or options.jsonl
         systems = dict(zip(system_names(paths), paths, strict=True))
-        kind: Any = "parquet" if options.parquet else "jsonl"
+        kind: Literal["parquet", "jsonl"] = "parquet" if options.parquet else "jsonl"
         with open_records(systems, kind, options.block_size, copies) as corpus:
             yield corpus
         return
@@ -188,28 +179,6 @@ def _runner(options: Namespace) -> Iterator[Runner]:
         gpus=options.gpus_per_worker,
     ) as runner:
         yield runner
-
-
-def _print(scores: CorpusScores, options: Namespace) -> None:
-    """Print the corpus scores as those of a small corpus are printed."""
-    if not scores.scores:
-        return
-    payload = scores.to_dict()
-    table = [
-        system_row(system, scores.scores, everything=options.wide)
-        for system in next(iter(scores.scores.values()))
-    ]
-    names = [metric.label for metric in scores.scores]
-    emit(
-        [flat_row(record) for record in payload["scores"]],
-        options,
-        payload=payload,
-        caption=f"Scores by {', '.join(short_labels(names).values())} of {len(table)} systems on "
-        f"{scores.scored:,} sentences.",
-        table_rows=table,
-        metrics=names,
-        signatures=[next(iter(systems.values())).signature for systems in scores.scores.values()],
-    )
 
 
 def _flag(name: str) -> str:

@@ -9,16 +9,8 @@ from dataclasses import dataclass, replace
 from jsonargparse import ArgumentParser
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from learnedgec.cli.options import (
-    add_group,
-    add_metric_argument,
-    add_runtime_arguments,
-    make_parser,
-    read_metrics,
-    read_runtime,
-)
+from learnedgec.cli import flags
 from learnedgec.cli.output import notice, remark
-from learnedgec.metrics.needs import check_metrics
 
 
 @dataclass
@@ -53,22 +45,21 @@ class _Limits:
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec serve`."""
-    parser = make_parser(
+    parser = flags.make_parser(
         "serve", "Serve metrics over HTTP (extra `serve`); the page /docs documents the requests."
     )
-    add_metric_argument(parser)
-    add_group(parser, _Address, "address")
-    add_group(parser, _Limits, "limits")
-    add_runtime_arguments(parser)
+    flags.add_metrics(parser)
+    flags.add_fields(parser, _Address, title="address")
+    flags.add_fields(parser, _Limits, title="limits")
+    flags.add_runtime(parser)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
-    metrics = read_metrics(options)
-    runtime = replace(read_runtime(options), progress=False)
-    check_metrics(metrics, runtime)
+    metrics, runtime = flags.read_checked_metrics(options)
+    runtime = replace(runtime, progress=False)
     from learnedgec.applications import serve
 
     app = serve.application(

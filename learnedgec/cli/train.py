@@ -22,7 +22,7 @@ _STARTS = ("ratings", "pairs", "parallel")
 def main(arguments: Sequence[str]) -> None:
     """Run the command; its options are those of `learnedgec.training.fit.train`, and `--init`."""
     words = [word for word in arguments if word != "--quiet"]
-    options = Namespace(quiet=len(words) < len(arguments))
+    options = Namespace(format="table", out="-", quiet=len(words) < len(arguments))
     if any(word.partition("=")[0] == "--init" for word in words):
         _write_start(words, options)
         return
@@ -42,10 +42,11 @@ def main(arguments: Sequence[str]) -> None:
         return
     emit(
         [
-            {"part": part, "head": head, **found}
+            {"part": part, "head": head, **values}
             for part, by_head in result.results.items()
-            for head, found in by_head.items()
+            for head, values in by_head.items()
         ],
+        options,
     )
     for message in result.notices:
         remark(message, options)

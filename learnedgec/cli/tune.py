@@ -10,24 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jsonargparse import ArgumentParser
 
-from learnedgec.cli.options import (
-    add_evaluation_arguments,
-    add_field_arguments,
-    add_group,
-    add_metric_argument,
-    make_parser,
-    read_fields,
-    read_metrics,
-    read_resampling,
-    read_runtime,
-)
-from learnedgec.cli.output import (
-    emit,
-    notice,
-    remark,
-    tell_written,
-    with_format,
-)
+from learnedgec.cli import flags, output
 from learnedgec.errors import InputError
 from learnedgec.runtime.writing import check_writable
 
@@ -74,71 +57,69 @@ def build_parser() -> ArgumentParser:
     from learnedgec.tuning.objective import Goal
     from learnedgec.tuning.trials import SearchPlan
 
-    parser = make_parser(
+    parser = flags.make_parser(
         "tune",
         "Find the parameters with which a metric agrees best with human judgements, and save the tuned "
         "metric under a name. Its value on the tuning data is optimistic; report the held-out value.",
     )
-    add_metric_argument(parser)
-    group = parser.add_argument_group("what to tune, and on what")
-    add_field_arguments(group.add_argument, _Task)
-    add_field_arguments(group.add_argument, Goal, leave_out=["model"], checked=["objective"])
-    group = parser.add_argument_group("search")
-    add_field_arguments(group.add_argument, SearchPlan, leave_out=["seed"])
-    add_group(parser, _Result, "result")
-    add_evaluation_arguments(parser)
+    flags.add_metrics(parser)
+    flags.add_fields(parser, _Task, Goal, title="what to tune, and on what", leave_out=["model"])
+    flags.add_fields(parser, SearchPlan, title="search", leave_out=["seed"])
+    flags.add_fields(parser, _Result, title="result")
+    flags.add_evaluation(parser)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = with_format(build_parser().parse_args(list(arguments)))
+    options = output.with_format(build_parser().parse_args(list(arguments)))
     from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
-    from learnedgec.metrics.needs import check_metrics
     from learnedgec.metrics.tuned import write_tuned
+    from learnedgec.tuning import search
     from learnedgec.tuning.objective import Goal
-    from learnedgec.tuning.search import check_name, compare, tune, tuned_name
     from learnedgec.tuning.trials import SearchPlan
 
-    metrics = read_metrics(options)
+    metrics, runtime = flags.read_checked_metrics(options)
     if len(metrics) > 1:
         raise InputError(
             "several metrics were given, but one is tuned at a time; name one, or an ensemble."
         )
     if not options.benchmark:
         raise InputError("no benchmark was given; name one, such as --benchmark gmeg:dev.")
-    runtime = read_runtime(options)
-    check_metrics(metrics, runtime)
     benchmark = load_benchmark(options.benchmark)
     others = {name: load_benchmark(name) for name in expand_benchmarks(options.compare)}
     if options.name:
-        check_name(options.name)
-    name = options.name or tuned_name(metrics[0], options.benchmark)
+        search.check_name(options.name)
+    name = options.name or search.tuned_name(metrics[0], options.benchmark)
     folder = Path(options.output)
     check_writable(folder / "tuned.json")
-    tuning = tune(
+    tuning = search.tune(
         metrics[0],
         benchmark,
-        read_fields(Goal, options),
-        read_fields(SearchPlan, options),
+        flags.read_fields(Goal, options),
+        flags.read_fields(SearchPlan, options),
         space=options.space,
         name=name,
         tuned_on_test=options.tuned_on_test,
         runtime=runtime,
     )
-    resampling = read_resampling(options)
+    resampling = flags.read_resampling(options)
     comparisons = {
-        other: compare(tuning, others[other], **resampling, runtime=runtime) for other in others
+        other: search.compare(tuning, others[other], **resampling, runtime=runtime)
+        for other in others
     }
-    name = tuned_name(metrics[0], options.benchmark, name, tuned_on_test=tuning.tuned_on_test)
+    name = search.tuned_name(
+        metrics[0], options.benchmark, name, tuned_on_test=tuning.tuned_on_test
+    )
     record = tuning.record(comparisons)
     path = write_tuned(folder, name, record)
     if options.plot:
         from learnedgec.plotting.tuning import plot_tuning
 
-        tell_written(plot_tuning(tuning, options.plot, name), options)
-    emit(
-        _rows(tuning, comparisons),
+        output.tell_written(plot_tuning(tuning, options.plot, name), options)
+    rows = _rows(tuning, comparisons)
+    output.emit(
+        rows,
         options,
         payload={
             "name": name,
@@ -148,72 +129,52 @@ def main(arguments: Sequence[str]) -> None:
             "study": record.study,
         },
         title=f"{options.objective}, {len(tuning.trials)} trials",
-        table_rows=_table_rows(tuning, comparisons),
+        table_rows=[_row_for_readers(tuning, row) for row in rows],
         groups=("benchmark",),
     )
     for message in tuning.notices:
-        notice(f"{benchmark.name}: {message}")
+        output.notice(f"{benchmark.name}: {message}")
     tuned, given = tuning.held_out[0], tuning.given_held_out[0]
     if tuned <= given:
-        notice(
+        output.notice(
             f"on held-out sentences the tuned metric is no better than the given one ({tuned:.4f} against "
             f"{given:.4f}); expect no gain."
         )
     if tuning.tuned_on_test:
-        notice(f"{name} was tuned on test data; its results there are meaningless.")
-    remark(f"wrote {path}; use it as --metric {name}", options)
+        output.notice(f"{name} was tuned on test data; its results there are meaningless.")
+    output.remark(f"wrote {path}; use it as --metric {name}", options)
 
 
 def _rows(tuning: Tuning, comparisons: Mapping[str, Sequence[Comparison]]) -> list[dict[str, Any]]:
     """Return one row per metric and benchmark, for programs."""
     held_out = {"tuned": tuning.held_out, "given": tuning.given_held_out}
     rows: list[dict[str, Any]] = []
+    row: dict[str, Any]
     for label, candidate in {"tuned": tuning.best, **tuning.references}.items():
         mean, deviation = held_out.get(label, (None, None))
-        rows.append(
-            {
-                "benchmark": tuning.benchmark,
-                "metric": label,
-                "value": candidate.value,
-                "held_out": mean,
-                "held_out_deviation": deviation,
-                **candidate.parameters,
-            }
-        )
-    return rows + [
-        {
-            "benchmark": benchmark,
-            "metric": comparison.label,
-            "value": comparison.value,
-            "low": comparison.bounds[0],
-            "high": comparison.bounds[1],
-            "gain": comparison.gain,
-            "gain_low": comparison.gain_bounds[0],
-            "gain_high": comparison.gain_bounds[1],
-        }
-        for benchmark, of_benchmark in comparisons.items()
-        for comparison in of_benchmark
-    ]
-
-
-def _table_rows(
-    tuning: Tuning, comparisons: Mapping[str, Sequence[Comparison]]
-) -> list[dict[str, Any]]:
-    """Return the same with values and intervals in one cell, for readers."""
-    rows = []
-    for row in _rows(tuning, comparisons):
-        cells = {name: row[name] for name in ("benchmark", "metric", "value")}
-        mean = row.get("held_out")
-        has_spread = mean is not None and not math.isnan(mean)
-        cells["held-out folds"] = (
-            f"{mean:.4f} ± {row['held_out_deviation']:.4f}" if has_spread else ""
-        )
-        if "held_out" not in row:
-            cells["interval"] = f"[{row['low']:.4f}, {row['high']:.4f}]"
-            if row["metric"] != "tuned":
-                cells["gain of the tuned"] = (
-                    f"{row['gain']:+.4f} [{row['gain_low']:+.4f}, {row['gain_high']:+.4f}]"
-                )
-        parameters = {"tuned": tuning.best, **tuning.references}[row["metric"]].parameters
-        rows.append(cells | {name: str(value) for name, value in parameters.items()})
+        row = {"benchmark": tuning.benchmark, "metric": label, "value": candidate.value}
+        row |= {"held_out": mean, "held_out_deviation": deviation}
+        rows.append({**row, **candidate.parameters})
+    for benchmark, of_benchmark in comparisons.items():
+        for comparison in of_benchmark:
+            row = {"benchmark": benchmark, "metric": comparison.label, "value": comparison.value}
+            row["low"], row["high"] = comparison.bounds
+            row["gain"] = comparison.gain
+            row["gain_low"], row["gain_high"] = comparison.gain_bounds
+            rows.append(row)
     return rows
+
+
+def _row_for_readers(tuning: Tuning, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row with values and intervals in one cell."""
+    cells = {name: row[name] for name in ("benchmark", "metric", "value")}
+    mean = row.get("held_out")
+    has_spread = mean is not None and not math.isnan(mean)
+    cells["held-out folds"] = f"{mean:.4f} ± {row['held_out_deviation']:.4f}" if has_spread else ""
+    if "held_out" not in row:
+        cells["interval"] = f"[{row['low']:.4f}, {row['high']:.4f}]"
+        if row["metric"] != "tuned":
+            gains = (row["gain"], row["gain_low"], row["gain_high"])
+            cells["gain of the tuned"] = "{:+.4f} [{:+.4f}, {:+.4f}]".format(*gains)
+    parameters = {"tuned": tuning.best, **tuning.references}[row["metric"]].parameters
+    return cells | {name: str(value) for name, value in parameters.items()}

@@ -107,7 +107,7 @@ MESSAGES = [
     (f"{SCORE} none.txt --out .", "cannot be written (Is a directory)"),
     (
         f"{SCORE} none.txt --cache-dir src.txt",
-        "src.txt cannot be written; choose another for --cache",
+        "src.txt/entry cannot be written (Not a directory)",
     ),
     (
         f"{SCORE} good.txt --out scores.xlsx",
@@ -169,7 +169,7 @@ MESSAGES = [
         "tune --benchmark sample --metric 'ensemble(constant=0.5, length=0.5)'",
         "constant gives every",
     ),
-    (f"{MIX} --objective kendal", "no objective 'kendal'"),
+    (f"{MIX} --objective kendal", "invalid choice: 'kendal'"),
     (f"{MIX} --name plain", "'plain' is not a name for a tuned metric"),
     (f"{MIX} --output src.txt/out", "cannot be written"),
     (f"{MIX} --sampler annealing", "annealing"),

@@ -14,8 +14,8 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec import References
+from learnedgec.cli import robust
 from learnedgec.cli.main import main
-from learnedgec.cli.robust import COMMANDS, attack
 from learnedgec.data.catalog import Parallel, read_cases
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.runtime.runtime import Runtime
@@ -135,9 +135,9 @@ def test_attack_from_files(run: Run, tmp_path: Path) -> None:
 def test_attacks_of_the_catalog(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = {"attack:conll14": {"some": ("a b", "a")}, "attack:bea19-dev": {"some": ("c", "d")}}
     data = Parallel(("a", "a"), References.from_texts(["a", "a"]))
-    monkeypatch.setattr(attack, "load_outputs", outputs.__getitem__)
-    monkeypatch.setattr(attack, "load_parallel", {"conll14": data}.__getitem__)
-    monkeypatch.setattr(attack, "honest_outputs", lambda: {"T5": ("a", "a")})
+    monkeypatch.setattr(robust, "load_outputs", outputs.__getitem__)
+    monkeypatch.setattr(robust, "load_parallel", {"conll14": data}.__getitem__)
+    monkeypatch.setattr(robust, "honest_outputs", lambda: {"T5": ("a", "a")})
     words = ["--metric", "length", "sentm2", "--format", "csv"]
     length, sentm2 = rows(run("attack", "--attack", "conll14", *words))
     assert (length["attack"], length["attack preferred"], length["ties"]) == ("some", "0.5", "0.5")
@@ -185,7 +185,7 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", robust.COMMANDS)
 def test_help_lists_only_what_applies(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["robust", command, "--help"])

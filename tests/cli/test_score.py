@@ -262,7 +262,7 @@ def test_explain_says_what_a_score_means(
         np.array([0.0, 2.0]), np.array([0.5, 1.0]), 900, 0.7, (),
     )  # fmt: skip
     monkeypatch.setattr(
-        "learnedgec.cli.explanation.find_reference",
+        "learnedgec.cli.score.find_reference",
         lambda metric: reference if metric.name == "length" else None,
     )
     # Spaces at the end and a carriage return change nothing.

@@ -12,7 +12,7 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
-from learnedgec.cli.table import Bold, format_table
+from learnedgec.cli.output import Bold, format_table
 
 SYSTEMS = str(SAMPLE_FOLDER / "systems")
 INPUT = [

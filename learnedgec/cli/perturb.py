@@ -8,13 +8,8 @@ from dataclasses import dataclass, field
 from jsonargparse import ArgumentParser
 from jsonargparse.typing import NonNegativeInt
 
+from learnedgec.cli import flags
 from learnedgec.cli.inputs import LINES
-from learnedgec.cli.options import (
-    add_group,
-    add_runtime_arguments,
-    make_parser,
-    read_runtime,
-)
 from learnedgec.cli.output import remark
 from learnedgec.data.catalog.cases import write_cases
 from learnedgec.data.text import check_lengths, read_lines
@@ -58,15 +53,15 @@ class _Perturbation:
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec robust perturb`."""
-    parser = make_parser(
+    parser = flags.make_parser(
         "robust perturb",
         "Write variants of sentences and their corrections in which only unrelated context differs.",
     )
-    add_group(parser, _Files, "input", LINES)
-    add_group(parser, _Perturbation, "perturbation")
+    flags.add_fields(parser, _Files, title="input", description=LINES)
+    flags.add_fields(parser, _Perturbation, title="perturbation")
     about = "write cases to this file, as .jsonl or in RobustGEC's format; -: stdout"
     parser.add_argument("--out", type=str, default="-", help=about)
-    add_runtime_arguments(parser)
+    flags.add_runtime(parser)
     return parser
 
 
@@ -88,7 +83,7 @@ def main(arguments: Sequence[str]) -> None:
         language_model=options.language_model,
         actions=options.actions,
         seed=options.seed,
-        runtime=read_runtime(options),
+        runtime=flags.read_runtime(options),
     )
     # RobustGEC's format has the same number of variants everywhere.
     least = 1 if options.out.removesuffix(".gz").endswith(".jsonl") else options.variants

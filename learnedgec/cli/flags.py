@@ -1,0 +1,267 @@
+"""Flags that several commands share, and flags made from the fields of a dataclass."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from argparse import ArgumentError
+from collections.abc import Collection, Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from docstring_parser import google
+from jsonargparse import ArgumentParser, Namespace
+from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
+
+from learnedgec.cli.output import add_output_flags
+from learnedgec.data.configuration import with_configurations, wrong_value
+from learnedgec.errors import ConfigError, InputError
+from learnedgec.metrics.base import Metric
+from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.protocols import Reannotates
+from learnedgec.metrics.registry import load_metric
+from learnedgec.runtime.profile import PROFILE
+from learnedgec.runtime.progress import QUIET
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.writing import check_writable
+
+_Fields = TypeVar("_Fields")
+
+
+class _Parser(ArgumentParser):
+    """A parser whose errors are all either the package's or argparse's `ArgumentError`."""
+
+    def parse_args(self, args: Sequence[str], **options: Any) -> Namespace:  # type: ignore[override]
+        try:
+            return super().parse_args(with_configurations(args), **options)
+        except ArgumentError as error:
+            if sentence := wrong_value(str(error)):
+                raise ConfigError(sentence) from None
+            raise ArgumentError(None, f"{error.message}{self._suggestion(error.message)}") from None
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise ConfigError(f"an option cannot be read ({error}).") from None
+
+    def _suggestion(self, message: str) -> str:
+        """Return a suggestion for the first unknown flag, if the message is about one."""
+        unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message, re.IGNORECASE)
+        if unknown is None:
+            return ""
+        flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        nearest = difflib.get_close_matches(unknown[1], flags, n=1, cutoff=0.7)
+        # In commands where a metric is one of several methods, the flag is --by.
+        if not nearest and unknown[1] in ("--metric", "--metrics") and "--by" in flags:
+            nearest = ["--by"]
+        return f"; did you mean {nearest[0]}?" if nearest else ""
+
+
+def make_parser(command: str, description: str) -> ArgumentParser:
+    """Return a command's parser, with `--config`."""
+    parser = _Parser(prog=f"learnedgec {command}", description=description, exit_on_error=False)
+    parser.add_argument(
+        "--config",
+        action="config",
+        help="YAML file with any of these options as keys, or the name of a bundled configuration",
+    )
+    return parser
+
+
+# -- flags of dataclasses --------------------------------------------------------------------------
+
+
+def add_fields(
+    parser: Any,
+    *kinds: type,
+    title: str = "",
+    description: str | None = None,
+    leave_out: Collection[str] = (),
+) -> None:
+    """Add one flag per field of each dataclass: its type, its default, and its description in the docstring.
+
+    A list is a flag with several values, a literal type one with choices.
+
+    Args:
+        parser: a command's, or a group of its arguments.
+        kinds: dataclasses whose fields have defaults.
+        title: title of a new group for the flags.
+        description: what the new group is about.
+        leave_out: fields without a flag.
+    """
+    target = parser.add_argument_group(title, description) if title else parser
+    for kind in kinds:
+        docs = [google.parse(base.__doc__ or "") for base in reversed(kind.mro())]
+        descriptions = {param.arg_name: param.description for doc in docs for param in doc.params}
+        hints = get_type_hints(kind)
+        for field in fields(kind):
+            if field.name not in leave_out:
+                options = _options_of(hints[field.name])
+                text = " ".join((descriptions[field.name] or "").split()).removesuffix(".")
+                options["help"] = re.sub(r"`(\S+)`", r"\1", text)
+                options["default"] = (
+                    field.default if field.default_factory is MISSING else field.default_factory()
+                )
+                target.add_argument("--" + field.name.replace("_", "-"), **options)
+
+
+def _options_of(hint: Any) -> dict[str, Any]:
+    """Return what a parser needs to know of a field's type."""
+    options: dict[str, Any] = {}
+    if NoneType in get_args(hint):
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    if get_origin(hint) is list:
+        options["nargs"] = "+"
+        (hint,) = get_args(hint)
+    if hint is bool:
+        options["action"] = "store_true"
+    elif get_origin(hint) is Literal:
+        options["choices"] = get_args(hint)
+        if len(get_args(hint)) > 8:
+            options["metavar"] = "NAME"
+    else:
+        options["type"] = hint
+    return options
+
+
+def read_fields(kind: type[_Fields], options: Namespace, **others: Any) -> _Fields:
+    """Return the dataclass that the flags of its fields describe; `others` have no flag."""
+    names = [field.name for field in fields(kind) if field.name in options]  # type: ignore[arg-type]
+    return kind(**{name: options[name] for name in names}, **others)
+
+
+def check_absent(options: Namespace, names: Sequence[str], reason: str) -> None:
+    """Raise `InputError` with the reason, and the flags to leave out, if one of these options was given."""
+    if any(options.get(name) for name in names):
+        *first, last = [f"--{name}" for name in names]
+        raise InputError(f"{reason}; leave out {', '.join(first)} and {last}.")
+
+
+# -- shared flags ----------------------------------------------------------------------------------
+
+
+@dataclass
+class _Metrics:
+    """Which metrics.
+
+    Attributes:
+        metric: metrics such as gleu or "m2(beta=1.0)"; `learnedgec metrics` lists them.
+        reannotate: errant: extract the edits of the references again instead of using their gold edits, as in
+            published scores.
+    """
+
+    metric: list[str] | None = None
+    reannotate: bool = False
+
+
+@dataclass
+class Annotator:
+    """What finds edits.
+
+    Attributes:
+        annotator: spaCy pipeline that extracts and classifies edits: en-ewt-sm, an installed package or a
+            directory (default: en_core_web_sm if installed, else en-ewt-sm).
+    """
+
+    annotator: str | None = None
+
+
+@dataclass
+class _Resampling:
+    """How intervals and tests are computed.
+
+    Attributes:
+        resamples: number of bootstrap resamples, and of permutations in tests (default: 1000, more where many
+            systems are compared).
+        confidence: confidence level of intervals; tests use a level of 1 minus this.
+        seed: seed of the random generator.
+    """
+
+    resamples: PositiveInt | None = None
+    confidence: OpenUnitInterval = 0.95
+    seed: NonNegativeInt = 0
+
+
+def add_metrics(parser: ArgumentParser, *, reannotate: bool = False) -> None:
+    """Add `--metric NAME…`, and `--reannotate` where metrics are given gold edits."""
+    add_fields(parser, _Metrics, leave_out=() if reannotate else ["reannotate"])
+
+
+def add_resampling(parser: ArgumentParser, *, many_tests: bool = False) -> None:
+    """Add `--resamples`, `--confidence` and `--seed`.
+
+    Args:
+        parser: a command's.
+        many_tests: whether the default number of resamples (`None`) grows with the number of systems, each of
+            which is tested against others.
+    """
+    add_fields(parser, _Resampling, title="intervals and tests")
+    if not many_tests:
+        parser.set_defaults(resamples=1000)
+
+
+def add_quiet(parser: Any) -> None:
+    """Add `--quiet`, which means the same in every command."""
+    parser.add_argument("--quiet", action="store_true", help=QUIET)
+
+
+def add_runtime(parser: ArgumentParser) -> None:
+    """Add one flag per field of `Runtime`, `--quiet` and `--profile`."""
+    about = "how to run; only --dtype and --tokenise affect scores"
+    group = parser.add_argument_group("runtime", about)
+    add_fields(group, Runtime, leave_out=["progress"])
+    add_quiet(group)
+    group.add_argument(
+        "--profile",
+        action="store_true",
+        help="print on stderr at the end how many inputs models encoded, how fast, and how many were cached",
+    )
+
+
+def add_evaluation(parser: ArgumentParser, *, many_tests: bool = False, plot: bool = True) -> None:
+    """Add the flags about intervals, figures (`--plot DIR`, unless left out), the runtime and output."""
+    add_resampling(parser, many_tests=many_tests)
+    if plot:
+        parser.add_argument(
+            "--plot", type=str, help="write figures as PDF and PNG into this folder (extra `plot`)"
+        )
+    add_runtime(parser)
+    add_output_flags(parser)
+
+
+def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
+    """Return the metrics that `--metric` names; the list may be empty if none is required."""
+    if required and not options.metric:
+        raise InputError("no metric was given; name one or more, such as --metric gleu some.")
+    metrics = [load_metric(name) for name in options.metric or ()]
+    if not options.get("reannotate"):
+        return metrics
+    if not any(isinstance(metric, Reannotates) for metric in metrics):
+        raise InputError("--reannotate is for errant, which is not among the metrics.")
+    return [m.reannotated() if isinstance(m, Reannotates) else m for m in metrics]
+
+
+def read_resampling(options: Namespace) -> dict[str, Any]:
+    """Return the options of `add_resampling` under the names that the library gives them."""
+    return {"resamples": options.resamples, "level": options.confidence, "seed": options.seed}
+
+
+def read_runtime(options: Namespace) -> Runtime:
+    """Return the runtime that the flags describe; with `--profile`, begin to count.
+
+    Raises:
+        OutputError: the cache's folder cannot be written.
+    """
+    PROFILE.reset()
+    PROFILE.wanted = bool(options.get("profile"))
+    if options.cache_dir:
+        check_writable(Path(options.cache_dir) / "entry")
+    return read_fields(Runtime, options, progress=not options.quiet)
+
+
+def read_checked_metrics(
+    options: Namespace, *, required: bool = True
+) -> tuple[list[Metric], Runtime]:
+    """Return the metrics, whose models are available, and the runtime."""
+    metrics, runtime = read_metrics(options, required=required), read_runtime(options)
+    check_metrics(metrics, runtime)
+    return metrics, runtime

@@ -1,0 +1,438 @@
+"""`learnedgec robust COMMAND`: robustness of corrections and of metrics' preferences.
+
+Sets of cases are sentences with variants in which only the context differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+from jsonargparse import ArgumentParser, Namespace
+
+from learnedgec.analysis.contamination import contamination
+from learnedgec.cli import flags, output, perturb
+from learnedgec.cli.inputs import (
+    add_inputs,
+    read_inputs,
+    read_systems,
+    system_files,
+    system_names,
+)
+from learnedgec.cli.main import help_of_group
+from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
+from learnedgec.data.catalog.outputs import load_outputs
+from learnedgec.data.catalog.parallel import load_parallel
+from learnedgec.data.references import References
+from learnedgec.data.text import check_lengths, read_lines, write_lines
+from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.plotting import robustness as plotting
+from learnedgec.robustness.attacks import ALL, AttackResult, evaluate_attacks, honest_outputs
+from learnedgec.robustness.cases import TOTAL, word_frequencies
+from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
+from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
+from learnedgec.stats.bootstrap import Estimate
+
+COMMANDS = {
+    "systems": "evaluate whether a system's corrections stay the same when only the context changes",
+    "metrics": "evaluate whether a metric prefers the correction in every context",
+    "attack": "evaluate whether a metric prefers adversarial texts",
+    "perturb": "write variants of a parallel corpus in which only the context differs",
+}
+"""Name of each command -> one line about it."""
+
+_OPTIONS = "\n  -h, --help  show this help; `learnedgec robust COMMAND --help` explains a command"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command that the first argument names."""
+    if not arguments:
+        raise InputError(
+            f"no command was given; name one of {', '.join(COMMANDS)}; see `learnedgec robust --help`."
+        )
+    command, *words = arguments
+    if command in ("-h", "--help"):
+        about = "Evaluate robustness to changes of the context, and to attacks."
+        print(help_of_group("learnedgec robust", about, COMMANDS, _OPTIONS))
+        return
+    if command not in COMMANDS:
+        raise UnknownNameError("command of robust", command, COMMANDS)
+    run = {"systems": _systems, "metrics": _metrics, "attack": _attack, "perturb": perturb.main}
+    run[command](words)
+
+
+# -- sets of cases ---------------------------------------------------------------------------------
+
+
+@dataclass
+class _CaseFlags:
+    """Which cases.
+
+    Attributes:
+        case: robustgec, one of its parts such as robustgec:bea19, sample, or a file: RobustGEC's para.txt, or
+            .jsonl with source, target and variants.
+        frequencies: text from which word frequencies are counted (default: the originals of the cases).
+    """
+
+    case: list[str] | None = None
+    frequencies: str | None = None
+
+
+def _expanded(names: Sequence[str]) -> list[str]:
+    """Return the names, with each whole dataset replaced by its parts."""
+    return list(chain.from_iterable(map(CASES.expand, names)))
+
+
+def _read_parts(names: Sequence[str] | None) -> dict[str, list[Case]]:
+    """Return sets of cases by name.
+
+    Raises:
+        InputError: none is named, or two have one name.
+        UnknownNameError: a name is neither a set's nor a file's.
+    """
+    if not names:
+        raise InputError("no case was given; name sets of cases, such as --case robustgec sample.")
+    parts: dict[str, list[Case]] = {}
+    for name in _expanded(names):
+        label = name.partition(":")[2] or name if name in CASES else system_names([name])[0]
+        cases = load_cases(name)
+        if label == TOTAL:
+            raise InputError(f"{name} is the name of the sum over all sets; rename the set.")
+        if label in parts:
+            raise InputError(
+                f"two sets of cases are named {label!r}; give each once, or rename it."
+            )
+        parts[label] = cases
+    return parts
+
+
+def _all_pairs(parts: Mapping[str, Sequence[Case]]) -> list[Pair]:
+    """Return every sentence of all sets in turn, with its correction: originals, each before its variants."""
+    return [pair for cases in parts.values() for case in cases for pair in case.pairs]
+
+
+def _read_frequencies(options: Namespace) -> dict[str, float] | None:
+    """Return how often words occur in the text that `--frequencies` names."""
+    return word_frequencies(read_lines(options.frequencies)) if options.frequencies else None
+
+
+# -- tables of estimates ---------------------------------------------------------------------------
+
+
+def _emit_estimates(
+    options: Namespace,
+    rows: Iterable[Mapping[str, Any]],
+    results: Sequence[Any],
+    *,
+    caption: str,
+    groups: Sequence[str],
+    metrics: Sequence[str] = (),
+) -> None:
+    """Print rows whose values may be estimates; JSON holds the results, dataclasses with a signature."""
+    rows = list(rows)
+    output.emit(
+        [_flat(row) for row in rows],
+        options,
+        payload={"results": [asdict(result) for result in results]},
+        caption=f"{caption}, with {100 * options.confidence:g}% intervals.",
+        table_rows=[{key: _cell(value) for key, value in row.items()} for row in rows],
+        groups=groups,
+        metrics=metrics,
+        notes=[f"[{100 * options.confidence:g} % interval]"],
+        signatures=[result.signature for result in results],
+    )
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for programs, an interval in columns of its own."""
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, Estimate):
+            flat |= {key: value.value, f"{key} low": value.low, f"{key} high": value.high}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _cell(value: Any) -> Any:
+    """Return an estimate with its interval as text, another value as it is."""
+    if not isinstance(value, Estimate):
+        return value
+    if value.value != value.value:
+        return "–"
+    return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
+
+
+# -- robust systems --------------------------------------------------------------------------------
+
+
+@dataclass
+class _SystemCases(_CaseFlags):
+    """Which systems are evaluated on which cases, and which table is printed.
+
+    Attributes:
+        hyp: system outputs, one line per sentence: for each case the original, then its variants; for several
+            sets, one file with all sets in turn, or a folder with one file per set (conll14.txt).
+        show: the table to print, summary: one row per system; variants: by action, distance and frequency of
+            the change; sources: write the sentences that a system has to correct instead. JSON has all of
+            them.
+    """
+
+    hyp: list[str] | None = None
+    show: Literal["summary", "variants", "sources"] = "summary"
+
+
+def _systems(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser(
+        "robust systems",
+        "Evaluate whether systems' corrections stay the same when only unrelated context changes.",
+    )
+    flags.add_fields(parser, _SystemCases, title="cases")
+    flags.add_metrics(parser)
+    parser.set_defaults(metric=["errant"])
+    flags.add_evaluation(parser)
+    options = parser.parse_args(list(arguments))
+    output.with_format(options, table=options.show != "sources")
+    if options.show == "sources":
+        if options.hyp or options.metric != ["errant"]:
+            raise InputError(
+                "--show sources only writes what to correct; leave out --hyp and --metric."
+            )
+        write_lines(options.out, [pair.source for pair in _all_pairs(_read_parts(options.case))])
+        return
+    if not options.hyp:
+        raise InputError(
+            "no system output was given; name at least one file with --hyp. --show sources writes what to "
+            "correct."
+        )
+    metrics, runtime = flags.read_checked_metrics(options)
+    settings = {"frequencies": _read_frequencies(options), **flags.read_resampling(options)}
+    parts = _read_parts(options.case)
+    systems = _read_parts_of_systems(options.hyp, parts)
+    results = [
+        result
+        for metric in metrics
+        for result in evaluate_systems(parts, systems, metric, **settings, runtime=runtime)
+    ]
+    by_variant = options.show == "variants"
+    _emit_estimates(
+        options,
+        _system_variants(results) if by_variant else map(_system_row, results),
+        results,
+        caption="Robustness of systems' corrections",
+        groups=("cases", "metric") if by_variant else ("cases", "n", "metric"),
+    )
+    for metric in metrics if options.plot else ():
+        of_metric = [result for result in results if result.metric == metric.label]
+        output.tell_written(plotting.plot_systems(of_metric, options.plot), options)
+
+
+def _read_parts_of_systems(
+    paths: Sequence[str], parts: Mapping[str, Sequence[Case]]
+) -> dict[str, dict[str, list[str]]]:
+    """Return each system's hypotheses for each set, from one file with all or a folder with one file each."""
+    sources = [pair.source for pair in _all_pairs(parts)]
+    systems: dict[str, dict[str, list[str]]] = {}
+    for system, path in zip(system_names(paths), paths, strict=True):
+        if Path(path).is_dir():
+            systems[system] = {name: read_lines(Path(path) / f"{name}.txt") for name in parts}
+            continue
+        lines = read_lines(path)
+        check_lengths((" and ".join(parts), sources), (path, lines))
+        rest = iter(lines)
+        systems[system] = {
+            name: [next(rest) for case in cases for _ in case.pairs]
+            for name, cases in parts.items()
+        }
+    return systems
+
+
+def _system_row(result: SystemRobustness) -> dict[str, Any]:
+    row: dict[str, Any] = {"cases": result.cases, "n": result.count, "system": result.system}
+    row["metric"] = result.metric
+    for name in ("original", "upper", "lower"):
+        part = getattr(result, name)
+        row |= {f"{name} P": part.precision, f"{name} R": part.recall, f"{name} F": part.f}
+    row |= {"Δ": result.delta}
+    row |= {f"CRS {rule}": estimate for rule, estimate in result.crs.items()}
+    return row | {f"P-CRS {rule}": estimate for rule, estimate in result.p_crs.items()}
+
+
+def _system_variants(results: Sequence[SystemRobustness]) -> Iterator[dict[str, Any]]:
+    """Yield one row for each kind of variant."""
+    for result in results:
+        for group in result.groups:
+            row: dict[str, Any] = {"cases": result.cases, "system": result.system}
+            row |= {"metric": result.metric, "by": group.dimension, "variants": group.group}
+            row["n"] = group.count
+            row |= {f"P-CRS {rule}": estimate for rule, estimate in group.consistent.items()}
+            yield row | {"F": group.f, "original F": group.original_f}
+
+
+# -- robust metrics --------------------------------------------------------------------------------
+
+
+@dataclass
+class _MetricCases(_CaseFlags):
+    """Which cases, and which table.
+
+    Attributes:
+        show: the table to print, summary: one row per metric; variants: by action, distance and frequency of
+            the change. JSON has all of them.
+    """
+
+    show: Literal["summary", "variants"] = "summary"
+
+
+def _metrics(arguments: Sequence[str]) -> None:
+    parser = flags.make_parser(
+        "robust metrics",
+        "Evaluate whether metrics still prefer the correction when unrelated context changes.",
+    )
+    flags.add_fields(parser, _MetricCases, title="cases")
+    flags.add_metrics(parser)
+    flags.add_evaluation(parser)
+    options = output.with_format(parser.parse_args(list(arguments)))
+    metrics, runtime = flags.read_checked_metrics(options)
+    parts = _read_parts(options.case)
+    for name in _expanded(options.case):
+        for metric in metrics:
+            for message in contamination(metric, name):
+                output.notice(f"{name}: {message}")
+    settings = {"frequencies": _read_frequencies(options), **flags.read_resampling(options)}
+    results = evaluate_preferences(parts, metrics, **settings, runtime=runtime)
+    by_variant = options.show == "variants"
+    _emit_estimates(
+        options,
+        _preference_variants(results) if by_variant else map(_preference_row, results),
+        results,
+        caption="Robustness of metrics' preference for the correction",
+        groups=("cases", "metric") if by_variant else ("cases", "n", "left out"),
+        metrics=[metric.label for metric in metrics],
+    )
+    if options.plot:
+        output.tell_written(plotting.plot_preferences(results, options.plot), options)
+
+
+def _preference_row(result: PreferenceRobustness) -> dict[str, Any]:
+    return {
+        "cases": result.cases,
+        "n": result.count,
+        "left out": result.left_out,
+        "metric": result.metric,
+        "accuracy": result.accuracy,
+        "ties": result.ties,
+        "always right": result.always,
+        "CRS": result.crs,
+        "P-CRS": result.p_crs,
+        "margin": result.margin,
+        "spread": result.spread,
+        "within": result.within,
+    }
+
+
+def _preference_variants(results: Sequence[PreferenceRobustness]) -> Iterator[dict[str, Any]]:
+    """Yield one row for each kind of variant."""
+    for result in results:
+        for group in result.groups:
+            yield {
+                "cases": result.cases,
+                "metric": result.metric,
+                "by": group.dimension,
+                "variants": group.group,
+                "n": group.count,
+                "P-CRS": group.consistent,
+                "accuracy": group.accuracy,
+            }
+
+
+# -- robust attack ---------------------------------------------------------------------------------
+
+
+@dataclass
+class _Attacks:
+    """What is compared.
+
+    Attributes:
+        attack: conll14 (from the catalog, with sentences, references and, without --hyp, honest systems);
+            bea19-dev (only attacks) or files of attacks, which need --src, --hyp and references.
+        show: the table to print: summary compares with all honest systems together, systems also with each.
+            JSON has both.
+    """
+
+    attack: list[str] | None = None
+    show: Literal["summary", "systems"] = "summary"
+
+
+def _attack(arguments: Sequence[str]) -> None:
+    options = output.with_format(_attack_parser().parse_args(list(arguments)))
+    if not options.attack:
+        raise InputError(
+            "no attack was given; name conll14, bea19-dev or files of outputs with --attack."
+        )
+    metrics, runtime = flags.read_checked_metrics(options)
+    name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
+    honest: Mapping[str, Sequence[str]]
+    if name == "conll14":
+        names = ("src", "ref", "gold", "jsonl")
+        flags.check_absent(
+            options, names, "--attack conll14 contains its own sentences and references"
+        )
+        corpus = load_parallel(name)
+        sources: Sequence[str] = corpus.sources
+        references: References | None = corpus.references
+        honest = read_systems(system_files(options.hyp)) if options.hyp else honest_outputs()
+    else:
+        inputs = read_inputs(options, metrics)
+        sources, references, honest = inputs.sources, inputs.references, inputs.systems
+    attacks: Mapping[str, Sequence[str]] = (
+        load_outputs(f"attack:{name}")
+        if name in ("conll14", "bea19-dev")
+        else read_systems(system_files(options.attack))
+    )
+    resampling = flags.read_resampling(options)
+    results = evaluate_attacks(
+        sources, attacks, honest, metrics, references, **resampling, runtime=runtime
+    )
+    _emit_estimates(
+        options,
+        [
+            _attack_row(result)
+            for result in results
+            if options.show == "systems" or result.honest == ALL
+        ],
+        results,
+        caption="How often metrics prefer attacks to honest systems' outputs",
+        groups=("metric",),
+    )
+    if options.plot:
+        output.tell_written(plotting.plot_attacks(results, options.plot), options)
+
+
+def _attack_parser() -> ArgumentParser:
+    parser = flags.make_parser(
+        "robust attack",
+        "Evaluate how often metrics prefer adversarial texts to the outputs of honest systems.",
+    )
+    flags.add_fields(parser, _Attacks, title="attacks")
+    flags.add_metrics(parser)
+    add_inputs(parser)
+    flags.add_evaluation(parser)
+    return parser
+
+
+def _attack_row(result: AttackResult) -> dict[str, Any]:
+    return {
+        "metric": result.metric,
+        "attack": result.attack,
+        "honest": result.honest,
+        "n": result.count,
+        "attack preferred": result.preferred,
+        "ties": result.ties,
+        "attack score": result.attack_score,
+        "honest score": result.honest_score,
+        "rank": result.rank,
+    }
