@@ -173,24 +173,38 @@ def candidate_scores(
         LengthError: sources, candidates, references or weights differ in number.
     """
     check_candidates(sources, candidates, weights)
-    (by.utility if isinstance(by, MinimumBayesRisk) else by).check_alone()
+    metric = by.utility if isinstance(by, MinimumBayesRisk) else by
+    metric.check_alone()
+    # Each distinct candidate is scored once; in a minimum Bayes risk, with each of them as its reference.
     distinct = [list(dict.fromkeys(row)) for row in candidates]
+    flat = [(number, text) for number, row in enumerate(distinct) for text in row]
+    used = None if references is None else references.select(number for number, _ in flat)
     if isinstance(by, MinimumBayesRisk):
-        scores = _expected_utilities(sources, candidates, distinct, by.utility, weights, runtime)
-    else:
-        flat = [(number, text) for number, row in enumerate(distinct) for text in row]
-        statistics = by.statistics(
-            [sources[number] for number, _ in flat],
-            [text for _, text in flat],
-            None if references is None else references.select(number for number, _ in flat),
-            runtime=runtime,
-        )
-        cuts = np.cumsum([len(row) for row in distinct])[:-1]
-        scores = np.split(np.asarray(by.sentence_scores(statistics), dtype=np.float64), cuts)
-    return tuple(
-        values[[texts.index(text) for text in row]]
-        for values, texts, row in zip(scores, distinct, candidates, strict=True)
+        pairs = [(number, text, other) for number, text in flat for other in distinct[number]]
+        flat = [(number, text) for number, text, _ in pairs]
+        used = References(tuple((Reference(other),) for _, _, other in pairs))
+    statistics = metric.statistics(
+        [sources[number] for number, _ in flat],
+        [text for _, text in flat],
+        used,
+        runtime=runtime,
     )
+    values = np.asarray(metric.sentence_scores(statistics), dtype=np.float64)
+    scores = []
+    start = 0
+    for number, (row, texts) in enumerate(zip(candidates, distinct, strict=True)):
+        places = [texts.index(text) for text in row]
+        size = len(texts)
+        if isinstance(by, MinimumBayesRisk):
+            utilities = values[start : start + size * size].reshape(size, size)
+            shares = np.zeros(size)
+            np.add.at(shares, places, 1.0 if weights is None else weights[number])
+            scores.append((utilities @ (shares / shares.sum()))[places])
+            start += size * size
+        else:
+            scores.append(values[start : start + size][places])
+            start += size
+    return tuple(scores)
 
 
 def rerank(
@@ -222,95 +236,37 @@ def rerank(
         >>> best.texts, best.chosen.tolist()
         (('He goes home',), [1])
     """
+    check_candidates(sources, candidates, weights)
     selector = load_selector(by) if isinstance(by, str) else by
+    rows = candidates
+    if guards.fallback == "source":
+        # The source is scored like a candidate, but in a minimum Bayes risk it is not a reference.
+        given = [[1.0] * len(row) for row in candidates] if weights is None else weights
+        rows = [[*row, source] for row, source in zip(candidates, sources, strict=True)]
+        weights = [[*row, 0.0] for row in given]
     scores = candidate_scores(
-        sources, candidates, selector, references=references, weights=weights, runtime=runtime
+        sources, rows, selector, references=references, weights=weights, runtime=runtime
     )
-    floors = _floors(sources, candidates, scores, selector, guards, references, weights, runtime)
     passed = _passed(sources, candidates, guards, runtime)
     texts, chosen = [], []
     margins = np.full(len(sources), np.nan)
-    for number, (row, values) in enumerate(zip(candidates, scores, strict=True)):
-        order = np.argsort(-values, kind="stable")
-        allowed = [int(place) for place in order if passed[number][place]]
-        place = allowed[0] if allowed else None
-        if place is not None and values[place] - floors[number] < guards.minimum_gain:
-            place = None
-        if place is None:
-            place = {"none": int(order[0]), "source": -1, "first": 0}[guards.fallback]
-        text = sources[number] if place < 0 else row[place]
-        score = floors[number] if place < 0 else values[place]
-        others = [value for other, value in zip(row, values, strict=True) if other != text]
+    for number, (source, row, values) in enumerate(zip(sources, candidates, scores, strict=True)):
+        order = np.argsort(-values[: len(row)], kind="stable")
+        place = next((int(place) for place in order if passed[number][place]), None)
+        if guards.fallback == "none":
+            place = int(order[0]) if place is None else place
+        else:
+            fallback = -1 if guards.fallback == "source" else 0
+            if place is None or values[place] - values[fallback] < guards.minimum_gain:
+                place = fallback
+        text = source if place < 0 else row[place]
+        others = [value for other, value in zip(row, values, strict=False) if other != text]
         if others:
-            margins[number] = score - max(others)
+            margins[number] = values[place] - max(others)
         texts.append(text)
         chosen.append(place)
+    scores = tuple(values[: len(row)] for values, row in zip(scores, candidates, strict=True))
     return Reranking(tuple(texts), np.array(chosen, dtype=np.intp), scores, margins)
-
-
-def _expected_utilities(
-    sources: Sequence[str],
-    candidates: Candidates,
-    distinct: Sequence[Sequence[str]],
-    utility: Metric,
-    weights: Sequence[Sequence[float]] | None,
-    runtime: Runtime,
-) -> list[Floats]:
-    """Return the expected utility of each distinct candidate, from one call over all pairs."""
-    pairs = [
-        (number, hypothesis, reference)
-        for number, row in enumerate(distinct)
-        for hypothesis in row
-        for reference in row
-    ]
-    statistics = utility.statistics(
-        [sources[number] for number, _, _ in pairs],
-        [hypothesis for _, hypothesis, _ in pairs],
-        References(tuple((Reference(reference),) for _, _, reference in pairs)),
-        runtime=runtime,
-    )
-    utilities = np.asarray(utility.sentence_scores(statistics), dtype=np.float64)
-    expected, start = [], 0
-    for number, row in enumerate(distinct):
-        size = len(row)
-        table = utilities[start : start + size * size].reshape(size, size)
-        given = weights[number] if weights is not None else [1.0] * len(candidates[number])
-        shares = np.zeros(size)
-        for text, weight in zip(candidates[number], given, strict=True):
-            shares[row.index(text)] += weight
-        expected.append(table @ (shares / shares.sum()))
-        start += size * size
-    return expected
-
-
-def _floors(
-    sources: Sequence[str],
-    candidates: Candidates,
-    scores: Sequence[Floats],
-    selector: Selector,
-    guards: Guards,
-    references: References | None,
-    weights: Sequence[Sequence[float]] | None,
-    runtime: Runtime,
-) -> Floats:
-    """Return the score of the fallback if no candidate gains enough, float64 (N,)."""
-    if guards.fallback == "none":
-        return np.full(len(sources), -np.inf)
-    if guards.fallback == "first":
-        return np.array([values[0] for values in scores])
-    # The source is scored like a candidate, but in a minimum Bayes risk it is not a reference.
-    rows = [[*row, source] for row, source in zip(candidates, sources, strict=True)]
-    if weights is None:
-        weights = [[1.0] * len(row) for row in candidates]
-    extended = candidate_scores(
-        sources,
-        rows,
-        selector,
-        references=references,
-        weights=[[*row, 0.0] for row in weights],
-        runtime=runtime,
-    )
-    return np.array([values[-1] for values in extended])
 
 
 def _passed(
@@ -330,10 +286,5 @@ def _passed(
 
 def _longest_edit(source: str, text: str) -> int:
     """Return how many tokens the longest edit from source to text deletes or inserts."""
-    return max(
-        (
-            max(edit.end - edit.start, len(edit.correction.split()))
-            for edit in reference_edits(source, text)
-        ),
-        default=0,
-    )
+    edits = reference_edits(source, text)
+    return max((max(e.end - e.start, len(e.correction.split())) for e in edits), default=0)
