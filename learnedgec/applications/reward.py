@@ -128,10 +128,9 @@ class Reward:
             raise ConfigError(
                 f"longest is {self.longest:g}; give a positive multiple of the source."
             )
-        for metric in (self.metric, self.watch):
-            if metric is not None:
-                metric.check_alone()
-            if metric is not None and metric.needs_references and self.references is None:
+        for metric in filter(None, (self.metric, self.watch)):
+            metric.check_alone()
+            if metric.needs_references and self.references is None:
                 raise ConfigError(
                     f"{metric.label} needs references; name the column that holds them by references=…"
                 )
@@ -164,20 +163,38 @@ class Reward:
                 [row] if isinstance(row, str) else list(row)
                 for row in self._column(columns, self.references, len(texts))
             ]
-        rewards, score, watched, floored = self._rewards(sources, texts, references)
-        step = Watched(
-            float(np.mean(rewards)),
-            float(np.mean(score)),
-            float(np.mean(watched)) if watched is not None else float("nan"),
-            float(np.mean(floored)),
-        )
+        systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
+        scores = self._sentence_scores(self.metric, sources, systems, references)
+        rewards = scores["completions"].copy()
+        if self.centre:
+            rewards -= scores["sources"]
+        if self.clip is not None:
+            rewards = np.clip(rewards, *self.clip)
+        sizes = np.array([max(len(source.split()), 1) for source in sources], dtype=float)
+        lengths = np.array([len(text.split()) for text in texts], dtype=float)
+        if self.edit_penalty:
+            edits = self._sentence_scores(EditCount(), sources, {"edits": texts}, None)["edits"]
+            rewards -= self.edit_penalty * edits / sizes
+        if self.length_penalty:
+            rewards -= self.length_penalty * np.abs(lengths - sizes) / sizes
+        hopeless = (lengths == 0) | (lengths > self.longest * sizes)
+        if self.floor is not None:
+            rewards[hopeless] = self.floor
+        watched = np.array([np.nan])
+        if self.watch is not None:
+            texts_of = {"completions": texts}
+            watched = self._sentence_scores(self.watch, sources, texts_of, references)[
+                "completions"
+            ]
+        means = (rewards, scores["completions"], watched, hopeless)
+        step = Watched(*(float(np.mean(values)) for values in means))
         self.history.append(step)
         if callable(log := columns.get("log_metric")):
             log(f"{self.metric.name}/score", step.score)
             log(f"{self.metric.name}/floored", step.floored)
             if self.watch is not None:
                 log(f"{self.watch.name}/watched", step.watched)
-        return [float(value) for value in rewards]
+        return list(map(float, rewards))
 
     def compute_score(
         self,
@@ -199,36 +216,21 @@ class Reward:
             columns[self.references] = [ground_truth]
         return self(None, [solution_str], **columns)[0]
 
-    def _rewards(
+    def _sentence_scores(
         self,
+        metric: Metric,
         sources: Sequence[str],
-        texts: Sequence[str],
+        systems: Mapping[str, Sequence[str]],
         references: Sequence[Sequence[str]] | None,
-    ) -> tuple[Floats, Floats, Floats | None, Any]:
-        """Return rewards, scores, watched scores, and which completions got the floor; (N,) each."""
-        systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
-        scores = _sentence_scores(self.metric, sources, systems, references, self.runtime)
-        rewards = scores["completions"].copy()
-        if self.centre:
-            rewards -= scores["sources"]
-        if self.clip is not None:
-            rewards = np.clip(rewards, *self.clip)
-        sizes = np.array([max(len(source.split()), 1) for source in sources], dtype=float)
-        lengths = np.array([len(text.split()) for text in texts], dtype=float)
-        if self.edit_penalty:
-            edits = EditCount().statistics(sources, texts, runtime=self.runtime)
-            rewards -= self.edit_penalty * EditCount().sentence_scores(edits) / sizes
-        if self.length_penalty:
-            rewards -= self.length_penalty * np.abs(lengths - sizes) / sizes
-        hopeless = (lengths == 0) | (lengths > self.longest * sizes)
-        if self.floor is not None:
-            rewards[hopeless] = self.floor
-        watched = None
-        if self.watch is not None:
-            watched = _sentence_scores(
-                self.watch, sources, {"completions": texts}, references, self.runtime
-            )["completions"]
-        return rewards, scores["completions"], watched, hopeless
+    ) -> dict[str, Floats]:
+        """Return each system's sentence scores, float64 (N,)."""
+        statistics = metric.statistics_of_systems(
+            sources, systems, references, runtime=self.runtime
+        )
+        return {
+            name: np.asarray(metric.sentence_scores(rows), dtype=np.float64)
+            for name, rows in statistics.items()
+        }
 
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> Sequence[Any]:
         """Return a column of the data set, or raise `InputError`."""
@@ -281,18 +283,3 @@ def _text(completion: Completion) -> str:
         return content
     # Messages may hold a list of parts, of which some are texts.
     return "".join(part.get("text", "") for part in content or () if isinstance(part, Mapping))
-
-
-def _sentence_scores(
-    metric: Metric,
-    sources: Sequence[str],
-    systems: Mapping[str, Sequence[str]],
-    references: Sequence[Sequence[str]] | None,
-    runtime: Runtime,
-) -> dict[str, Floats]:
-    """Return each system's sentence scores, float64 (N,)."""
-    statistics = metric.statistics_of_systems(sources, systems, references, runtime=runtime)
-    return {
-        name: np.asarray(metric.sentence_scores(rows), dtype=np.float64)
-        for name, rows in statistics.items()
-    }

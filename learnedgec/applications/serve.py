@@ -145,13 +145,9 @@ def application(
         ]
 
     @app.get("/health")
-    async def health() -> dict[str, str]:
-        """Say that the process works."""
-        return {"status": "working"}
-
     @app.get("/ready")
     async def ready() -> dict[str, str]:
-        """Say that requests are taken; models are loaded before the service listens."""
+        """Say that the process works and takes requests; models are loaded before the service listens."""
         return {"status": "ready"}
 
     return app
