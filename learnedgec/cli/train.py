@@ -10,10 +10,9 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from learnedgec.cli.output import emit, notice, remark
-from learnedgec.data.configuration import configurations, with_configurations
+from learnedgec.data.configuration import configurations
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import ConfigError, InputError
-from learnedgec.training.first_look import look
 
 # Kinds of training data; each has a starting configuration, `start/…`.
 _STARTS = ("ratings", "pairs", "parallel")
@@ -31,8 +30,6 @@ def main(arguments: Sequence[str]) -> None:
             "no configuration was given; name one with --config, such as sample or mine.yaml, or write "
             "one with --init mine.yaml."
         )
-    if not {"-h", "--help", "--help-all"} & set(words):
-        look(with_configurations(words))  # before the import, which takes ten times as long
     from learnedgec.training.fit import train
 
     result = train(

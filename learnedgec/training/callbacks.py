@@ -8,27 +8,18 @@ from typing import Any
 import pytorch_lightning as lightning
 from pytorch_lightning.callbacks import RichProgressBar
 
-__all__ = ["Announcement", "LastEvaluation", "replace_bar"]
+__all__ = ["Announcement", "LastEvaluation", "ProgressBar"]
 
 
 class LastEvaluation(lightning.Callback):
     """Evaluate after the last step and the last epoch; Lightning waits for `check_val_every_n_epoch`."""
 
-    def on_train_epoch_start(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
-    ) -> None:
+    def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Have the last epoch evaluated."""
         if trainer.current_epoch + 1 == trainer.max_epochs:
             trainer.check_val_every_n_epoch = 1
 
-    def on_train_batch_end(
-        self,
-        trainer: lightning.Trainer,
-        pl_module: lightning.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
+    def on_train_batch_end(self, trainer: lightning.Trainer, *rest: Any) -> None:
         """Ask the Trainer to stop after the last step, because it evaluates before it stops."""
         if 0 < trainer.max_steps <= trainer.global_step:
             trainer.check_val_every_n_epoch = 1
@@ -41,24 +32,21 @@ class Announcement(lightning.Callback):
     def __init__(self, notify: Callable[[str], None]) -> None:
         self.notify = notify
 
-    def on_fit_start(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
-    ) -> None:
+    def on_fit_start(self, trainer: lightning.Trainer, pl_module: Any) -> None:
         """Report once, from the first process."""
-        if trainer.is_global_zero:
-            data: Any = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it
-            parts = "; ".join(
-                f"{part} "
-                + (", ".join(f"{n:,} {kind}" for kind, n in sizes.items() if n) or "none")
-                for part, sizes in data.sizes().items()
-            )
-            module: Any = pl_module
-            if module.start.notice:
-                self.notify(module.start.notice)
-            self.notify(
-                f"Split {data.split} (seed {data.split_seed}): {parts}. Training on "
-                f"{trainer.strategy.root_device}."
-            )
+        if not trainer.is_global_zero:
+            return
+        data: Any = trainer.datamodule  # type: ignore[attr-defined]  # Lightning sets it
+        parts = "; ".join(
+            f"{part} " + (", ".join(f"{n:,} {kind}" for kind, n in sizes.items() if n) or "none")
+            for part, sizes in data.sizes().items()
+        )
+        if pl_module.start.notice:
+            self.notify(pl_module.start.notice)
+        self.notify(
+            f"Split {data.split} (seed {data.split_seed}): {parts}. Training on "
+            f"{trainer.strategy.root_device}."
+        )
 
 
 class ProgressBar(RichProgressBar):
@@ -69,18 +57,10 @@ class ProgressBar(RichProgressBar):
 
     def get_metrics(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> Any:
         """Return the values shown beside the bar."""
-        found = super().get_metrics(trainer, pl_module)
-        return {key: value for key, value in found.items() if key != "v_num"}
+        values = super().get_metrics(trainer, pl_module)
+        return {key: value for key, value in values.items() if key != "v_num"}
 
     def _get_train_description(self, current_epoch: int) -> str:
         """Return which epoch it is, counted from 1; Lightning counts from 0."""
         last = self.trainer.max_epochs
         return f"Epoch {current_epoch + 1}" + (f"/{last} " if last and last > 0 else " ")
-
-
-def replace_bar(trainer: lightning.Trainer) -> None:
-    """Replace Lightning's progress bar, if there is one, by `ProgressBar`."""
-    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
-    for place, callback in enumerate(callbacks):
-        if type(callback) is RichProgressBar:
-            callbacks[place] = ProgressBar()

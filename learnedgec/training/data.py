@@ -31,9 +31,8 @@ from learnedgec.training.examples import (
     rating_examples,
     split_examples,
 )
-from learnedgec.training.heads import HeadOptions
 from learnedgec.training.loading import LengthBatchSampler, ResumableLoader
-from learnedgec.training.objectives import Objective, unrated
+from learnedgec.training.objectives import HeadOptions, Objective, unrated
 from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 
 __all__ = ["TrainingData"]

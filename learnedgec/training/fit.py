@@ -9,8 +9,7 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,29 +18,33 @@ import pytorch_lightning as lightning
 import torch
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from lightning_fabric.utilities.warnings import PossibleUserWarning
+from pytorch_lightning.callbacks import RichProgressBar
 from pytorch_lightning.cli import LightningCLI
-from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
 
 from learnedgec.data.text import read_json, write_json
-from learnedgec.errors import ConfigError, LeakageError
+from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import was_checked
-from learnedgec.evaluators.precision import has_bfloat16
 from learnedgec.evaluators.quantization import check_bits, round_weights
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import check_writable
-from learnedgec.training.callbacks import Announcement, LastEvaluation, replace_bar
+from learnedgec.training.callbacks import Announcement, LastEvaluation, ProgressBar
 from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate, warnings_about
 from learnedgec.training.module import EvaluatorModule
-from learnedgec.training.options import NOT_EVALUATED, Stopping, parse, run_folder
-from learnedgec.training.package import (
-    continuation,
-    package_path,
-    write_package,
-)
+from learnedgec.training.options import parse, run_folder
+from learnedgec.training.package import continuation, package_path, write_package
 
 __all__ = ["Result", "train", "training_data"]
+
+_NOT_EVALUATED = (
+    "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
+    "validation on."
+)
+
+# In a run's folder: what its checkpoints belong to, and whether it came to its end.
+_SETTINGS = "settings.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,6 @@ class Result:
     results: dict[str, Any]
     notices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-# In a run's folder: what its checkpoints belong to, and whether it came to its end.
-_SETTINGS = "settings.json"
 
 
 def train(
@@ -90,7 +89,10 @@ def train(
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     with warnings.catch_warnings():
         _silence_advice()
-        return _fit(parse(arguments, progress=progress), notify)
+        run = _Run(parse(arguments, progress=progress))
+        run.check()
+        run.fit(run.begin(), notify)
+        return run.finish() if run.trainer.is_global_zero else None
 
 
 def training_data(arguments: Sequence[str]) -> TrainingData:
@@ -101,83 +103,32 @@ def training_data(arguments: Sequence[str]) -> TrainingData:
         return data
 
 
-def _fit(parsed: LightningCLI, notify: Callable[[str], None] | None) -> Result | None:
-    """Fit, choose the best checkpoint, evaluate on dev and test, and write the package."""
-    trainer: lightning.Trainer = parsed.trainer
-    run = _Run.of(parsed)
-    run.check()
-    resumed = run.begin()
-    _check_precision(trainer)
-    loggers: list[Any] = [CSVLogger(run.folder, name="log")]
-    if run.config.tensorboard:
-        loggers.append(_tensorboard(run.folder))
-    trainer.loggers = [*loggers, *trainer.loggers]
-    replace_bar(trainer)
-    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # Lightning sets it
-    callbacks.append(LastEvaluation())
-    if notify:
-        callbacks.append(Announcement(notify))
-    try:
-        with _kept_interrupts():
-            start = str(run.last) if resumed else None
-            trainer.fit(run.module, run.data, ckpt_path=start, weights_only=True)
-    except SystemExit as error:
-        # How Lightning ends after Ctrl-C; who called decides what is said and returned.
-        if isinstance(error.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        raise
-    except MisconfigurationException as error:
-        raise ConfigError(f"trainer: {error}") from None
-    if trainer.interrupted:
-        raise KeyboardInterrupt
-    return run.finish() if trainer.is_global_zero else None
-
-
-@dataclass(frozen=True)
 class _Run:
     """A training run: its settings, its folder and its package."""
 
-    config: Any
-    module: EvaluatorModule
-    data: TrainingData
-    trainer: lightning.Trainer
-    configuration: str
-    folder: Path
-    package: Path
-
-    @classmethod
-    def of(cls, parsed: LightningCLI) -> _Run:
-        """Return the run of parsed arguments."""
-        config: Any = parsed.config
-        recorded = config.clone()
-        # Whoever trains with the package's configuration has to ask again to replace an evaluator.
+    def __init__(self, parsed: LightningCLI) -> None:
+        self.config: Any = parsed.config
+        self.module: EvaluatorModule = parsed.model
+        self.data: TrainingData = parsed.datamodule
+        self.trainer: lightning.Trainer = parsed.trainer
+        recorded = self.config.clone()
+        # Training with the package's configuration shall not replace an evaluator without being asked to.
         recorded.overwrite = False
-        return cls(
-            config,
-            parsed.model,
-            parsed.datamodule,
-            parsed.trainer,
-            parsed.parser.dump(recorded, skip_none=False),
-            Path(run_folder(config.runs, config.name)),
-            package_path(Path(config.output), config.name),
-        )
-
-    @property
-    def last(self) -> Path:
-        """The checkpoint that a run continues from."""
-        return self.folder / "last.ckpt"
+        self.configuration = parsed.parser.dump(recorded, skip_none=False)
+        self.folder = Path(run_folder(self.config.runs, self.config.name))
+        self.package = package_path(Path(self.config.output), self.config.name)
+        self.last = self.folder / "last.ckpt"
 
     @property
     def digest(self) -> str:
         """The digest of the settings that a run may not change when it continues."""
         # Sums are made of heads when these have learned.
         model = {key: value for key, value in vars(self.config.model).items() if key != "sums"}
-        settings = {
-            "seed": self.config.seed_everything,
-            "model": model,
-            "data": self.config.data,
-        }
-        return hashlib.sha256(json.dumps(settings, default=_plain).encode()).hexdigest()
+        settings = {"seed": self.config.seed_everything, "model": model, "data": self.config.data}
+        text = json.dumps(
+            settings, default=lambda value: getattr(value, "__dict__", None) or str(value)
+        )
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def check(self) -> None:
         """Raise an error before hours of training, and before the files of an earlier run are removed."""
@@ -185,7 +136,7 @@ class _Run:
         check_writable(self.last)
         check_bits(module.model, self.config.bits)
         if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
-            raise ConfigError(NOT_EVALUATED)
+            raise ConfigError(_NOT_EVALUATED)
         if self.data.check_leakage and module.continued and not was_checked(module.continued):
             raise LeakageError(
                 f"model.encoder: {self.config.model.encoder} learned from text that was not checked against "
@@ -204,15 +155,10 @@ class _Run:
         """Make the run's folder ready; return whether to continue from its last checkpoint."""
         resumed = bool(self.config.resume and self.last.exists())
         if resumed:
-            if _read_settings(self.folder).get("sha256") != self.digest:
-                raise ConfigError(
-                    f"resume: the run in {self.folder} was started with other values of seed_everything, "
-                    "model or data; use the same values, or start again with overwrite=True."
-                )
-            _check_length(self.trainer, self.folder, _read_checkpoint(self.last))
+            self._check_resumable()
         else:
             if not self.config.overwrite:
-                _check_free(self.package, self.folder, resume=self.config.resume)
+                self._check_free()
             # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
             for old in self.folder.glob("*.ckpt"):
                 old.unlink(missing_ok=True)  # another process of this run may have been faster
@@ -221,12 +167,48 @@ class _Run:
             self._write_settings(finished=False)
         return resumed
 
+    def fit(self, resumed: bool, notify: Callable[[str], None] | None) -> None:
+        """Fit the heads, with logs in the run's folder."""
+        trainer: Any = self.trainer
+        loggers: list[Any] = [CSVLogger(self.folder, name="log")]
+        if self.config.tensorboard:
+            try:
+                loggers.append(TensorBoardLogger(self.folder, name="tensorboard"))
+            except ModuleNotFoundError:
+                raise MissingDependencyError(
+                    "tensorboard", "tensorboard", "tensorboard: true"
+                ) from None
+        trainer.loggers = [*loggers, *trainer.loggers]
+        trainer.callbacks = [
+            ProgressBar() if type(callback) is RichProgressBar else callback
+            for callback in (*trainer.callbacks, LastEvaluation())
+        ]
+        if notify:
+            trainer.callbacks.append(Announcement(notify))
+        checkpoint = str(self.last) if resumed else None
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            trainer.fit(self.module, self.data, ckpt_path=checkpoint, weights_only=True)
+        except SystemExit as error:
+            # How Lightning ends after Ctrl-C; who called decides what is said and returned.
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
+        except MisconfigurationException as error:
+            raise ConfigError(f"trainer: {error}") from None
+        finally:
+            # Lightning may leave Ctrl-C ignored after the first one.
+            if handler is not None and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, handler)
+        if trainer.interrupted:
+            raise KeyboardInterrupt
+
     def finish(self) -> Result:
         """Evaluate the best checkpoint and write it as a package."""
         module, config = self.module, self.config
         best = self.folder / "best.ckpt"
         if not best.exists():
-            raise ConfigError(NOT_EVALUATED)
+            raise ConfigError(_NOT_EVALUATED)
         module.load_state_dict(_read_checkpoint(best)["state_dict"])
         model = module.model.cpu().float().eval()
         weights = round_weights(model, config.bits)
@@ -251,46 +233,60 @@ class _Run:
             continued=module.continued and continuation(module.continued),
         )
         self._write_settings(finished=True)
-        callbacks = self.trainer.early_stopping_callbacks
-        notices = [callback.notice for callback in callbacks if isinstance(callback, Stopping)]
-        return Result(
-            self.package, results, tuple(filter(None, notices)), warnings_about(results["dev"])
+        return Result(self.package, results, self._notices(), warnings_about(results["dev"]))
+
+    def _notices(self) -> tuple[str, ...]:
+        """Return a notice if the run stopped early."""
+        return tuple(
+            # Lightning counts epochs from 0.
+            f"Training stopped early, after epoch {callback.stopped_epoch + 1}: {callback.monitor} has "
+            f"not been better than {float(callback.best_score):.4f} for {callback.wait_count} "
+            "evaluations (early_stopping.patience); the best checkpoint is kept."
+            for callback in self.trainer.early_stopping_callbacks
+            if getattr(callback, "stopping_reason_message", None)
         )
+
+    def _check_resumable(self) -> None:
+        """Raise `ConfigError` if the last checkpoint is damaged, or belongs to another or a longer run."""
+        if self._read_settings().get("sha256") != self.digest:
+            raise ConfigError(
+                f"resume: the run in {self.folder} was started with other values of seed_everything, "
+                "model or data; use the same values, or start again with overwrite=True."
+            )
+        state = _read_checkpoint(self.last)
+        for key, asked, done in (
+            # The epoch that the checkpoint lies in, counted from 0.
+            ("max_epochs", self.trainer.max_epochs, state["epoch"] + 1),
+            ("max_steps", self.trainer.max_steps, state["global_step"]),
+        ):
+            if asked is not None and 0 <= asked < done:
+                raise ConfigError(
+                    f"trainer.{key} is {asked}, but the run in {self.folder} has reached {done}; give "
+                    f"at least {done}, or start again with --overwrite."
+                )
+
+    def _check_free(self) -> None:
+        """Raise `ConfigError` if a new run would replace an evaluator or discard an unfinished run."""
+        if self.package.is_dir():
+            ways = ", or continue its run with --resume" if self.last.exists() else ""
+            if self.config.resume:
+                ways = f"; there is no checkpoint in {self.folder} to continue from"
+            raise ConfigError(
+                f"name: the evaluator {self.package} exists; choose another name, or replace it with "
+                f"--overwrite{ways}."
+            )
+        if self.last.exists() and not self._read_settings().get("finished"):
+            raise ConfigError(
+                f"name: the run in {self.folder} is not finished; continue it with --resume, or discard "
+                "it with --overwrite."
+            )
+
+    def _read_settings(self) -> Mapping[str, Any]:
+        file = self.folder / _SETTINGS
+        return dict(read_json(file)) if file.exists() else {}
 
     def _write_settings(self, *, finished: bool) -> None:
         write_json(self.folder / _SETTINGS, {"sha256": self.digest, "finished": finished})
-
-
-def _check_free(package: Path, folder: Path, *, resume: bool) -> None:
-    """Raise `ConfigError` if a new run would replace an evaluator or discard an unfinished run."""
-    left = (folder / "last.ckpt").exists()
-    if package.is_dir():
-        ways = ", or continue its run with --resume" if left else ""
-        if resume:
-            ways = f"; there is no checkpoint in {folder} to continue from"
-        raise ConfigError(
-            f"name: the evaluator {package} exists; choose another name, or replace it with "
-            f"--overwrite{ways}."
-        )
-    if left and not _read_settings(folder).get("finished"):
-        raise ConfigError(
-            f"name: the run in {folder} is not finished; continue it with --resume, or discard it with "
-            "--overwrite."
-        )
-
-
-def _check_length(trainer: lightning.Trainer, folder: Path, state: Mapping[str, Any]) -> None:
-    """Raise `ConfigError` if a resumed run has already been trained for longer than requested."""
-    for key, asked, done, unit in (
-        # The epoch that the checkpoint lies in, counted from 0.
-        ("max_epochs", trainer.max_epochs, state["epoch"] + 1, "epoch"),
-        ("max_steps", trainer.max_steps, state["global_step"], "step"),
-    ):
-        if asked is not None and 0 <= asked < done:
-            raise ConfigError(
-                f"trainer.{key} is {asked}, but the run in {folder} is already in {unit} {done}; give at "
-                f"least {done}, or start again with --overwrite."
-            )
 
 
 def _read_checkpoint(path: Path) -> dict[str, Any]:
@@ -301,62 +297,12 @@ def _read_checkpoint(path: Path) -> dict[str, Any]:
     """
     try:
         state: dict[str, Any] = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
-        if isinstance(state["state_dict"], dict):
-            return state
-        problem = "no weights"
     except Exception as error:  # reading bytes of any kind raises errors of any kind
-        problem = type(error).__name__
-    raise ConfigError(
-        f"the checkpoint {path} is damaged, or holds more than tensors and plain values ({problem}); start "
-        "again with --overwrite."
-    )
-
-
-@contextmanager
-def _kept_interrupts() -> Iterator[None]:
-    """Restore the handler of Ctrl-C, because Lightning may leave it ignored after the first one."""
-    handler = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if handler is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, handler)
-
-
-def _read_settings(folder: Path) -> dict[str, Any]:
-    """Return the digest of the settings of the run in a folder, and whether it is finished."""
-    file = folder / _SETTINGS
-    return dict(read_json(file)) if file.exists() else {}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of a parsed configuration in a form that JSON can hold."""
-    return vars(value) if hasattr(value, "__dict__") else str(value)
-
-
-def _check_precision(trainer: lightning.Trainer) -> None:
-    """Warn if bfloat16 was requested and the processor can only emulate it."""
-    device = trainer.strategy.root_device
-    asked = str(trainer.precision).startswith("bf16")
-    if device.type == "cpu" and asked and not has_bfloat16(device):
-        warnings.warn(
-            f"this processor has no instructions for bfloat16, so trainer.precision={trainer.precision} "
-            "is many times slower than 32-true here; set trainer.precision: 32-true.",
-            stacklevel=2,
-        )
-
-
-def _tensorboard(folder: Path) -> Any:
-    """Return a TensorBoard logger, or say which extra it needs."""
-    import importlib.util
-
-    from pytorch_lightning.loggers import TensorBoardLogger
-
-    from learnedgec.errors import MissingDependencyError
-
-    if importlib.util.find_spec("tensorboard") is None:
-        raise MissingDependencyError("tensorboard", "tensorboard", "tensorboard: true")
-    return TensorBoardLogger(folder, name="tensorboard")
+        raise ConfigError(
+            f"the checkpoint {path} is damaged, or holds more than tensors and plain values "
+            f"({type(error).__name__}); start again with --overwrite."
+        ) from None
+    return state
 
 
 def _silence_advice() -> None:
@@ -379,5 +325,6 @@ def _silence_advice() -> None:
         ".*Checkpoint directory .* exists and is not empty.*",
         ".*The number of training batches .* is smaller than the logging interval.*",
         ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*",
+        ".*Early stopping conditioned on metric.*",
     ):
         warnings.filterwarnings("ignore", pattern)

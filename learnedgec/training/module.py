@@ -15,8 +15,7 @@ from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import HeadConfig, Pooling
 from learnedgec.evaluators.lora import is_lora
 from learnedgec.training.encoding import Encoding
-from learnedgec.training.heads import HeadOptions
-from learnedgec.training.objectives import Objective, find_objective
+from learnedgec.training.objectives import HeadOptions, Objective, find_objective
 from learnedgec.training.start import Lora, ModelOptions, start_model
 
 __all__ = ["EvaluatorModule", "HeadOptions", "Lora"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from argparse import SUPPRESS, ArgumentError
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytorch_lightning as lightning
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
@@ -24,12 +22,7 @@ from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import REGISTRY, import_plugins
 
-__all__ = ["NOT_EVALUATED", "Stopping", "parse", "run_folder"]
-
-NOT_EVALUATED = (
-    "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
-    "validation on."
-)
+__all__ = ["parse", "run_folder"]
 
 _TRAINER_DEFAULTS = {
     "accelerator": "auto",
@@ -42,6 +35,20 @@ _TRAINER_DEFAULTS = {
     "logger": False,
     # The batch sampler divides the data among processes itself.
     "use_distributed_sampler": False,
+}
+
+_CHOICE = {"monitor": "dev/score", "mode": "max"}
+_CALLBACKS: dict[str, dict[str, Any]] = {
+    # No run continues from the best checkpoint, so it has the weights alone.
+    "best": {
+        **_CHOICE,
+        "filename": "best",
+        "save_weights_only": True,
+        "enable_version_counter": False,
+    },
+    "last": {"filename": "last", "every_n_train_steps": 100, "enable_version_counter": False},
+    # A run that ends before an evaluation has no best checkpoint, which is an error of its own.
+    "early_stopping": {**_CHOICE, "patience": 3, "strict": False},
 }
 
 # What `--help` shows of Lightning's own options, in fewer words; `--help-all` shows every one.
@@ -83,92 +90,28 @@ _DESCRIPTION = (
 _MORE = "--help-all lists the other options of Lightning's trainer and callbacks as well."
 
 
-class Stopping(EarlyStopping):
-    """Stop after `patience` evaluations without improvement on dev; raise an error if there was none."""
-
-    def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Check whether to stop after an epoch of training."""
-        with self._evaluated(trainer):
-            super().on_train_epoch_end(trainer, pl_module)
-
-    def on_validation_end(self, trainer: lightning.Trainer, pl_module: Any) -> None:
-        """Check whether to stop after an evaluation."""
-        with self._evaluated(trainer):
-            super().on_validation_end(trainer, pl_module)
-
-    @contextmanager
-    def _evaluated(self, trainer: lightning.Trainer) -> Iterator[None]:
-        try:
-            yield
-        except RuntimeError:
-            if self.monitor in trainer.callback_metrics:
-                raise
-            raise ConfigError(NOT_EVALUATED) from None
-
-    @property
-    def notice(self) -> str:
-        """The notice about an early stop; empty if the run was not stopped early."""
-        # Lightning counts epochs from 0, and its callback has 0 also where nothing was stopped.
-        if not getattr(self, "stopping_reason_message", None):
-            return ""
-        return (
-            f"Training stopped early, after epoch {self.stopped_epoch + 1}: {self.monitor} has not been "
-            f"better than {float(self.best_score):.4f} for {self.wait_count} evaluations "
-            "(early_stopping.patience); the best checkpoint is kept."
-        )
-
-
 class _ParsedRun(LightningCLI):
     """LightningCLI with the keys of a training run; it parses and builds but does not train."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        parser.add_argument("--name", type=str, help="name of the package", required=True)
-        parser.add_argument(
-            "--output", type=str, default="checkpoints", help="folder for the package"
-        )
-        parser.add_argument(
-            "--bits",
-            type=Bits,
-            default=16,
-            help="bits per weight in the package: 16, or 4 in the encoder's matrices",
-        )
-        parser.add_argument(
-            "--runs", type=str, default="runs", help="folder for logs and resumable checkpoints"
-        )
-        parser.add_argument(
-            "--resume", action="store_true", help="continue this run from its last checkpoint"
-        )
-        parser.add_argument(
-            "--overwrite",
-            action="store_true",
-            help="start from scratch; replace an evaluator or an unfinished run of this name",
-        )
-        parser.add_argument(
-            "--tensorboard",
-            action="store_true",
-            help="write logs for TensorBoard in addition to CSV",
-        )
+        add = parser.add_argument
+        add("--name", type=str, help="name of the package", required=True)
+        add("--output", type=str, default="checkpoints", help="folder for the package")
+        bits = "bits per weight in the package: 16, or 4 in the encoder's matrices"
+        add("--bits", type=Bits, default=16, help=bits)
+        add("--runs", type=str, default="runs", help="folder for logs and resumable checkpoints")
+        flags = {
+            "resume": "continue this run from its last checkpoint",
+            "overwrite": "start from scratch; replace an evaluator or an unfinished run of this name",
+            "tensorboard": "write logs for TensorBoard in addition to CSV",
+        }
+        for flag, text in flags.items():
+            add(f"--{flag}", action="store_true", help=text)
         # Callbacks with separate keys: the best checkpoint, the one to resume from, and early stopping.
         parser.add_lightning_class_args(ModelCheckpoint, "best")
         parser.add_lightning_class_args(ModelCheckpoint, "last")
-        parser.add_lightning_class_args(Stopping, "early_stopping")
-        choice = {"monitor": "dev/score", "mode": "max"}
-        defaults: dict[str, dict[str, Any]] = {
-            # No run continues from it, so it has the weights alone.
-            "best": {
-                **choice,
-                "filename": "best",
-                "save_weights_only": True,
-                "enable_version_counter": False,
-            },
-            "last": {
-                "filename": "last",
-                "every_n_train_steps": 100,
-                "enable_version_counter": False,
-            },
-            "early_stopping": {**choice, "patience": 3},
-        }
-        for group, values in defaults.items():
+        parser.add_lightning_class_args(EarlyStopping, "early_stopping")
+        for group, values in _CALLBACKS.items():
             parser.set_defaults({f"{group}.{key}": value for key, value in values.items()})
         # Pairs are cached by what they depend on, so that runs with the same pairs share them.
         parser.link_arguments("runs", "data.folder")
@@ -219,55 +162,44 @@ def parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
     return parsed
 
 
-def _explain(message: str) -> None:
-    """Raise a clearer error if the parser's message is about a common mistake.
-
-    The parser's own message lists every type that it tried. Other messages are left unchanged.
-
-    Raises:
-        UnknownNameError: no pair source has the name that was given.
-        ConfigError: a key is missing, or has a value of another type.
-    """
-    if re.search(r"\bcorrected_layers\b|\bmodel\.rank\b|option 'rank'", message):
-        raise ConfigError(
-            "model.rank and model.corrected_layers are now model.lora, such as lora: {rank: 4, layers: 5}."
-        )
-    if outside := re.search(
-        r'Parser key "([\w.]+)":.*does not conform to restriction (.+)', message, re.S
-    ):
-        key, bounds = outside.group(1), re.sub(r"\bv", "", outside.group(2).partition("\n")[0])
-        raise ConfigError(f"{key}: a number {bounds} was expected.")
-    if "data.pairs" in message:
-        for name in re.findall(r"'class_path': '(\w+)'", message):
-            REGISTRY.find(name)
-    for key, what in _NEEDED.items():
-        if re.search(
-            rf'arguments are required:.*\b{key}\b|key "{key}":.*value: None', message, re.DOTALL
-        ):
-            raise ConfigError(f"{key} is missing; {what}.")
-    if sentence := wrong_value(message):
-        raise ConfigError(sentence)
-    found = re.search(r'Parser key "([\w.]+)":(.*)', message, re.DOTALL)
-    if found is None:
-        return
-    key, rest = found.groups()
-    value = re.search(r"Given value: (.*)", rest, re.DOTALL)
-    given = value.group(1).strip() if value else ""
-    if key == "data.pairs":
-        for head, one in re.findall(r"'([\w-]+)': '([^']*)'", given):
-            if head != "class_path":
-                raise ConfigError(
-                    f"data.pairs.{head} is {one[:200]}; a list was expected: [{one[:200]}]."
-                )
-    if "list[str]" in rest and "Given value type: <class 'str'>" in rest and given:
-        raise ConfigError(f"{key} is {given[:200]}; a list was expected: [{given[:200]}].")
-
-
 # Required keys and their purpose.
 _NEEDED = {
     "name": "give the package a name, such as mine",
     "model.heads": "name the outputs to learn, such as {fluency: {input: hypothesis}}",
 }
+
+
+def _explain(message: str) -> None:
+    """Raise a clearer error if the parser's message, which lists every type, is about a common mistake.
+
+    Raises:
+        UnknownNameError: no pair source has the name that was given.
+        ConfigError: a key is missing, or has a value of another type or out of range.
+    """
+    key = re.search(r'Parser key "([\w.]+)":', message)
+    if key and (bounds := re.search(r"does not conform to restriction (.+)", message)):
+        expected = re.sub(r"\bv", "", bounds[1])
+        raise ConfigError(f"{key[1]}: a number {expected} was expected.")
+    if "data.pairs" in message:
+        for name in re.findall(r"'class_path': '(\w+)'", message):
+            REGISTRY.find(name)
+    for needed, purpose in _NEEDED.items():
+        absent = rf'arguments are required:.*\b{needed}\b|key "{needed}":.*value: None'
+        if re.search(absent, message, re.DOTALL):
+            raise ConfigError(f"{needed} is missing; {purpose}.")
+    if sentence := wrong_value(message):
+        inner = key and not sentence.startswith(key[1])
+        raise ConfigError(f"{key[1]}: {sentence}" if key and inner else sentence)
+    given = re.findall(r"Given value: (.*)", message)
+    if key is None or not given:
+        return
+    places = {key[1]: given[-1]} if "Given value type: <class 'str'>" in message else {}
+    if key[1] == "data.pairs":
+        heads = re.findall(r"'([\w-]+)': '([^']*)'", given[-1])
+        places = {f"data.pairs.{head}": value for head, value in heads if head != "class_path"}
+    for place, value in places.items():
+        if "list[" in message:
+            raise ConfigError(f"{place} is {value[:200]}; a list was expected: [{value[:200]}].")
 
 
 def _cause(error: BaseException) -> LearnedgecError:
@@ -277,33 +209,30 @@ def _cause(error: BaseException) -> LearnedgecError:
         if isinstance(inner, LearnedgecError):
             return inner
         inner = inner.__cause__ or inner.__context__
-    if isinstance(error, MisconfigurationException):
-        return ConfigError(f"trainer: {error}")
-    return ConfigError(f"an option cannot be read ({error}).")
+    where = (
+        "trainer" if isinstance(error, MisconfigurationException) else "an option cannot be read"
+    )
+    return ConfigError(f"{where}: {error}")
 
 
 def _help(parser: LightningArgumentParser, *, whole: bool) -> str:
     """Return the options by group: all of Lightning's if `whole`, otherwise only the common ones."""
     parser.usage, parser.description = _USAGE, _DESCRIPTION
+    parser.epilog = None if whole else _MORE
     groups = {
-        prefix: group
+        action.dest: group
         for group in parser._action_groups
-        for prefix in _GROUPS
-        if any(action.dest == prefix for action in group._group_actions)
+        for action in group._group_actions
+        if action.dest in _GROUPS
     }
     for prefix, heading in _GROUPS.items():
         groups[prefix].title = heading
-    if not whole:
-        parser.epilog = _MORE
-        for prefix, group in groups.items():
-            for action in group._group_actions:
-                lightnings = prefix in ("trainer", "best", "last", "early_stopping")
-                # Options for a whole group or for the help of a class are hidden.
-                special = action.dest == prefix != "name" or action.dest.endswith(".help")
-                if special or (lightnings and action.dest not in _SHOWN):
-                    action.help = SUPPRESS
-                else:
-                    action.help = _SHOWN.get(action.dest, action.help)
+        lightnings = prefix in ("trainer", "best", "last", "early_stopping")
+        for action in [] if whole else groups[prefix]._group_actions:
+            # Options for a whole group or for the help of a class are hidden.
+            special = action.dest == prefix != "name" or action.dest.endswith(".help")
+            shown = action.dest in _SHOWN or not (special or lightnings)
+            action.help = _SHOWN.get(action.dest, action.help) if shown else SUPPRESS
     # Linked options cannot be set by the user.
     parser._action_groups = [groups[prefix] for prefix in _GROUPS]
     return str(parser.format_help())

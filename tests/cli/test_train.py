@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -92,7 +91,7 @@ ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
         ),
         (
             ["--config", "mine.yaml", "--model.heads", "{adequacy: {input: pairs}}"],
-            "model.heads.adequacy.input is 'pairs'; hypothesis or pair was expected.",
+            "model.heads: input is 'pairs'; one of 'hypothesis', 'pair' was expected.",
         ),
         (
             ["--config=typo.yaml"],
@@ -122,20 +121,6 @@ def test_one_sentence(
     assert train(*words) == (2, "", f"learnedgec train: {message}\n")
 
 
-def test_mistakes_that_show_at_once_are_said_before_torch_is_imported(
-    train: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "learnedgec.training.fit", None)  # importing it fails
-    assert train("--config", "mine.yaml", "--data.ratings", "[other.csv]")[0] == 2
-    code, _, err = train("--config", "mine.yaml", "--model.heads", "{style: {input: pair}}")
-    assert (code, err.startswith("learnedgec train: model.heads.style: mine.csv has the col")) == (
-        2,
-        True,
-    )
-    with pytest.raises(ModuleNotFoundError):
-        train("--config", "mine.yaml")
-
-
 def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]]) -> None:
     given = ("--config", "mine.yaml", "--quiet")
     code, out, err = train(*given, "--early_stopping.patience", "1", "--model.learning_rate", "0")
@@ -155,8 +140,8 @@ def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]])
     assert train(*given, "--resume", "--trainer.max_epochs", "1") == (
         2,
         "",
-        "learnedgec train: trainer.max_epochs is 1, but the run in runs/mine is already in epoch 2; give at "
-        "least 2, or start again with --overwrite.\n",
+        "learnedgec train: trainer.max_epochs is 1, but the run in runs/mine has reached 2; give at least 2, "
+        "or start again with --overwrite.\n",
     )
     settings = Path("runs/mine/settings.json")
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"finished": False}))
@@ -340,7 +325,7 @@ def test_columns_are_checked_before_leakage(
     words = ["--config", "mine.yaml"]
     assert "1 sentence of CoNLL-2014 (in 1 of 30 rows)" in train(*words)[2]
     Path("mine.csv").write_text(text.replace("fluency", "fluent"))
-    assert "fluent, meaning, not 'fluency'; name a column of ratings" in train(*words)[2]
+    assert "rates fluent, meaning, not 'fluency'; name a rated dimension" in train(*words)[2]
     Path("mine.csv").write_text(text)
     Path("pairs.jsonl").write_text('{"source": "a", "better": "b"}\n')
     assert (

@@ -100,8 +100,8 @@ def test_heads_that_cannot_be(tmp_path: Path, tiny_encoder: Path, head: str, mes
 
 
 def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> None:
-    from learnedgec.training.heads import HeadOptions
     from learnedgec.training.module import EvaluatorModule
+    from learnedgec.training.objectives import HeadOptions
 
     heads = {"capitals": HeadConfig("hypothesis", reads="capitals", layer=1)}
     folder = tiny.save_evaluator(tmp_path / "first", heads=heads)
@@ -119,8 +119,8 @@ def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> Non
 
 
 def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
-    from learnedgec.training.heads import HeadOptions
     from learnedgec.training.module import EvaluatorModule, Lora
+    from learnedgec.training.objectives import HeadOptions
 
     heads = {
         "fluency": HeadConfig("hypothesis"),
