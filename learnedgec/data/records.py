@@ -10,20 +10,28 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from learnedgec.data.text import check_sentence, read_jsonl, read_text
-from learnedgec.errors import FormatError, InputError
+from learnedgec.errors import DataError, FormatError, InputError
 from learnedgec.runtime.writing import PathLike
 
+if TYPE_CHECKING:
+    import datasets
+
 __all__ = [
+    "HUB",
     "check_same_sentences",
     "check_sentence_record",
+    "has_objects",
     "read_records",
     "read_table",
     "suffix",
     "whole_number",
 ]
+
+HUB = "hf:"
+"""How the name of a dataset on the Hugging Face hub begins."""
 
 
 def suffix(path: PathLike) -> str:
@@ -36,24 +44,73 @@ def suffix(path: PathLike) -> str:
     return PurePath(os.fspath(path).removesuffix(".gz")).suffix
 
 
+def has_objects(path: PathLike) -> bool:
+    """Return whether the records of a file may hold lists and other objects, which cells of CSV cannot."""
+    return suffix(path) in (".jsonl", ".parquet") or os.fspath(path).startswith(HUB)
+
+
 def read_records(
     path: PathLike, required: Sequence[str] = ()
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (`file:line`, column -> value) of each record of a `.jsonl`, `.tsv` or CSV file.
+    """Yield (`file:line`, column -> value) of each record of a file, or of a dataset on the hub.
 
     Args:
-        path: the file; `.gz` is decompressed.
+        path: a `.jsonl`, `.parquet`, `.tsv` or CSV file, of which all but `.parquet` may be compressed
+            (`.gz`); or `hf:OWNER/NAME`, a dataset on the Hugging Face hub or in its cache, whose split
+            `train` is read, and `hf:OWNER/NAME:SPLIT` another one.
         required: columns that every record must have.
 
     Raises:
         InputError: the file is missing, a directory, unreadable or empty.
         FormatError: a line cannot be used; the message names it.
+        DataError: the hub has no such dataset or split, or cannot be reached.
     """
+    name = os.fspath(path)
     if suffix(path) == ".jsonl":
         for line, record in enumerate(read_jsonl(path, required), 1):
-            yield f"{os.fspath(path)}:{line}", record
+            yield f"{name}:{line}", record
+    elif has_objects(path):
+        table = _hub_table(name) if name.startswith(HUB) else _parquet_table(name)
+        if missing := [column for column in required if column not in table.column_names]:
+            raise FormatError(
+                f"{name}: no column {missing[0]!r}; found {', '.join(table.column_names)[:200]}."
+            )
+        yield from ((f"{name}:{row}", record) for row, record in enumerate(table, 1))
     else:
         yield from read_table(path, "\t" if suffix(path) == ".tsv" else ",", required)
+
+
+def _parquet_table(name: str) -> datasets.Dataset:
+    """Return a Parquet file as a table."""
+    import datasets
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        return datasets.Dataset(pyarrow.parquet.read_table(name, memory_map=True))
+    except FileNotFoundError:
+        raise InputError(f"{name} does not exist; check the path.") from None
+    except (pyarrow.ArrowException, OSError) as error:
+        raise FormatError(f"{name}: not a Parquet file ({_first_line(error)}).") from None
+
+
+def _hub_table(name: str) -> datasets.Dataset:
+    """Return a split of a dataset on the Hugging Face hub, mapped into memory from its cache."""
+    import datasets
+
+    repository, _, split = name.removeprefix(HUB).partition(":")
+    try:
+        return datasets.load_dataset(repository, split=split or "train")
+    # Loading runs through several libraries, each with errors of its own.
+    except Exception as error:
+        raise DataError(
+            f"{name} cannot be read from the Hugging Face hub or its cache ({_first_line(error)}); check "
+            "OWNER/NAME and the split, or download a file of it and name that."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def read_table(

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
 from learnedgec.data.catalog.registry import Kind, concatenated
-from learnedgec.data.records import read_records, suffix
+from learnedgec.data.records import has_objects, read_records, suffix
 from learnedgec.data.text import check_sentence, read_lines, write_jsonl, write_lines
 from learnedgec.errors import FormatError, InputError
 from learnedgec.runtime.writing import PathLike
@@ -63,7 +63,7 @@ def read_cases(path: PathLike) -> list[Case]:
         >>> read_cases(path)[0].variants[0]
         Pair(source='A1 go .', target='A1 goes .')
     """
-    return _read_objects(path) if suffix(path) == ".jsonl" else _read_blocks(path)
+    return _read_objects(path) if has_objects(path) else _read_blocks(path)
 
 
 CASES: Kind[list[Case]] = Kind(

@@ -10,7 +10,7 @@ from learnedgec.data.catalog.cases import CASES, Case
 from learnedgec.data.catalog.parallel import PARALLEL, Parallel
 from learnedgec.data.catalog.registry import Kind, concatenated
 from learnedgec.data.m2 import Edit, read_m2, without_overlaps
-from learnedgec.data.records import read_records, suffix
+from learnedgec.data.records import has_objects, read_records, suffix
 from learnedgec.data.references import References
 from learnedgec.data.text import check_sentence, read_lines
 from learnedgec.errors import FormatError
@@ -40,9 +40,10 @@ class Correction:
 def read_corrections(path: PathLike) -> list[Correction]:
     """Read corrections from a file.
 
-    An `.m2` file gives the gold edits of each annotator; a `.jsonl` file has `source` and `references`
-    (texts, `null` where an annotator has none) in each line; any other file has lines of a source and
-    its references, separated by tabs.
+    An `.m2` file gives the gold edits of each annotator. A `.jsonl` or `.parquet` file, or a dataset on the
+    Hugging Face hub (`hf:OWNER/NAME`, see `read_records`), has `source` and `references` (texts, `null` where
+    an annotator has none) in each record. Any other file has lines of a source and its references, separated
+    by tabs.
 
     Raises:
         FormatError: a line cannot be used; the message names it.
@@ -51,7 +52,7 @@ def read_corrections(path: PathLike) -> list[Correction]:
         blocks = read_m2(path)
         sources = tuple(block.source for block in blocks)
         return _of_parallel(Parallel(sources, References.from_annotated(blocks)))
-    rows = _read_objects(path) if suffix(path) == ".jsonl" else _read_tabs(path)
+    rows = _read_objects(path) if has_objects(path) else _read_tabs(path)
     return [Correction(source, text, None, source) for source, texts in rows for text in texts]
 
 

@@ -50,11 +50,12 @@ class Rating:
 
 
 def read_ratings(path: PathLike) -> list[Rating]:
-    """Read ratings from a file, or from a folder in the layout of a benchmark.
+    """Read ratings from a file, from a dataset on the hub, or from a folder in the layout of a benchmark.
 
-    A `.csv`, `.tsv` or `.jsonl` file has the columns (keys) `hypothesis`, optionally `source`, `system`
-    and `group`, and one more for each dimension; an empty cell means "not rated on this dimension", and a
-    row of empty cells is left out. Without a `group`, ratings with equal sources form one.
+    A `.csv`, `.tsv`, `.jsonl` or `.parquet` file, or a dataset on the Hugging Face hub (`hf:OWNER/NAME`, see
+    `read_records`), has the columns (keys) `hypothesis`, optionally `source`, `system` and `group`, and one
+    more for each dimension; an empty cell means "not rated on this dimension", and a row of empty cells is
+    left out. Without a `group`, ratings with equal sources form one.
 
     A folder has `source.txt`, `systems/NAME.txt` and `ratings.csv` with the columns `id` (line from
     0), `system` (`NAME`, or `source` for the source itself) and one for each dimension.

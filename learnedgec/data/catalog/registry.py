@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
+from learnedgec.data.records import HUB
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.plugins import Plugin, Registry
 from learnedgec.runtime.search_paths import local_path
@@ -270,7 +271,7 @@ class Kind(Generic[T]):
         reader = self._find(head)
         if reader is None:
             if self._read is not None:
-                if name == "-" or local_path(name) is not None:
+                if name == "-" or name.startswith(HUB) or local_path(name) is not None:
                     return (name,)
                 if _FILE_NAME.search(head):
                     raise InputError(f"{name[:200]} does not exist; check the path.")

@@ -3,10 +3,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import datasets
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from learnedgec.data.catalog import Rating, load_ratings, read_ratings
-from learnedgec.errors import FormatError, InputError
+from learnedgec.errors import DataError, FormatError, InputError
 
 
 def write(path: Path, text: str) -> Path:
@@ -38,6 +41,35 @@ def test_jsonl(tmp_path: Path) -> None:
         '{"hypothesis": "C .", "source": "D .", "group": "g", "fluency": 4}\n',
     )
     assert read_ratings(file) == [Rating("D .", "C .", {"fluency": 4.0}, group="g")]
+
+
+RECORDS = {"source": ["A .", "B ."], "hypothesis": ["A !", "B !"], "fluency": [4.0, None]}
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table(RECORDS), tmp_path / "mine.parquet")
+    expected = [Rating("A .", "A !", {"fluency": 4.0}, group="A .")]
+    assert load_ratings(str(tmp_path / "mine.parquet")) == expected
+    (tmp_path / "other.parquet").write_text("no table")
+    with pytest.raises(FormatError, match="not a Parquet file"):
+        load_ratings(str(tmp_path / "other.parquet"))
+    pyarrow.parquet.write_table(pyarrow.table({"fluency": [1.0]}), tmp_path / "none.parquet")
+    with pytest.raises(FormatError, match="no column 'hypothesis'; found fluency"):
+        load_ratings(str(tmp_path / "none.parquet"))
+
+
+def test_a_dataset_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(name: str, split: str) -> datasets.Dataset:
+        if split != "train":
+            raise ValueError(f"Unknown split {split!r}.\nMore.")
+        return datasets.Dataset.from_dict(RECORDS)
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    assert load_ratings("hf:me/mine") == [Rating("A .", "A !", {"fluency": 4.0}, group="A .")]
+    with pytest.raises(
+        DataError, match=r"^hf:me/mine:dev cannot be read .*\(Unknown split 'dev'.\)"
+    ):
+        load_ratings("hf:me/mine:dev")
 
 
 def test_a_row_of_empty_cells_has_no_rating(tmp_path: Path) -> None:
