@@ -34,7 +34,7 @@ from learnedgec.robustness.attacks import ALL, AttackResult, evaluate_attacks, h
 from learnedgec.robustness.cases import TOTAL, word_frequencies
 from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
-from learnedgec.stats.bootstrap import Estimate
+from learnedgec.stats.resampling import Estimate
 
 COMMANDS = {
     "systems": "evaluate whether a system's corrections stay the same when only the context changes",

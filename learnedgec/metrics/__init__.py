@@ -4,7 +4,7 @@ The class of every metric in the registry can be imported from here; its module 
 
     from learnedgec.metrics import Gleu, Some
 
-`__init__.pyi` lists them for editors and type checkers; `scripts/metric_stubs.py` writes it.
+`__init__.pyi` lists them for editors and type checkers; `scripts/stubs.py` writes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Written by scripts/metric_stubs.py from the registry.
+# Written by scripts/stubs.py.
 
 from learnedgec.metrics.asano import Asano as Asano
 from learnedgec.metrics.bartscore import BartScore as BartScore

@@ -21,7 +21,7 @@ from learnedgec.robustness.attacks import ALL, AttackResult
 from learnedgec.robustness.cases import Dimension
 from learnedgec.robustness.preferences import PreferenceRobustness
 from learnedgec.robustness.systems import CONSISTENCIES, SystemRobustness
-from learnedgec.stats.bootstrap import Estimate
+from learnedgec.stats.resampling import Estimate
 
 __all__ = ["plot_attacks", "plot_preferences", "plot_systems"]
 

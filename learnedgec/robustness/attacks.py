@@ -20,8 +20,8 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import score_metrics
-from learnedgec.stats.bootstrap import Bootstrap, Estimate
 from learnedgec.stats.outcomes import outcomes
+from learnedgec.stats.resampling import Bootstrap, Estimate
 
 __all__ = ["ALL", "AttackResult", "evaluate_attacks", "honest_outputs"]
 

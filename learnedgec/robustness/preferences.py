@@ -24,8 +24,8 @@ from learnedgec.metrics.base import Metric
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import score_metrics
-from learnedgec.stats.bootstrap import Bootstrap, Estimate
 from learnedgec.stats.outcomes import outcomes
+from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.types import Floats
 
 __all__ = ["PreferenceGroup", "PreferenceRobustness", "evaluate_preferences"]

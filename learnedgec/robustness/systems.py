@@ -40,7 +40,7 @@ from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.stats.bootstrap import Bootstrap, Estimate
+from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.types import Floats
 
 __all__ = [

@@ -25,8 +25,7 @@ from learnedgec.analysis.meta.human_scores import human_scores
 from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
 from learnedgec.analysis.ranking import Aggregation, Significance, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
-from learnedgec.stats.bootstrap import Bootstrap
-from learnedgec.stats.resampling import multiplicities, resample
+from learnedgec.stats.resampling import Bootstrap, multiplicities, resample
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.search import compare, tune
 from learnedgec.tuning.trials import SearchPlan

@@ -32,7 +32,7 @@ def test_every_class_is_in_the_package(name: str) -> None:
 
 
 def test_the_stub_says_what_the_registry_says() -> None:
-    script = Path(__file__).parents[2] / "scripts" / "metric_stubs.py"
+    script = Path(__file__).parents[2] / "scripts" / "stubs.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

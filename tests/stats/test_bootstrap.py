@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from learnedgec.errors import InputError
-from learnedgec.stats.bootstrap import Bootstrap
+from learnedgec.stats.resampling import Bootstrap
 
 
 def test_ratio_mean_and_share_as_a_plain_loop() -> None:

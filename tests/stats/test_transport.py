@@ -41,7 +41,7 @@ TO_THE_END = {"stopThr": 1e-13, "numItermax": 5000, "tau": 1e12}
         ]
     ),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_equal_to_pot(
     seed: int,
     rows: int,
