@@ -25,10 +25,10 @@ from typing import Any
 from published import PUBLISHED
 
 from learnedgec import Runtime, load_metric
+from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.evaluation import SENTINELS, evaluate
 from learnedgec.analysis.meta.human_scores import default_human
 from learnedgec.analysis.meta.measures import Protocol
-from learnedgec.analysis.ranking import Aggregation
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.text import read_json, write_json, write_lines

@@ -104,10 +104,10 @@ def attribute_edits(
     Example:
         >>> from learnedgec import Edit, load_metric
         >>> edits = [[Edit(1, 2, "goes"), Edit(2, 2, "to")]]
-        >>> found, = attribute_edits(
+        >>> attribution, = attribute_edits(
         ...     load_metric("length"), ["He go school"], ["He goes to school"], edits=edits
         ... )
-        >>> found.shapley.tolist(), found.score - found.source_score
+        >>> attribution.shapley.tolist(), attribution.score - attribution.source_score
         ([0.0, 1.0], 1.0)
     """
     if exact_up_to < 0 or exact_up_to > _MOST_EXACT:
@@ -267,9 +267,9 @@ def _shapley(values: Floats, size: int) -> Floats:
     weights = np.array(
         [factorial(k) * factorial(size - k - 1) / factorial(size) for k in range(size)]
     )
-    found = np.empty(size)
+    shapley = np.empty(size)
     for place in range(size):
         without = sets[sets >> place & 1 == 0]
         gains = values[without | 1 << place] - values[without]
-        found[place] = weights[counts[without]] @ gains
-    return found
+        shapley[place] = weights[counts[without]] @ gains
+    return shapley

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,8 +148,9 @@ def compare_systems(
         >>> from learnedgec import load_metric
         >>> metric = load_metric("length")
         >>> systems = {"short": ["a", "b c", "d"], "long": ["a b c", "d e f g", "d"]}
-        >>> found, = compare_systems(metric, metric.statistics_of_systems(["a"] * 3, systems), "short")
-        >>> round(found.difference, 3), found.wins, found.ties, found.losses
+        >>> statistics = metric.statistics_of_systems(["a"] * 3, systems)
+        >>> comparison, = compare_systems(metric, statistics, "short")
+        >>> round(comparison.difference, 3), comparison.wins, comparison.ties, comparison.losses
         (1.333, 2, 1, 0)
     """
     if baseline not in statistics:
@@ -164,31 +165,31 @@ def compare_systems(
     if resamples is None:
         resamples = enough_resamples(len(statistics) - 1, level)
     samples = resample(len(statistics[baseline]), resamples, seed)
-    scores = {name: metric.aggregate(each) for name, each in statistics.items()}
-    many = {name: metric.aggregate_many(each, samples) for name, each in statistics.items()}
-    alone = {name: metric.sentence_scores(each) for name, each in statistics.items()}
-    others = [name for name in statistics if name != baseline]
+    scores = {name: metric.aggregate(rows) for name, rows in statistics.items()}
+    many = {name: metric.aggregate_many(rows, samples) for name, rows in statistics.items()}
+    sentences = {name: metric.sentence_scores(rows) for name, rows in statistics.items()}
 
-    def tests(one: str) -> Floats:
-        """Return the p-value of each other system's difference from one."""
-        return np.array(
+    def tests(base: str, others: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return the p-value of each other system's difference from one, and after correction."""
+        p_values = np.array(
             [
-                paired_bootstrap(scores[name] - scores[one], many[name] - many[one])
-                for name in statistics
-                if name != one
+                paired_bootstrap(scores[name] - scores[base], many[name] - many[base])
+                for name in others
             ]
         )
+        return p_values, holm(p_values)
 
     highest = max(scores, key=scores.__getitem__)
+    rest = [name for name in statistics if name != highest]
+    _, corrected = tests(highest, rest)
     best = {highest} | {
         name
-        for name, adjusted in zip(
-            (name for name in statistics if name != highest), holm(tests(highest)), strict=True
-        )
+        for name, adjusted in zip(rest, corrected, strict=True)
         if not is_significant(adjusted, level)
     }
-    results = {name: outcomes(alone[name], alone[baseline]) for name in others}
-    p_values = tests(baseline)
+    others = [name for name in statistics if name != baseline]
+    results = {name: outcomes(sentences[name], sentences[baseline]) for name in others}
+    p_values, corrected = tests(baseline, others)
     return [
         BaselineComparison(
             metric=metric.label,
@@ -211,7 +212,7 @@ def compare_systems(
             baseline_best=baseline in best,
             baseline_bounds=interval(many[baseline], level),
         )
-        for name, p_value, adjusted in zip(others, p_values, holm(p_values), strict=True)
+        for name, p_value, adjusted in zip(others, p_values, corrected, strict=True)
     ]
 
 

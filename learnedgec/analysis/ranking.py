@@ -1,24 +1,24 @@
 """Rank systems from a metric's statistics: scores, intervals, significance, clusters, a win matrix.
 
-Three ways to make one score per system out of what a metric knows about each sentence:
-
-- `mean`: the metric's own corpus score (the mean sentence score, unless the metric says otherwise);
-- `expected-wins`: how often a system's sentence score beats an opponent's, mean over opponents;
-- `trueskill`: a rating from one pass over every sentence's pairs of systems (Goto et al. 2025).
-
-Everything starts from `Statistics`, so no metric runs twice, and every resample keeps a system's
-sentences paired with the others'. `rank` starts from texts.
+`aggregation` makes the systems' scores; `rank` starts from texts, `rank_systems` from statistics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from learnedgec.analysis.aggregation import (
+    Aggregation,
+    sentence_scores,
+    system_scores,
+    system_scores_of_resamples,
+)
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.rows import Row, as_frame, as_html, plain
 from learnedgec.data.sentences import Sentences, Systems, as_systems
@@ -28,16 +28,16 @@ from learnedgec.metrics.engine import as_inputs
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
-from learnedgec.stats.outcomes import outcomes, win_counts, win_shares
-from learnedgec.stats.resampling import multiplicities, resample
+from learnedgec.stats.outcomes import win_counts, win_shares
+from learnedgec.stats.resampling import resample
 from learnedgec.stats.significance import (
     enough_resamples,
     holm,
     paired_bootstrap,
     significant,
 )
-from learnedgec.stats.trueskill import TrueSkillModel, rate_resamples, rate_scores
-from learnedgec.types import Floats, Indices
+from learnedgec.stats.trueskill import TrueSkillModel
+from learnedgec.types import Floats
 
 if TYPE_CHECKING:
     import pandas
@@ -45,116 +45,16 @@ if TYPE_CHECKING:
 __all__ = [
     "ABOUT_CLUSTERS",
     "ABOUT_RANKS",
-    "Aggregation",
-    "SystemRanking",
     "Significance",
+    "SystemRanking",
     "clusters",
-    "expected_wins",
     "paired_permutation",
     "rank",
     "rank_ranges",
     "rank_systems",
-    "sentence_scores",
-    "system_scores",
-    "system_scores_of_resamples",
 ]
 
-Aggregation = Literal["mean", "expected-wins", "trueskill"]
-
 Significance = Literal["paired-bootstrap", "paired-permutation"]
-
-
-def expected_wins(wins: Floats) -> Floats:
-    """Return the expected wins of each system, float64 (…, S).
-
-    The mean over opponents of wins/(wins + losses); ties are left out, and an opponent that was
-    neither beaten nor lost to counts 0.
-
-    Source: Bojar et al., "Findings of the 2013 Workshop on Statistical Machine Translation" (2013);
-    equal to the 13 published values of Grundkiewicz et al. (2015).
-
-    Args:
-        wins: (…, S, S), how often the row's system beat the column's.
-
-    Example:
-        >>> expected_wins(np.array([[0.0, 3.0], [1.0, 0.0]])).tolist()
-        [0.75, 0.25]
-    """
-    games = wins + wins.swapaxes(-1, -2)
-    shares = np.divide(wins, games, out=np.zeros_like(games), where=games > 0)
-    means: Floats = shares.sum(axis=-1) / max(wins.shape[-1] - 1, 1)
-    return means
-
-
-def system_scores(
-    metric: Metric,
-    statistics: Sequence[Statistics],
-    by: Aggregation = "mean",
-    model: TrueSkillModel = TrueSkillModel(),
-) -> Floats:
-    """Return the score of each of S systems, float64 (S,).
-
-    Args:
-        metric: the metric that computed the statistics.
-        statistics: one per system, all of the same N sentences.
-        by: how sentences become one score; TrueSkill depends on the order of systems and sentences.
-        model: TrueSkill's parameters.
-
-    Raises:
-        InputError: `by` is unknown, or needs at least two systems.
-    """
-    _check(statistics, by)
-    if by == "mean":
-        return np.array([metric.aggregate(each) for each in statistics])
-    scores = sentence_scores(metric, statistics)
-    return (
-        expected_wins(win_counts(scores))
-        if by == "expected-wins"
-        else rate_scores(scores, model)[0]
-    )
-
-
-def system_scores_of_resamples(
-    metric: Metric,
-    statistics: Sequence[Statistics],
-    samples: Indices,
-    by: Aggregation = "mean",
-    model: TrueSkillModel = TrueSkillModel(),
-) -> Floats:
-    """Return the score of each system on each of B resamples of the sentences, float64 (B, S).
-
-    Args:
-        metric: the metric that computed the statistics.
-        statistics: one per system, all of the same N sentences.
-        samples: int (B, M), each row the sentence numbers of one resample; all systems share it.
-        by: how sentences become one score.
-        model: TrueSkill's parameters.
-    """
-    _check(statistics, by)
-    if by == "mean":
-        columns = [metric.aggregate_many(each, samples) for each in statistics]
-        return np.stack(columns, axis=1)
-    scores = sentence_scores(metric, statistics)
-    if by == "trueskill":
-        return rate_resamples(scores, samples, model)
-    # How often each sentence was drawn, times which systems win on it: (B, N) · (N, S·S).
-    wins = (outcomes(scores[:, None], scores[None]) > 0).transpose(2, 0, 1).astype(np.float64)
-    drawn = multiplicities(samples, scores.shape[1])
-    return expected_wins(np.tensordot(drawn, wins, axes=1))
-
-
-def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
-    """Return float64 (S, N): each system's score of each sentence by itself."""
-    return np.stack([np.asarray(metric.sentence_scores(each), float) for each in statistics])
-
-
-def _check(statistics: Sequence[Statistics], by: str) -> None:
-    if by not in get_args(Aggregation):
-        raise InputError(
-            f"systems cannot be ranked by {by!r}; choose one of {', '.join(get_args(Aggregation))}."
-        )
-    if by != "mean" and len(statistics) < 2:
-        raise InputError(f"{by} compares systems, and only {len(statistics)} was given; give two.")
 
 
 def paired_permutation(
@@ -180,9 +80,9 @@ def paired_permutation(
         {name: np.concatenate([array, second[name]]) for name, array in first.arrays.items()}
     )
     swap = np.random.default_rng(seed).random((count, size)) < 0.5
-    own = np.where(swap, np.arange(size) + size, np.arange(size))
-    other = np.where(swap, np.arange(size), np.arange(size) + size)
-    differences = metric.aggregate_many(both, own) - metric.aggregate_many(both, other)
+    rows = np.arange(size) + size * swap
+    swapped = np.arange(size) + size * ~swap
+    differences = metric.aggregate_many(both, rows) - metric.aggregate_many(both, swapped)
     observed = metric.aggregate(first) - metric.aggregate(second)
     extreme = np.abs(differences) >= abs(observed) - 1e-12
     return float((extreme.sum() + 1) / (count + 1))
@@ -190,7 +90,7 @@ def paired_permutation(
 
 # -- ranks and clusters ----------------------------------------------------------------------------
 
-# What is said of them wherever they are shown.
+# Explanations wherever ranks and clusters are shown.
 ABOUT_RANKS = (
     "A system's ranks run from 1 plus the number of systems significantly better than it to the number of "
     "all less those significantly worse."
@@ -455,16 +355,15 @@ def rank_systems(
     model: TrueSkillModel = TrueSkillModel(),
     signature: str = "",
 ) -> SystemRanking:
-    """Rank systems whose statistics are known, with intervals, significance and clusters; see `rank`.
+    """Rank systems whose statistics are known, with intervals, significance and clusters.
 
     Args:
         metric: the metric that computed the statistics.
         statistics: by system, all of the same N sentences, as `statistics_of_systems` returns them.
-        by: how sentences become one score.
-        significance: the test between two systems; permutation is for corpus scores (`mean`) alone.
-        resamples: bootstrap resamples of the sentences, and permutations; by default 1,000, or more where
-            there are so many pairs of systems that no difference could be significant (`enough_resamples`).
-        level: of intervals; differences are tested at 1 − `level`.
+        by: this and the following as for `rank`.
+        significance: the test between two systems.
+        resamples: bootstrap resamples of the sentences, and permutations.
+        level: of intervals.
         seed: of the random generator.
         model: TrueSkill's parameters.
         signature: the signature of the metric, to which the settings of the ranking are appended.
@@ -481,7 +380,13 @@ def rank_systems(
         >>> [ranking.systems[number] for number in ranking.order]
         ['long', 'short']
     """
-    _check_statistics(statistics)
+    if not isinstance(statistics, Mapping) or not all(
+        isinstance(of_system, Statistics) for of_system in statistics.values()
+    ):
+        raise InputError(
+            "statistics must hold each system's Statistics by name, as metric.statistics_of_systems "
+            "returns them; learnedgec.rank takes texts."
+        )
     if significance not in get_args(Significance):
         raise InputError(
             f"significance is {significance!r}; choose one of {', '.join(get_args(Significance))}."
@@ -501,18 +406,15 @@ def rank_systems(
     scores = system_scores(metric, of_system, by, model)
     samples = resample(len(of_system[0]), resamples, seed)
     many = system_scores_of_resamples(metric, of_system, samples, by, model)
-    first, second = np.triu_indices(len(systems), 1)
-    if significance == "paired-bootstrap":
-        found = [
-            paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b])
-            for a, b in zip(first, second, strict=True)
-        ]
-    else:
-        found = [
+    pairs = np.array(
+        [
             paired_permutation(metric, of_system[a], of_system[b], count=resamples, seed=seed)
-            for a, b in zip(first, second, strict=True)
-        ]
-    pairs = np.array(found, dtype=np.float64)
+            if significance == "paired-permutation"
+            else paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b])
+            for a, b in combinations(range(len(systems)), 2)
+        ],
+        dtype=np.float64,
+    )
     wins = win_counts(sentence_scores(metric, of_system))
     tail = 50 * (1 - level)
     parts = [f"by:{by}"]
@@ -532,17 +434,6 @@ def rank_systems(
         level=level,
         signature="|".join([signature or str(metric), *parts]),
     )
-
-
-def _check_statistics(given: Mapping[str, Statistics]) -> None:
-    """Raise unless there are statistics for each system."""
-    if not isinstance(given, Mapping) or not all(
-        isinstance(each, Statistics) for each in given.values()
-    ):
-        raise InputError(
-            "statistics must hold each system's Statistics by name, as metric.statistics_of_systems "
-            "returns them; learnedgec.rank takes texts."
-        )
 
 
 def _square(pairs: Floats, size: int) -> Floats:

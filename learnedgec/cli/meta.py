@@ -10,11 +10,11 @@ from typing import Any, Literal
 from jsonargparse import ArgumentParser, Namespace
 from jsonargparse.typing import PositiveInt
 
+from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.agreement import Ties
 from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
 from learnedgec.analysis.meta.human_scores import default_human
 from learnedgec.analysis.meta.measures import Measurement, Protocol
-from learnedgec.analysis.ranking import Aggregation
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError, UnknownNameError

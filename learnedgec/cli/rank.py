@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
+from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.ranking import (
     ABOUT_CLUSTERS,
     ABOUT_RANKS,
-    Aggregation,
     Significance,
     SystemRanking,
     rank_systems,

@@ -12,8 +12,6 @@ from learnedgec.analysis.meta.evaluation import Evaluation
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.types import Floats
 
-__all__ = ["describe_evaluation", "describe_misjudged", "misjudged_outputs", "misjudged_pairs"]
-
 _MOST = 50
 
 

@@ -25,15 +25,6 @@ from learnedgec.stats.correlation import kendall, spearman
 from learnedgec.stats.significance import is_significant
 from learnedgec.types import Floats, Indices
 
-__all__ = [
-    "conclusions",
-    "conflicts",
-    "describe_effects",
-    "describe_meaning",
-    "describe_ranking",
-    "rank_agreement",
-]
-
 # Ranges of lengths and of numbers of edits, at most.
 _BINS = 8
 

@@ -20,16 +20,6 @@ from learnedgec.evaluators.packages import find_evaluator, learned_from
 from learnedgec.metrics.base import Metric
 from learnedgec.report.sentences import Annotated
 
-__all__ = [
-    "annotator_notices",
-    "gate_notices",
-    "licences",
-    "software",
-    "text_notices",
-    "unknown_edits",
-    "unknown_tokens",
-]
-
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "spacy", "errant")
 
 # What a benchmark reads; the sentences of SEEDA and GJG15 are those of CoNLL-2014.

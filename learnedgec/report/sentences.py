@@ -28,20 +28,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array
 
-__all__ = [
-    "Annotated",
-    "TypeTable",
-    "annotate",
-    "attribute",
-    "compare_edits",
-    "describe_scores",
-    "describe_texts",
-    "describe_types",
-    "findings",
-    "operations",
-    "typed_errant",
-]
-
 # Missing, replacement, unnecessary, and no edit at all; what is not of ERRANT counts as replacement.
 _OPERATIONS = ("M", "R", "U", "")
 

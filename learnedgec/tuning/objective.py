@@ -8,12 +8,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from learnedgec.analysis.aggregation import Aggregation, sentence_scores, system_scores_of_resamples
 from learnedgec.analysis.meta.agreement import (
     agreement,
     segment_correlations_of_resamples,
 )
 from learnedgec.analysis.meta.human_scores import default_human, human_scores, judged
-from learnedgec.analysis.ranking import Aggregation, sentence_scores, system_scores_of_resamples
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import overlapping
 from learnedgec.errors import InputError, LeakageError

@@ -37,18 +37,7 @@ from learnedgec.runtime.writing import check_writable
 from learnedgec.tuning.objective import Target
 from learnedgec.tuning.space import Space
 
-__all__ = [
-    "MetricTrials",
-    "Sampler",
-    "SearchPlan",
-    "TriedMetric",
-    "ask",
-    "best_trial",
-    "finished_trials",
-    "open_study",
-    "quiet",
-    "run_trials",
-]
+__all__ = ["Sampler", "SearchPlan", "TriedMetric"]
 
 Sampler = Literal["tpe", "cma-es", "gp", "grid"]
 

@@ -17,13 +17,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from learnedgec import Edit, Metric, References, Runtime, Statistics
+from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.attribution import attribute_edits
 from learnedgec.analysis.comparison import compare_systems
 from learnedgec.analysis.explanation import bins_of, predict_held_out
 from learnedgec.analysis.meta.evaluation import MetricEvaluation, compare_metrics
 from learnedgec.analysis.meta.human_scores import human_scores
 from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
-from learnedgec.analysis.ranking import Aggregation, Significance, rank_systems
+from learnedgec.analysis.ranking import Significance, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.stats.resampling import Bootstrap, multiplicities, resample
 from learnedgec.tuning.objective import Goal

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from embedded import Sample
 
-from learnedgec.analysis.ranking import (
-    clusters,
+from learnedgec.analysis.aggregation import (
     expected_wins,
-    paired_permutation,
-    rank_ranges,
-    rank_systems,
     sentence_scores,
     system_scores,
     system_scores_of_resamples,
 )
+from learnedgec.analysis.ranking import clusters, paired_permutation, rank_ranges, rank_systems
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
 from learnedgec import References
-from learnedgec.analysis.ranking import system_scores
+from learnedgec.analysis.aggregation import system_scores
 from learnedgec.data.m2 import read_m2
 from learnedgec.data.text import read_lines
 from learnedgec.errors import ParameterError

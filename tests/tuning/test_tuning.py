@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from learnedgec.analysis.ranking import Aggregation, system_scores
+from learnedgec.analysis.aggregation import Aggregation, system_scores
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.data.references import References

@@ -13,6 +13,11 @@ from itertools import combinations
 
 import numpy as np
 
+from learnedgec.analysis.aggregation import (
+    sentence_scores,
+    system_scores,
+    system_scores_of_resamples,
+)
 from learnedgec.analysis.contamination import contamination
 from learnedgec.analysis.meta.agreement import decided, preferences
 from learnedgec.analysis.meta.human_scores import default_human, judged
@@ -22,7 +27,6 @@ from learnedgec.analysis.meta.measures import (
     Protocol,
     measurements,
 )
-from learnedgec.analysis.ranking import sentence_scores, system_scores, system_scores_of_resamples
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric

@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from learnedgec._version import __version__
+from learnedgec.analysis.aggregation import expected_wins
 from learnedgec.analysis.meta.agreement import human_wins
-from learnedgec.analysis.ranking import expected_wins
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.digests import key_of

@@ -14,6 +14,7 @@ from typing import get_args
 
 import numpy as np
 
+from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.agreement import (
     Agreement,
     Grouping,
@@ -30,7 +31,6 @@ from learnedgec.analysis.meta.agreement import (
     tie_threshold,
 )
 from learnedgec.analysis.meta.human_scores import human_scores
-from learnedgec.analysis.ranking import Aggregation
 from learnedgec.data.benchmarks.base import Benchmark, Comparisons
 from learnedgec.errors import InputError
 from learnedgec.runtime.runtime import Runtime

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from learnedgec.analysis.aggregation import expected_wins, sentence_scores
 from learnedgec.analysis.meta.agreement import (
     agreement,
     agreement_with_ties,
@@ -19,7 +20,6 @@ from learnedgec.analysis.meta.agreement import (
     tie_threshold,
 )
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
-from learnedgec.analysis.ranking import expected_wins, sentence_scores
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError

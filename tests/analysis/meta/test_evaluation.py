@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from learnedgec.analysis.aggregation import sentence_scores
 from learnedgec.analysis.meta.agreement import agreement
 from learnedgec.analysis.meta.evaluation import (
     SENTINELS,
@@ -23,7 +24,6 @@ from learnedgec.analysis.meta.evaluation import (
 )
 from learnedgec.analysis.meta.human_scores import default_human, human_scores, judged
 from learnedgec.analysis.meta.measures import Protocol
-from learnedgec.analysis.ranking import sentence_scores
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import InputError, UnknownNameError
