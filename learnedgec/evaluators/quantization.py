@@ -121,5 +121,7 @@ def _pack_matrix(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         codes = torch.where(better, nearest.to(torch.uint8), codes)
         scales = torch.where(better, scale, scales)
         least = torch.where(better, error, least)
+        if not least.any():  # a matrix that was packed before has no error at its own scales
+            break
     rows = codes.reshape(len(matrix), -1)
     return rows[:, 0::2] * 16 + rows[:, 1::2], scales.half().reshape(len(matrix), -1)
