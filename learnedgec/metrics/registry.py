@@ -127,10 +127,8 @@ METRICS: dict[str, MetricEntry] = {
     "length": _entry("sentinels:Length", "sentinel: number of tokens"),
     "constant": _entry("sentinels:Constant", "sentinel: the same score for everything"),
     "random": _entry("sentinels:Random", "sentinel: a random score per source and hypothesis"),
-    "llm-s": _entry(
-        "llm.sentences:LlmS", "a large language model's ratings of corrected sentences"
-    ),
-    "llm-e": _entry("llm.edits:LlmE", "a large language model's ratings of edits"),
+    "llm-s": _entry("llm:LlmS", "a large language model's ratings of corrected sentences"),
+    "llm-e": _entry("llm:LlmE", "a large language model's ratings of edits"),
     "gotoscorer": _entry(
         "gotoscorer:GotoScorer", "F over edits weighted by the share of systems that fail on them"
     ),

@@ -17,8 +17,7 @@ from tiny_causal import save_causal
 
 from learnedgec.errors import ConfigError, ModelError, ParameterError
 from learnedgec.evaluators.chat import Answer
-from learnedgec.metrics.llm.edits import LlmE
-from learnedgec.metrics.llm.sentences import LlmS
+from learnedgec.metrics.llm import LlmE, LlmS
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 

@@ -1,19 +1,23 @@
-"""LLM-S: a large language model rates corrected sentences."""
+"""Metrics for which a large language model rates corrections: LLM-S by sentences, LLM-E by edits."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from learnedgec.data.catalog.files import cache_folder
+from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
 from learnedgec.data.sentences import Sentences, Systems, as_systems
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.max_match import reference_edits
+from learnedgec.edits.parsing import describe_annotator
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluators.chat import (
     OPENAI,
@@ -28,24 +32,18 @@ from learnedgec.evaluators.chat import (
 )
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.engine import as_inputs, distinct_statistics
-from learnedgec.metrics.llm.answers import (
-    HIGHEST,
-    LOWEST,
-    ask_until_usable,
-    is_usable,
-    parse_ratings,
-)
-from learnedgec.metrics.llm.local import ask_local
-from learnedgec.metrics.llm.requests import Request, RequestPlan
-from learnedgec.metrics.needs import need_model
+from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
-__all__ = [
-    "LlmS",
-]
+__all__ = ["LlmE", "LlmS", "RequestPlan"]
+
+LOWEST, HIGHEST = 1, 5
+
+# How often a request is sent at most until an answer follows the schema, each time with another seed.
+_ATTEMPTS = 3
 
 _PROMPT = """\
 Rate corrections of a sentence that a learner of English wrote.
@@ -61,6 +59,65 @@ Corrections:
 
 Answer with a JSON object that gives every correction its number, and with nothing else: \
 {{"correction1": number, …}}"""
+
+
+class RequestPlan(NamedTuple):
+    """The requests that a run would send.
+
+    Attributes:
+        prompt: the first request's prompt.
+        requests: how many requests there are in all.
+        kept: how many of them have an answer on disk.
+        characters: the length of all prompts that are still to be sent.
+    """
+
+    prompt: str
+    requests: int
+    kept: int
+    characters: int
+
+
+class Request(NamedTuple):
+    """A prompt, and the rows of the statistics that contain each of its corrections."""
+
+    prompt: str
+    rows: list[list[int]]
+
+    @property
+    def keys(self) -> list[str]:
+        """The key of each correction in the answer's object."""
+        return [f"correction{number}" for number in range(1, len(self.rows) + 1)]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of an answer."""
+        number = {"type": "integer", "enum": list(range(LOWEST, HIGHEST + 1))}
+        return {
+            "type": "object",
+            "properties": dict.fromkeys(self.keys, number),
+            "required": self.keys,
+            "additionalProperties": False,
+        }
+
+    def ratings(self, answer: Answer) -> list[int] | None:
+        """Return the ratings in an answer, or `None` unless it is an object of the schema.
+
+        Text around the object is ignored: models often put the object in a code block.
+        """
+        text = answer.text or ""
+        try:
+            content = json.loads(text[text.find("{") : text.rfind("}") + 1])
+        except (ValueError, RecursionError):  # not JSON, or nested too deeply
+            return None
+        if not isinstance(content, dict) or set(content) != set(self.keys):
+            return None
+        ratings = [content[key] for key in self.keys]
+        valid = all(type(rating) is int and LOWEST <= rating <= HIGHEST for rating in ratings)
+        return ratings if valid else None
+
+    def accepts(self, answer: Answer) -> bool:
+        """Return whether an answer is a refusal or follows the schema."""
+        return answer.refusal is not None or self.ratings(answer) is not None
 
 
 @dataclass(frozen=True)
@@ -155,11 +212,7 @@ class LlmS(Metric):
         return distinct_statistics(self, sources, systems, None, runtime)
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `rating` float64, `answered` bool, and a row's share of its request's tokens; (N,) each.
 
@@ -167,39 +220,30 @@ class LlmS(Metric):
             ModelError: the model did not rate every correction.
         """
         requests = self._requests(sources, hypotheses, runtime)
-        answers = self._answers(requests, runtime)
         rating = np.full(len(hypotheses), float(LOWEST))
         answered = np.zeros(len(hypotheses), dtype=bool)
         tokens = np.zeros((2, len(hypotheses)))
-        reasons = []
-        for request, answer in zip(requests, answers, strict=True):
-            size = len(request.rows)
-            ratings = parse_ratings(answer, size)
+        reason = ""
+        for request, answer in zip(requests, self._answers(requests, runtime), strict=True):
+            rows = [row for corrections in request.rows for row in corrections]
+            share = np.array([answer.prompt_tokens, answer.completion_tokens]) / len(request.rows)
+            tokens[:, rows] = share[:, None]
+            ratings = request.ratings(answer)
             if ratings is None:
-                reason = (answer.refusal or "")[
-                    :200
-                ] or f"not the JSON asked for: {(answer.text or '')[:60]!r}"
-                reasons.append((hypotheses[request.rows[0][0]], reason))
-            for number, rows in enumerate(request.rows):
-                index = list(rows)
-                tokens[:, index] = np.array([[answer.prompt_tokens], [answer.completion_tokens]])
-                tokens[:, index] /= size
-                if ratings is not None:
-                    rating[index], answered[index] = ratings[number], True
-        if reasons and self.refused == "error":
+                why = answer.refusal or f"not the JSON asked for: {(answer.text or '')[:60]!r}"
+                reason = reason or f"{hypotheses[rows[0]][:60]!r} ({why[:200]})"
+                continue
+            answered[rows] = True
+            for number, index in zip(ratings, request.rows, strict=True):
+                rating[index] = number
+        if reason and self.refused == "error":
             raise ModelError(
                 f"{self.model} did not rate {np.sum(~answered)} of {len(hypotheses)} corrections, the first "
-                f"{reasons[0][0][:60]!r} ({reasons[0][1]}); the other answers are kept. Use "
-                "refused='lowest' to count them as the lowest rating, or another model."
+                f"{reason}; the other answers are kept. Use refused='lowest' to count them as the lowest "
+                "rating, or another model."
             )
-        return Statistics(
-            {
-                "rating": rating,
-                "answered": answered,
-                "prompt_tokens": tokens[0],
-                "completion_tokens": tokens[1],
-            }
-        )
+        counts = dict(zip(("prompt_tokens", "completion_tokens"), tokens, strict=True))
+        return Statistics({"rating": rating, "answered": answered, **counts})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return each correction's rating, 1 to 5."""
@@ -233,24 +277,12 @@ class LlmS(Metric):
         }
         if self.group_size > 1:
             parts["groups"] = "of all corrections scored together"
-        if self.endpoint is None:
-            from learnedgec.evaluators.loading import checkpoint_digest
-            from learnedgec.evaluators.precision import model_precision
-
-            parts |= {
-                "sha256": checkpoint_digest(self.model),
-                "dtype": model_precision(runtime),
-            }
-        return parts
+        return parts if self.endpoint else parts | describe_model(self.model, runtime)
 
     # -- requests ----------------------------------------------------------------------------------
 
     def plan(
-        self,
-        sources: Sentences,
-        systems: Systems,
-        *,
-        runtime: Runtime = Runtime(),
+        self, sources: Sentences, systems: Systems, *, runtime: Runtime = Runtime()
     ) -> RequestPlan:
         """Return the requests that scoring these systems would send, without sending them.
 
@@ -261,20 +293,12 @@ class LlmS(Metric):
             1
         """
         sources, systems, _ = as_inputs([self], sources, as_systems(systems), None, runtime)
-        pairs = dict.fromkeys(
-            pair for lines in systems.values() for pair in zip(sources, lines, strict=True)
-        )
-        requests = self._requests(
-            [source for source, _ in pairs], [text for _, text in pairs], runtime
-        )
-        store = self._store(runtime)
-        missing = [request for request in requests if _kept(store, request) is None]
-        return RequestPlan(
-            requests[0].prompt,
-            len(requests),
-            len(requests) - len(missing),
-            sum(len(request.prompt) for request in missing),
-        )
+        every = [source for _ in systems for source in sources]
+        texts = [text for lines in systems.values() for text in lines]
+        requests = self._requests(every, texts, runtime)
+        stored = self._stored(requests, runtime)
+        lengths = [len(request.prompt) for request in requests if request.prompt not in stored]
+        return RequestPlan(requests[0].prompt, len(requests), len(stored), sum(lengths))
 
     def _requests(
         self, sources: Sequence[str], hypotheses: Sequence[str], runtime: Runtime
@@ -291,8 +315,8 @@ class LlmS(Metric):
             # By digest: an order that is neither the systems' nor the alphabet's.
             order = sorted(corrections, key=lambda text: hashlib.sha256(text.encode()).digest())
             parts = -(-len(order) // self.group_size)
-            for part in range(parts):
-                group = order[part::parts]
+            for group in (order[part::parts] for part in range(parts)):
+                lines = [f"{number}. {shown[source, text]}" for number, text in enumerate(group, 1)]
                 prompt = _PROMPT.format(
                     shown=self.shown,
                     lowest=LOWEST,
@@ -300,67 +324,136 @@ class LlmS(Metric):
                     criterion=self.criteria[self.criterion],
                     rule=self.rule,
                     source=json.dumps(source, ensure_ascii=False),
-                    corrections="\n".join(
-                        f"{number}. {shown[source, text]}" for number, text in enumerate(group, 1)
-                    ),
+                    corrections="\n".join(lines),
                 )
-                requests.append(Request(prompt, tuple(tuple(corrections[text]) for text in group)))
+                requests.append(Request(prompt, [corrections[text] for text in group]))
         return requests
-
-    def _store(self, runtime: Runtime) -> AnswerStore:
-        """Return the answers on disk that this metric may use."""
-        folder = Path(runtime.cache_dir) if runtime.cache_dir else cache_folder() / "answers"
-        if self.endpoint is not None:
-            about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
-        else:
-            from learnedgec.evaluators.loading import checkpoint_digest
-            from learnedgec.evaluators.precision import model_precision
-
-            about = ["local", checkpoint_digest(self.model), model_precision(runtime)]
-        return AnswerStore(folder, *about)
-
-    def _answers(self, requests: Sequence[Request], runtime: Runtime) -> list[Answer]:
-        """Return the answer to every request, from disk if it is cached."""
-        store = self._store(runtime)
-        found: dict[str, Answer] = {}
-        missing = []
-        for request in requests:
-            answer = _kept(store, request)
-            if answer is None:
-                missing.append(request)
-            else:
-                found[request.prompt] = answer
-        if self.endpoint is None:
-            fresh = ask_local(self.model, missing, runtime)
-        else:
-            if missing:
-                check_key(self.endpoint)
-            fresh = self._ask_endpoint(missing, runtime)
-        show = runtime.progress and bool(missing)
-        for request, answer in track(fresh, self.name, total=len(missing), show=show):
-            found[request.prompt] = answer
-            if is_usable(answer, len(request.rows)):
-                store.put(request.prompt, answer)
-        return [found[request.prompt] for request in requests]
-
-    def _ask_endpoint(
-        self, requests: Sequence[Request], runtime: Runtime
-    ) -> Iterator[tuple[Request, Answer]]:
-        """Ask the endpoint, several requests at a time."""
-        assert self.endpoint is not None
-        endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
-
-        def ask(request: Request) -> Answer:
-            return ask_until_usable(endpoint, request, self.temperature, self.seed)
-
-        return ask_all(ask, requests, runtime.processes)
 
     def _show(self, pairs: Sequence[tuple[str, str]], runtime: Runtime) -> list[str]:
         """Return each correction of a source as it appears in the prompt."""
         return [json.dumps(correction, ensure_ascii=False) for _, correction in pairs]
 
+    # -- answers -----------------------------------------------------------------------------------
 
-def _kept(store: AnswerStore, request: Request) -> Answer | None:
-    """Return the answer on disk, if there is one that can be used."""
-    answer = store.get(request.prompt)
-    return answer if answer is not None and is_usable(answer, len(request.rows)) else None
+    def _store(self, runtime: Runtime) -> AnswerStore:
+        """Return the answers on disk that this metric may use."""
+        folder = Path(runtime.cache_dir) if runtime.cache_dir else cache_folder() / "answers"
+        if self.endpoint is None:
+            return AnswerStore(
+                folder, "local", *map(str, describe_model(self.model, runtime).values())
+            )
+        options = (self.output, str(self.temperature), str(self.seed))
+        return AnswerStore(folder, self.endpoint, self.model, *options)
+
+    def _stored(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Answer]:
+        """Return the usable answers on disk, by the prompts of their requests."""
+        store = self._store(runtime)
+        answers = ((request, store.get(request.prompt)) for request in requests)
+        return {
+            request.prompt: answer
+            for request, answer in answers
+            if answer is not None and request.accepts(answer)
+        }
+
+    def _answers(self, requests: Sequence[Request], runtime: Runtime) -> list[Answer]:
+        """Return the answer to every request, from disk if it is cached."""
+        answers = self._stored(requests, runtime)
+        missing = [request for request in requests if request.prompt not in answers]
+        if missing:
+            store = self._store(runtime)
+            fresh = self._ask(missing, runtime)
+            for request, answer in track(
+                fresh, self.name, total=len(missing), show=runtime.progress
+            ):
+                answers[request.prompt] = answer
+                if request.accepts(answer):
+                    store.put(request.prompt, answer)
+        return [answers[request.prompt] for request in requests]
+
+    def _ask(
+        self, requests: Sequence[Request], runtime: Runtime
+    ) -> Iterator[tuple[Request, Answer]]:
+        """Ask the local model, or the endpoint several requests at a time."""
+        if self.endpoint is None:
+            from learnedgec.metrics.llm_local import ask_local
+
+            return ask_local(self.model, requests, runtime)
+        check_key(self.endpoint)
+        endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
+
+        def ask(request: Request) -> Answer:
+            """Ask until an answer is usable; return it, or the last one, with the tokens of all."""
+            prompt_tokens = completion_tokens = 0
+            for attempt in range(_ATTEMPTS):
+                answer = endpoint.ask(
+                    request.prompt,
+                    schema=request.schema,
+                    temperature=self.temperature,
+                    seed=None if self.seed is None else self.seed + attempt,
+                )
+                prompt_tokens += answer.prompt_tokens
+                completion_tokens += answer.completion_tokens
+                if request.accepts(answer):
+                    break
+            return replace(answer, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+
+        return ask_all(ask, requests, runtime.processes)
+
+
+@dataclass(frozen=True)
+class LlmE(LlmS):
+    """LLM-E: a large language model rates corrections from 1 to 5 by the edits that make them.
+
+    Like LLM-S (`llm-s`), except for what the model sees of a correction, and for the criteria: `overall`
+    quality, the `difficulty` of the corrections, or the `impact` of the edits on the sentence. By default,
+    edits come from the shortest token alignment, with neighbouring changes merged, and no parser is needed;
+    with an `annotator` they are ERRANT's, as in the study.
+
+    Source: Kobayashi et al., "Large Language Models Are State-of-the-Art Evaluator for Grammatical Error
+    Correction" (BEA 2024).
+
+    Attributes:
+        criterion: `overall` quality, `difficulty` of the corrections, or `impact` on the sentence.
+        annotator: the spaCy pipeline for ERRANT, such as `en-ewt-sm`, or `None` for alignment alone.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> plan = load_metric("llm-e").plan(["He go to home ."], {"a": ["He goes home ."]})
+        >>> print(plan.prompt.splitlines()[7])
+        1. [go to → goes]
+    """
+
+    name: ClassVar[str] = "llm-e"
+    shown: ClassVar[str] = (
+        ", each shown as the edits that make it: [a → b] replaces a by b, [→ b] inserts b, [a →] deletes a"
+    )
+    rule: ClassVar[str] = (
+        f" A correction without edits gets {HIGHEST} if the source sentence is correct, and {LOWEST} if it "
+        "has an error."
+    )
+    criteria: ClassVar[Mapping[str, str]] = {
+        "overall": "the overall quality of its edits",
+        "difficulty": "the difficulty of the corrections that its edits make",
+        "impact": "the good that its edits do to the sentence",
+    }
+
+    annotator: str | None = None
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return what LLM-S depends on, and the annotator."""
+        parts = super().describe(runtime)
+        return parts | (describe_annotator(self.annotator) if self.annotator else {})
+
+    def _show(self, pairs: Sequence[tuple[str, str]], runtime: Runtime) -> list[str]:
+        """Return the edits that make each correction: `[a → b]`, `[→ b]` or `[a →]`."""
+        rows: Sequence[Sequence[Edit]]
+        if self.annotator is None:
+            rows = [reference_edits(*pair) for pair in pairs]
+        else:
+            rows = extract_edits(pairs, self.annotator, types=False, runtime=runtime)
+        texts = []
+        for (source, _), edits in zip(pairs, rows, strict=True):
+            tokens = source.split()
+            sides = [(tokens[edit.start : edit.end], edit.correction.split()) for edit in edits]
+            texts.append(" ".join(f"[{' '.join([*old, '→', *new])}]" for old, new in sides))
+        return [text or "no edits" for text in texts]

@@ -1,1 +1,0 @@
-"""Metrics that ask a large language model how good corrections are."""
