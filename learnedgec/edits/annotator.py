@@ -34,9 +34,7 @@ from learnedgec.edits.parsing import (
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 
-__all__ = [
-    "extract_edits",
-]
+__all__ = ["extract_edits"]
 
 
 def extract_edits(

@@ -17,18 +17,16 @@ from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.references import References
 from learnedgec.errors import InputError, MissingDependencyError, ModelError, ParameterError
 from learnedgec.evaluators.causal import TokenScores, token_scores
-from learnedgec.evaluators.loading import checkpoint_digest, model_state
-from learnedgec.evaluators.precision import model_precision
+from learnedgec.evaluators.loading import model_state
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.meteor import meteor
-from learnedgec.metrics.needs import need_model
+from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
-__all__ = [
-    "Asano",
-]
+__all__ = ["Asano"]
 
 
 @dataclass(frozen=True)
@@ -77,30 +75,26 @@ class Asano(Metric):
             raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `grammaticality`, `fluency` and `meaning`, float64 (N,) each."""
         texts, values = _rated(self.ratings)
         regression = _train(self.model, model_state(self.model), texts, values, runtime)
         scores = token_scores(self.model, hypotheses, runtime)
         empty = np.array([not text.split() for text in hypotheses])
-        found = {
-            "grammaticality": regression.predict(hypotheses, scores),
-            "fluency": np.array([regression.fluency(score) for score in scores]),
-            "meaning": np.array([meteor(h, s) for s, h in zip(sources, hypotheses, strict=True)]),
-        }
-        return Statistics({name: np.where(empty, 0.0, column) for name, column in found.items()})
+        columns = (
+            regression.predict(hypotheses, scores),
+            np.array([regression.fluency(score) for score in scores]),
+            np.array([meteor(h, s) for s, h in zip(sources, hypotheses, strict=True)]),
+        )
+        values_of = dict(zip(_DIMENSIONS, columns, strict=True))
+        return Statistics(
+            {name: np.where(empty, 0.0, column) for name, column in values_of.items()}
+        )
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the three."""
-        scores: Floats = np.sum(
-            [weight * statistics[n] for weight, n in zip(self.weights, _DIMENSIONS, strict=True)],
-            axis=0,
-        )
+        scores: Floats = np.dot(self.weights, [statistics[name] for name in _DIMENSIONS])
         return scores
 
     def details(self, statistics: Statistics) -> dict[str, float]:
@@ -123,14 +117,13 @@ class Asano(Metric):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digests of the language model and of the ratings, and the precision."""
-        from learnedgec.runtime.digests import key_of
-
         texts, values = _rated(self.ratings)
+        model = describe_model(self.model, runtime)
         return {
-            "sha256": checkpoint_digest(self.model),
+            "sha256": model["sha256"],
             "ratings": key_of(texts, [str(value) for value in values])[:12],
             "meteor": "exact+stem",
-            "dtype": model_precision(runtime),
+            "dtype": model["dtype"],
         }
 
 
@@ -164,14 +157,13 @@ class _Grammaticality:
 
         self._unigrams = Counter(int(i) for score in scores for i in score.ids)
         # All unseen tokens share one count: the vocabulary size hardly matters next to the number of tokens.
-        self._total = sum(self._unigrams.values()) + len(self._unigrams) + 1
+        self._total = self._unigrams.total() + len(self._unigrams) + 1
         self._words = TfidfVectorizer(
             ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+", dtype=np.float64
-        )
-        self._scaler = StandardScaler()
+        ).fit(texts)
+        self._scaler = StandardScaler().fit(self._counts(texts, scores))
         self._ridge = Ridge(alpha=10.0, solver="lsqr", tol=1e-8)
-        counts = self._scaler.fit_transform(self._counts(texts, scores))
-        self._ridge.fit(self._stack(self._words.fit_transform(texts), counts), values)
+        self._ridge.fit(self._features(texts, scores), values)
 
     def fluency(self, score: TokenScores) -> float:
         """Return the mean log-probability of a token beyond what its frequency explains."""
@@ -182,17 +174,16 @@ class _Grammaticality:
 
     def predict(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Floats:
         """Return the grammaticality of sentences, from 0 to 1."""
-        counts = self._scaler.transform(self._counts(texts, scores))
-        rating = self._ridge.predict(self._stack(self._words.transform(texts), counts))
+        rating = self._ridge.predict(self._features(texts, scores))
         predicted: Floats = (np.clip(rating, 1, 4) - 1) / 3
         return predicted
 
-    @staticmethod
-    def _stack(words: Any, counts: Floats) -> Any:
-        """Return the words' sparse features and the others side by side."""
+    def _features(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Any:
+        """Return the words' sparse features and the scaled counts side by side."""
         from scipy.sparse import csr_matrix, hstack
 
-        return hstack([words, csr_matrix(counts)]).tocsr()
+        counts = csr_matrix(self._scaler.transform(self._counts(texts, scores)))
+        return hstack([self._words.transform(texts), counts]).tocsr()
 
     def _counts(self, texts: Sequence[str], scores: Sequence[TokenScores]) -> Floats:
         """Return the numeric features, float64 (N, 7)."""
@@ -201,17 +192,9 @@ class _Grammaticality:
             words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", text)
             unknown = sum(not _is_word(word) for word in words)
             logs = score.logs if len(score.logs) else np.zeros(1)
-            rows.append(
-                (
-                    np.log1p(len(words)),
-                    unknown,
-                    np.log1p(unknown),
-                    unknown / max(len(words), 1),
-                    logs.mean(),
-                    logs.min(),
-                    self.fluency(score),
-                )
-            )
+            share = unknown / max(len(words), 1)
+            counts = (np.log1p(len(words)), unknown, np.log1p(unknown), share)
+            rows.append((*counts, logs.mean(), logs.min(), self.fluency(score)))
         return np.array(rows, dtype=np.float64)
 
 

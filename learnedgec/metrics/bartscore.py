@@ -12,9 +12,8 @@ import torch
 
 from learnedgec.evaluators.batching import group_by_length, model_inputs, pad
 from learnedgec.evaluators.inference import TokenStates, autocast, token_states
-from learnedgec.evaluators.loading import checkpoint_digest, load_model, load_tokenizer
-from learnedgec.evaluators.precision import model_precision
-from learnedgec.metrics.needs import need_model
+from learnedgec.evaluators.loading import load_model, load_tokenizer
+from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.similarity import (
     Similarity,
     TextPair,
@@ -25,9 +24,7 @@ from learnedgec.metrics.similarity import (
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
-__all__ = [
-    "BartScore",
-]
+__all__ = ["BartScore"]
 
 # Numbers in one batch's logits: 256 MiB, times two or three for the log-softmax.
 _LOGITS = 2**26
@@ -84,7 +81,7 @@ class BartScore(Similarity):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 and the precision."""
-        return {"sha256": checkpoint_digest(self.model), "dtype": model_precision(runtime)}
+        return describe_model(self.model, runtime)
 
     def _log_likelihoods(self, pairs: Sequence[TextPair], runtime: Runtime) -> Floats:
         """Return the mean log-likelihood per token of each pair's second text given its first."""

@@ -17,9 +17,8 @@ from learnedgec.data.text import read_lines
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluators.batching import group_by_length, model_inputs, tokenise
 from learnedgec.evaluators.inference import TokenStates, token_states
-from learnedgec.evaluators.loading import checkpoint_digest, load_model, load_tokenizer, model_state
-from learnedgec.evaluators.precision import model_precision
-from learnedgec.metrics.needs import need_model
+from learnedgec.evaluators.loading import load_model, load_tokenizer, model_state
+from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.similarity import (
     Similarity,
     TextPair,
@@ -33,9 +32,7 @@ from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
-__all__ = [
-    "BertScore",
-]
+__all__ = ["BertScore"]
 
 
 @dataclass(frozen=True)
@@ -138,10 +135,11 @@ class BertScore(Similarity):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256, that of the documents, and the precision."""
-        found: dict[str, str | int | float] = {"sha256": checkpoint_digest(self.encoder)}
+        parts = describe_model(self.encoder, runtime)
         if self.idf is not None:
-            found["documents"] = key_of(read_lines(self.idf))[:12]
-        return {**found, "dtype": model_precision(runtime)}
+            documents = {"documents": key_of(read_lines(self.idf))[:12]}
+            parts = {"sha256": parts["sha256"], **documents, "dtype": parts["dtype"]}
+        return parts
 
     def _token_weights(self, tokenizer: Any) -> Callable[[Sequence[int]], npt.NDArray[np.float32]]:
         """Return the function from a sentence's tokens to their weights, which sum to 1 or are 0."""

@@ -22,8 +22,9 @@ from learnedgec.edits.chunks import CLASSES, chunk_length, classify, cut, shared
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
-from learnedgec.errors import InputError, ParameterError
+from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.edit_overlap import gold_edits
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.reference_choice import (
     best_along,
@@ -36,7 +37,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.units import Unit, characters_apart, references_apart
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Indices
+from learnedgec.types import Array, Floats, Indices, Texts
 
 if TYPE_CHECKING:
     from learnedgec.metrics.bertscore import BertScore
@@ -139,11 +140,7 @@ class ChunkOverlap(Metric):
         return metric if self.weights == "similarity" else replace(metric, weights="length")
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the counts of chunks of every sentence and reference; see `compare`.
 
@@ -201,7 +198,7 @@ class ChunkOverlap(Metric):
             zip(sources, edits, references, strict=True)
         ):
             tokens = tuple(source.split())
-            targets = [without_overlaps(proposed), *map(_gold_edits, row)]
+            targets = [without_overlaps(target) for target in (proposed, *map(gold_edits, row))]
             spans = shared_spans(len(tokens), targets)
             chunks = []
             for span, chunk, *others in zip(
@@ -458,12 +455,6 @@ def _take(values: Array, choices: Indices) -> Array:
 def _with_text(row: Sequence[Reference]) -> tuple[Reference, ...]:
     """Return the references that are not empty, or the first if all are."""
     return tuple(reference for reference in row if reference.text.strip()) or tuple(row[:1])
-
-
-def _gold_edits(reference: Reference) -> list[Edit]:
-    if reference.edits is None:
-        raise InputError("a reference without edits was given; give an M2 file's.")
-    return without_overlaps(reference.edits)
 
 
 def _corrected(chunk: Mapping[str, Any], column: int) -> str:

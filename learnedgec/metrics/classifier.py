@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -17,7 +16,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import need_outputs
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Texts
 
 __all__ = ["Classifier"]
 
@@ -72,11 +71,7 @@ class Classifier(Metric):
             )
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `quality`, the model's output, float64 (N,)."""
         if self.detokenised:

@@ -41,7 +41,7 @@ import numpy as np
 from learnedgec.edits.chunks import CLASSES
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.chunk_overlap import ChunkOverlap
-from learnedgec.metrics.edit_counts import EditCounts
+from learnedgec.metrics.edit_overlap import EditCounts
 from learnedgec.types import Array, Floats
 
 __all__ = ["Cleme", "Cleme2"]

@@ -10,18 +10,18 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.data.references import References
+from learnedgec.data.m2 import Edit
+from learnedgec.data.references import Reference, References
 from learnedgec.edits.error_types import Tier, at_tier
-from learnedgec.errors import ParameterError
+from learnedgec.errors import InputError, ParameterError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.edit_counts import EditCounts
 from learnedgec.metrics.reference_choice import (
     Mask,
     best_along,
@@ -32,15 +32,111 @@ from learnedgec.metrics.reference_choice import (
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.types import Array, Floats, Indices
 
-__all__ = ["EditOverlap", "Record", "overlap_statistics"]
+__all__ = [
+    "EditCounts",
+    "EditOverlap",
+    "Record",
+    "edit_record",
+    "gold_edits",
+    "overlap_statistics",
+    "type_table",
+]
 
 Record: TypeAlias = Mapping[str, Any]
-"""What explains the comparison of a sentence with one reference; see `overlap_statistics`."""
+"""What explains the comparison of a sentence with one reference; see `edit_record`."""
 
 _COUNTS = ("tp", "proposed", "gold")
 # The columns of a row of edits, in order; further columns of a metric's records follow.
 _COLUMNS = ("edit", "start", "end", "original", "correction", "type", "weight", "change")
 _LEFT_OUT = ("matched", "corrections")
+
+Count: TypeAlias = Array | float
+
+
+@dataclass(frozen=True, slots=True)
+class EditCounts:
+    """Numbers of correct, proposed and gold edits: scalars, or arrays of one shape.
+
+    For weighted edits, these are sums of weights. Precision is tp/proposed and recall tp/gold, 1
+    where the denominator is 0.
+
+    Attributes:
+        tp: the gold edits that the system made.
+        proposed: the edits that it made.
+        gold: the edits that it should have made.
+
+    Example:
+        >>> counts = EditCounts(np.array([1, 0]), np.array([2, 0]), np.array([2, 2]))
+        >>> counts.precision
+        array([0.5, 1. ])
+        >>> total = counts.sum()
+        >>> int(total.fp), int(total.fn), round(float(total.f(beta=1)), 3)
+        (1, 3, 0.333)
+    """
+
+    tp: Count
+    proposed: Count
+    gold: Count
+
+    @property
+    def fp(self) -> Count:
+        """The edits that the system made and should not have made."""
+        return self.proposed - self.tp
+
+    @property
+    def fn(self) -> Count:
+        """The gold edits that it did not make."""
+        return self.gold - self.tp
+
+    @property
+    def precision(self) -> Floats:
+        """The share of the proposed edits that are correct, 1 where none is proposed."""
+        return _share(self.tp, self.proposed)
+
+    @property
+    def recall(self) -> Floats:
+        """The share of the gold edits that were made, 1 where there are no gold edits."""
+        return _share(self.tp, self.gold)
+
+    def f(self, beta: float) -> Floats:
+        """Return (1+β²)·P·R/(β²·P+R), 0 where precision and recall are both 0."""
+        precision, recall, square = self.precision, self.recall, beta * beta
+        below = square * precision + recall
+        above = (1 + square) * precision * recall
+        scores: Floats = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+        return scores
+
+    def figures(self, beta: float) -> dict[str, Floats]:
+        """Return precision, recall and F under the names that tables show."""
+        figures = (self.precision, self.recall, self.f(beta))
+        return dict(zip(("precision", "recall", f"f{beta:g}"), figures, strict=True))
+
+    def sum(self) -> EditCounts:
+        """Return the sums over the last axis, which is not empty.
+
+        They are added in order, as when references are chosen by running sums: another order would change
+        the last digits.
+        """
+        return EditCounts(*(np.add.accumulate(counts, axis=-1)[..., -1] for counts in self))
+
+    def stack(self) -> Floats:
+        """Return tp, proposed and gold in one array, float64 (3, …)."""
+        return np.stack([np.asarray(counts, dtype=np.float64) for counts in self])
+
+    def __getitem__(self, index: Any) -> EditCounts:
+        """Return the counts at one or several indices, as NumPy indexes arrays."""
+        return EditCounts(*(np.asarray(counts)[index] for counts in self))
+
+    def __iter__(self) -> Iterator[Count]:
+        """Yield tp, proposed and gold."""
+        return iter((self.tp, self.proposed, self.gold))
+
+
+def _share(part: Count, whole: Count) -> Floats:
+    """Return part/whole, 1 where the whole is 0."""
+    part = np.asarray(part, dtype=np.float64)
+    shares: Floats = np.divide(part, whole, out=np.ones_like(part), where=np.asarray(whole) > 0)
+    return shares
 
 
 @dataclass(frozen=True)
@@ -97,6 +193,11 @@ class EditOverlap(Metric):
         """Return which of its references each sentence is compared with, int (N,)."""
         return self.choose(self.counts(statistics), real_references(statistics))
 
+    def chosen_records(self, statistics: Statistics) -> list[Record]:
+        """Return the record of each sentence with the reference that it is compared with."""
+        choices = self.chosen(statistics)
+        return [row[choice] for row, choice in zip(statistics.records, choices, strict=True)]
+
     def choose(self, counts: EditCounts, real: Mask, *, worst: bool = False) -> Indices:
         """Return which of its alternatives each sentence uses, int (N,).
 
@@ -106,7 +207,7 @@ class EditOverlap(Metric):
             worst: choose what `preference` ranks last, not first.
         """
         if self.level == "sentence":
-            return first_best(self._order(worst)(counts), real)
+            return first_best(self._keys(counts, worst), real)
         choices: Indices = self._along(counts, real, np.arange(len(real))[None], worst)[0][0]
         return choices
 
@@ -114,25 +215,24 @@ class EditOverlap(Metric):
         self, counts: EditCounts, real: Mask, samples: Indices, worst: bool
     ) -> tuple[Indices, EditCounts]:
         """Choose along each of B samples of M sentences: the choices, int (B, M), and the sums, (B,)."""
-        stacked, order = counts.stack(), self._order(worst)
+        stacked = counts.stack()
 
         def prefer(after: Floats, _: Floats) -> tuple[Array, ...]:
-            return order(EditCounts(*after))
+            return self._keys(EditCounts(*after), worst)
 
         # Most choices are the same as for the sentences in their own order.
         usual = best_along(stacked[:, None], real[None], prefer)[0][0]
-        found = [
+        blocks = [
             best_along(stacked[:, block], real[block], prefer, usual[block])
             for block in sample_blocks(samples, stacked.shape[0] * stacked.shape[2])
         ]
-        choices, sums = zip(*found, strict=True)
+        choices, sums = zip(*blocks, strict=True)
         return np.concatenate(choices), EditCounts(*np.concatenate(sums, axis=1))
 
-    def _order(self, worst: bool) -> Callable[[EditCounts], tuple[Array, ...]]:
-        """Return `preference`, or its reverse."""
-        if not worst:
-            return self.preference
-        return lambda counts: tuple(-key for key in self.preference(counts))
+    def _keys(self, counts: EditCounts, worst: bool) -> tuple[Array, ...]:
+        """Return the keys of `preference`, or those of its reverse."""
+        keys = self.preference(counts)
+        return tuple(-key for key in keys) if worst else keys
 
     # -- scores -------------------------------------------------------------------------------
 
@@ -159,10 +259,8 @@ class EditOverlap(Metric):
             sums = self._along(counts, real, samples, worst)[1]
             return sums.precision, sums.recall, sums.f(self.beta)
         alone = _take(counts, self.choose(counts, real, worst=worst))
-        precision, recall, f = (
-            each[samples].mean(axis=1)
-            for each in (alone.precision, alone.recall, alone.f(self.beta))
-        )
+        figures = alone.figures(self.beta).values()
+        precision, recall, f = (figure[samples].mean(axis=1) for figure in figures)
         return precision, recall, f
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
@@ -176,10 +274,12 @@ class EditOverlap(Metric):
         counts = _take(self.counts(statistics), self.chosen(statistics))
         sums = counts.sum()
         over = counts if self.level == "sentence" else sums
+        totals = {name: float(total) for name, total in zip(_COUNTS, sums, strict=True)}
         return {
             "precision": float(np.mean(over.precision)),
             "recall": float(np.mean(over.recall)),
-            **{name: _number(count) for name, count in zip(_COUNTS, sums, strict=True)},
+            # Whole numbers where edits are not weighted.
+            **{name: int(x) if x.is_integer() else x for name, x in totals.items()},
         }
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
@@ -192,10 +292,8 @@ class EditOverlap(Metric):
         counts = _take(self.counts(statistics), chosen)
         return {
             "annotator": statistics["annotator"][np.arange(len(chosen)), chosen],
-            **{name: np.asarray(each) for name, each in zip(_COUNTS, counts, strict=True)},
-            "precision": counts.precision,
-            "recall": counts.recall,
-            f"f{self.beta:g}": counts.f(self.beta),
+            **dict(zip(_COUNTS, map(np.asarray, counts), strict=True)),
+            **counts.figures(self.beta),
         }
 
     def describe_references(self, references: References) -> dict[str, str]:
@@ -222,8 +320,8 @@ class EditOverlap(Metric):
         """
         gold: Counter[str] = Counter()
         tp: Counter[str] = Counter()
-        for record, choice in zip(statistics.records, self.chosen(statistics), strict=True):
-            for edit in record[choice]["gold"]:
+        for record in self.chosen_records(statistics):
+            for edit in record["gold"]:
                 kind = at_tier(edit["type"], tier)
                 gold[kind] += 1
                 tp[kind] += bool(edit["matched"])
@@ -239,73 +337,121 @@ class EditOverlap(Metric):
         `change` is the amount by which the edit alone makes the source more similar to the reference.
         """
         rows = []
-        for number, (record, choice) in enumerate(
-            zip(statistics.records, self.chosen(statistics), strict=True), 1
-        ):
-            compared = record[choice]
-            gold = {
+        for number, compared in enumerate(self.chosen_records(statistics), 1):
+            types = {
                 (edit["start"], edit["end"], text): edit["type"]
                 for edit in compared["gold"]
                 for text in edit["corrections"]
             }
-            found = [
-                {
-                    **edit,
-                    "edit": "matched" if edit["matched"] else "unmatched",
-                    "type": edit.get("type")
-                    or gold.get((edit["start"], edit["end"], edit["correction"]), ""),
-                }
+            edits = [
+                {"type": types.get((edit["start"], edit["end"], edit["correction"]), "")}
+                | {**edit, "edit": "matched" if edit["matched"] else "unmatched"}
                 for edit in compared["edits"]
-            ] + [
+            ]
+            edits += [
                 {**edit, "edit": "missed", "correction": "||".join(edit["corrections"])}
                 for edit in compared["gold"]
                 if not edit["matched"]
             ]
-            found.sort(key=lambda row: (row["start"], row["end"]))
-            for row in found:
-                own = [key for key in row if key not in (*_COLUMNS, *_LEFT_OUT)]
-                columns = {key: row[key] for key in (*_COLUMNS, *own) if key in row}
+            for edit in sorted(edits, key=lambda edit: (edit["start"], edit["end"])):
+                further = (key for key in edit if key not in (*_COLUMNS, *_LEFT_OUT))
+                columns = {key: edit[key] for key in (*_COLUMNS, *further) if key in edit}
                 rows.append({"sentence": number, "annotator": compared["annotator"], **columns})
         return rows
 
 
+def gold_edits(reference: Reference) -> Sequence[Edit]:
+    """Return the edits of a reference.
+
+    Raises:
+        InputError: it is a text without edits.
+    """
+    if reference.edits is None:
+        raise InputError("a reference without edits was given; give an M2 file's.")
+    return reference.edits
+
+
+def edit_record(
+    source: str,
+    reference: Reference,
+    edits: Sequence[tuple[Edit, bool]],
+    gold: Sequence[tuple[Edit, bool]],
+) -> dict[str, Any]:
+    """Return the record that explains the comparison of one sentence with one reference.
+
+    Args:
+        source: the sentence.
+        reference: the reference.
+        edits: the system's edits, and whether each matches a gold edit.
+        gold: the gold edits, and whether each matches an edit of the system.
+
+    Returns:
+        `annotator`, `edits` and `gold`. An edit has `start`, `end`, `original`, `correction`, `matched` and,
+        where it is known, `type`. A gold edit has `corrections` in place of `correction`, and always `type`.
+    """
+    tokens = source.split()
+
+    def place(edit: Edit) -> dict[str, Any]:
+        original = " ".join(tokens[edit.start : edit.end])
+        return {"start": edit.start, "end": edit.end, "original": original}
+
+    return {
+        "annotator": reference.annotator,
+        "edits": [
+            {**place(edit), "correction": edit.correction, "matched": matched}
+            | ({"type": edit.type} if edit.type else {})
+            for edit, matched in edits
+        ],
+        "gold": [
+            {**place(edit), "corrections": list(edit.corrections), "type": edit.type}
+            | {"matched": matched}
+            for edit, matched in gold
+        ],
+    }
+
+
 def overlap_statistics(
-    counts: Sequence[Sequence[EditCounts]],
-    references: References,
-    records: Sequence[Sequence[Record]] = (),
+    rows: Sequence[Sequence[tuple[EditCounts, Record]]], references: References
 ) -> Statistics:
     """Return the statistics of an `EditOverlap` metric.
 
     Args:
-        counts: the counts of each sentence with each reference.
+        rows: the counts of each sentence with each reference, and the record that explains them.
         references: the references of the same N sentences.
-        records: for each sentence and reference `{"annotator": …, "edits": […], "gold": […]}`, where
-            an edit has `start`, `end`, `original`, `correction` and `matched`, and a gold edit
-            `corrections` instead, and `type`.
 
     Returns:
         `tp`, `proposed` and `gold`, float (N, R), `annotator` int (N, R), `references` int (N,).
     """
-    size, most = len(counts), references.most
-    values = np.zeros((3, size, most))
-    annotator = np.zeros((size, most), dtype=np.int64)
-    for number, (row, choices) in enumerate(zip(counts, references, strict=True)):
-        values[:, number, : len(row)] = np.array([tuple(each) for each in row]).T
+    shape = (len(rows), references.most)
+    counts = np.zeros((3, *shape))
+    annotator = np.zeros(shape, dtype=np.int64)
+    for number, (row, choices) in enumerate(zip(rows, references, strict=True)):
+        counts[:, number, : len(row)] = np.array([tuple(compared) for compared, _ in row]).T
         annotator[number, : len(row)] = [reference.annotator for reference in choices]
     return Statistics(
         {
-            **dict(zip(_COUNTS, values, strict=True)),
+            **dict(zip(_COUNTS, counts, strict=True)),
             "annotator": annotator,
             "references": np.array([len(row) for row in references], dtype=np.int64),
         },
-        tuple(records),
+        tuple([record for _, record in row] for row in rows),
     )
 
 
-def _number(count: Array | float) -> float:
-    """Return a count as a whole number, and a sum of weights as it is."""
-    value = float(count)
-    return int(value) if value.is_integer() else value
+def type_table(sums: Mapping[str, Sequence[float]], beta: float) -> dict[str, dict[str, float]]:
+    """Return tp, fp, fn, precision, recall and F by error type, the type with the most gold edits first.
+
+    Args:
+        sums: tp, fp and fn of each type.
+        beta: the weight of recall against precision.
+    """
+    table: dict[str, dict[str, float]] = {}
+    for kind, (tp, fp, fn) in sorted(
+        sums.items(), key=lambda row: (-row[1][0] - row[1][2], row[0])
+    ):
+        figures = EditCounts(tp, tp + fp, tp + fn).figures(beta)
+        table[kind] = {"tp": tp, "fp": fp, "fn": fn, **{k: float(v) for k, v in figures.items()}}
+    return table
 
 
 def _take(counts: EditCounts, chosen: Indices) -> EditCounts:

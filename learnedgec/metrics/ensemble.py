@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
 __all__ = ["Ensemble"]
 
@@ -64,15 +63,14 @@ class Ensemble(Metric):
         for what, values in (("weights", self.weights), ("scales", self.scales)):
             if values is not None and len(values) != size:
                 raise ParameterError(f"ensemble: {len(values)} {what} for {size} members.")
-        weights = self._weights
-        if not all(math.isfinite(w) and w >= 0 for w in weights) or not any(weights):
+        if min(self._weights) < 0 or not any(self._weights):
             raise ParameterError(
-                f"ensemble: the weights {weights} must not be negative, nor all zero."
+                f"ensemble: the weights {self._weights} must not be negative, nor all zero."
             )
-        for mean, deviation in self.scales or ():
-            if not (math.isfinite(mean) and math.isfinite(deviation) and deviation > 0):
+        for scale in self.scales or ():
+            if not scale[1] > 0:
                 raise ParameterError(
-                    f"ensemble: the scale {(mean, deviation)} must be a mean and a positive deviation."
+                    f"ensemble: the scale {scale} must be a mean and a positive deviation."
                 )
 
     @classmethod
@@ -139,8 +137,7 @@ class Ensemble(Metric):
         Raises:
             InputError: a member gives every sentence the same score, so it has no scale.
         """
-        rows = [self._sentences(of_system) for of_system in statistics]
-        scores = np.concatenate(rows, axis=1)
+        scores = np.concatenate([self._sentences(rows) for rows in statistics], axis=1)
         for metric, values in zip(self.metrics, scores, strict=True):
             if np.ptp(values) == 0:
                 raise InputError(
@@ -151,21 +148,14 @@ class Ensemble(Metric):
         return dataclasses.replace(self, scales=tuple(scales))
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the members' arrays, the k-th member's under names that start with `k:`."""
-        return _joined(
-            [
-                metric.compute(
-                    sources, hypotheses, references if metric.needs_references else None, runtime
-                )
-                for metric in self.metrics
-            ]
-        )
+        parts = []
+        for metric in self.metrics:
+            used = references if metric.needs_references else None
+            parts.append(metric.compute(sources, hypotheses, used, runtime))
+        return _joined(parts)
 
     def compute_systems(
         self,
@@ -201,15 +191,13 @@ class Ensemble(Metric):
     @property
     def statistics_depend_on_others(self) -> str:
         """What the first member says whose statistics depend on others."""
-        return self._first_reason("statistics_depend_on_others")
+        reasons = ((m.label, m.statistics_depend_on_others) for m in self.metrics)
+        return next((f"{label}: {reason}" for label, reason in reasons if reason), "")
 
     @property
     def sentence_scores_depend_on_others(self) -> str:
         """What the first member says whose sentence scores depend on others."""
-        return self._first_reason("sentence_scores_depend_on_others")
-
-    def _first_reason(self, declaration: str) -> str:
-        reasons = [(metric.label, getattr(metric, declaration)) for metric in self.metrics]
+        reasons = ((m.label, m.sentence_scores_depend_on_others) for m in self.metrics)
         return next((f"{label}: {reason}" for label, reason in reasons if reason), "")
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
@@ -240,16 +228,11 @@ class Ensemble(Metric):
 
     def _parts(self, statistics: Statistics) -> list[tuple[Metric, Statistics]]:
         """Return each member with its statistics."""
-        parts = []
-        for number, metric in enumerate(self.metrics):
-            prefix = f"{number}:"
-            arrays = {
-                name.removeprefix(prefix): array
-                for name, array in statistics.arrays.items()
-                if name.startswith(prefix)
-            }
-            parts.append((metric, Statistics(arrays)))
-        return parts
+        parts: list[dict[str, Array]] = [{} for _ in self.metrics]
+        for name, array in statistics.arrays.items():
+            number, _, own_name = name.partition(":")
+            parts[int(number)][own_name] = array
+        return list(zip(self.metrics, map(Statistics, parts), strict=True))
 
     def _sentences(self, statistics: Statistics) -> Floats:
         """Return each member's own sentence scores, (K, N)."""
@@ -259,11 +242,15 @@ class Ensemble(Metric):
     def _sum(self, scores: Floats) -> Floats:
         """Return the weighted sum over the first axis, the member, of raw scores (K, …)."""
         scales = self.scales or ((0.0, 1.0),) * len(self.members)
-        terms = [
-            weight * (values - mean) / deviation
-            for weight, values, (mean, deviation) in zip(self._weights, scores, scales, strict=True)
-        ]
-        total: Floats = np.sum(terms, axis=0)
+        total: Floats = np.sum(
+            [
+                weight * (values - mean) / deviation
+                for weight, values, (mean, deviation) in zip(
+                    self._weights, scores, scales, strict=True
+                )
+            ],
+            axis=0,
+        )
         return total
 
 

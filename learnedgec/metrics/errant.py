@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -10,23 +10,27 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from learnedgec.data.m2 import Edit
-from learnedgec.data.references import References
+from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import Tier, at_tier, check_types, foreign_types
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError
-from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
-from learnedgec.metrics.m2 import edit_record
+from learnedgec.metrics.edit_overlap import (
+    EditCounts,
+    EditOverlap,
+    Record,
+    edit_record,
+    gold_edits,
+    overlap_statistics,
+    type_table,
+)
 from learnedgec.metrics.reference_choice import four_decimals
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array
+from learnedgec.types import Array, Texts
 
-__all__ = [
-    "Errant",
-]
+__all__ = ["Errant"]
 
 
 @dataclass(frozen=True)
@@ -101,11 +105,7 @@ class Errant(EditOverlap):
         return self.types or self.mode == "type-correction" or bool(self.ignore)
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the counts of every sentence and reference, with the edits as records."""
         assert references is not None
@@ -132,33 +132,59 @@ class Errant(EditOverlap):
         Raises:
             InputError: a reference has no edits.
         """
-        counts: list[list[EditCounts]] = []
-        records: list[list[Mapping[str, Any]]] = []
+        rows = []
         for source, made, row in zip(sources, edits, references, strict=True):
-            counts.append([])
-            records.append([])
             proposed = self._evaluated(made)
-            for reference in row:
-                if reference.edits is None:
-                    raise InputError("a reference without edits was given; give an M2 file's.")
-                comparison = _Comparison(proposed, self._evaluated(reference.edits), self.mode)
-                by_type = comparison.by_type
-                tp, fp, fn = (sum(each[column] for each in by_type.values()) for column in range(3))
-                counts[-1].append(EditCounts(tp, tp + fp, tp + fn))
-                records[-1].append(
-                    {
-                        **edit_record(
-                            source,
-                            reference,
-                            comparison.proposed,
-                            comparison.gold,
-                            comparison.matched_edits,
-                            comparison.matched_gold,
-                        ),
-                        "types": by_type,
-                    }
-                )
-        return overlap_statistics(counts, references, records)
+            rows.append([self._compared(source, proposed, reference) for reference in row])
+        return overlap_statistics(rows, references)
+
+    def _compared(
+        self, source: str, proposed: Sequence[Edit], reference: Reference
+    ) -> tuple[EditCounts, Record]:
+        """Return the counts of a system's edits and a reference's, and the record that explains them."""
+        gold = self._evaluated(gold_edits(reference))
+        made = {(edit.start, edit.end, edit.correction) for edit in proposed}
+
+        def numbers(edits: Sequence[Edit]) -> dict[tuple[Any, ...], list[int]]:
+            """Return the numbers of the edits that have each unit of comparison."""
+            numbers_of: dict[tuple[Any, ...], list[int]] = {}
+            for number, edit in enumerate(edits):
+                # Of several corrections, compare the one that the system made, else the first.
+                texts = (t for t in edit.corrections if (edit.start, edit.end, t) in made)
+                for unit in _units(edit, next(texts, edit.correction), self.mode):
+                    numbers_of.setdefault(unit, []).append(number)
+            return numbers_of
+
+        by_type: dict[str, list[int]] = {}
+
+        def count(edits: Sequence[Edit], numbers: Iterable[int], column: int) -> None:
+            for number in numbers:
+                by_type.setdefault(edits[number].type, [0, 0, 0])[column] += 1
+
+        tokens = self.mode == "token-detection"
+        ours, theirs = numbers(proposed), numbers(gold)
+        matched: set[int] = set()
+        matched_gold: set[int] = set()
+        repeated: set[int] = set()
+        for unit in {**ours, **theirs}:
+            mine, wanted = ours.get(unit, []), theirs.get(unit, [])
+            correct = len(wanted) if mine and tokens else min(len(mine), len(wanted))
+            count(gold, wanted[:correct], 0)
+            count(proposed, () if wanted else mine, 1)
+            count(gold, wanted[correct:], 2)
+            matched.update(mine[:correct])
+            matched_gold.update(wanted[:correct])
+            if wanted and not tokens:
+                # The official tool does not notice that a correct edit is made twice.
+                repeated.update(mine[correct:])
+        tp, fp, fn = (sum(row[column] for row in by_type.values()) for column in range(3))
+        record = edit_record(
+            source,
+            reference,
+            [(edit, n in matched) for n, edit in enumerate(proposed) if n not in repeated],
+            [(edit, n in matched_gold) for n, edit in enumerate(gold)],
+        )
+        return EditCounts(tp, tp + fp, tp + fn), {**record, "types": by_type}
 
     def _evaluated(self, edits: Iterable[Edit]) -> list[Edit]:
         """Return the edits that pass the filters."""
@@ -229,83 +255,12 @@ class Errant(EditOverlap):
             raise InputError(
                 f"the edits of {self.label} have no types; score with {self.name}(types=True)."
             )
-        columns: dict[str, list[tuple[int, int, int]]] = {}
-        for record, choice in zip(statistics.records, self.chosen(statistics), strict=True):
-            for kind, found in record[choice]["types"].items():
-                columns.setdefault(at_tier(kind, tier), []).append(found)
-        table: dict[str, dict[str, float]] = {}
-        for kind, rows in columns.items():
-            tp, fp, fn = map(sum, zip(*rows, strict=True))
-            counts = EditCounts(tp, tp + fp, tp + fn)
-            table[kind] = {
-                "tp": tp,
-                "fp": fp,
-                "fn": fn,
-                "precision": float(counts.precision),
-                "recall": float(counts.recall),
-                f"f{self.beta:g}": float(counts.f(self.beta)),
-            }
-        return dict(sorted(table.items(), key=lambda row: (-row[1]["tp"] - row[1]["fn"], row[0])))
-
-
-class _Comparison:
-    """A system's edits against those of one reference.
-
-    Attributes:
-        proposed: the system's edits that are counted.
-        gold: the reference's.
-        matched_edits: numbers of the system's edits that are correct, at least in part.
-        matched_gold: numbers of the gold edits that were found, at least in part.
-        by_type: (tp, fp, fn) of each error type.
-    """
-
-    def __init__(self, proposed: Sequence[Edit], gold: Sequence[Edit], mode: str) -> None:
-        tokens = mode == "token-detection"
-        ours: dict[tuple[Any, ...], list[int]] = {}
-        for number, edit in enumerate(proposed):
-            for unit in _units(edit, edit.correction, mode):
-                ours.setdefault(unit, []).append(number)
-        corrections = {(edit.start, edit.end, edit.correction) for edit in proposed}
-        theirs: dict[tuple[Any, ...], list[int]] = {}
-        for number, edit in enumerate(gold):
-            # Of several corrections, compare the one that the system made, else the first.
-            made = (
-                text for text in edit.corrections if (edit.start, edit.end, text) in corrections
-            )
-            for unit in _units(edit, next(made, edit.correction), mode):
-                theirs.setdefault(unit, []).append(number)
-        self.gold = gold
-        self.matched_edits: set[int] = set()
-        self.matched_gold: set[int] = set()
-        self.by_type: dict[str, list[int]] = {}
-        repeated: set[int] = set()
-        for unit, numbers in ours.items():
-            wanted = theirs.get(unit, [])
-            if not wanted:
-                self._count(proposed, numbers, 1)
-                continue
-            found = len(wanted) if tokens else min(len(numbers), len(wanted))
-            self._count(gold, wanted[:found], 0)
-            self._count(gold, wanted[found:], 2)
-            self.matched_gold.update(wanted[:found])
-            self.matched_edits.update(numbers[:found])
-            # The official tool does not notice that a correct edit is made twice.
-            repeated.update(() if tokens else numbers[found:])
-        for unit, numbers in theirs.items():
-            if unit not in ours:
-                self._count(gold, numbers, 2)
-        self.proposed = proposed
-        if repeated:
-            kept = [number for number in range(len(proposed)) if number not in repeated]
-            self.proposed = [proposed[number] for number in kept]
-            self.matched_edits = {
-                place for place, number in enumerate(kept) if number in self.matched_edits
-            }
-
-    def _count(self, edits: Sequence[Edit], numbers: Iterable[int], column: int) -> None:
-        """Add the edits of these numbers to a column, by type."""
-        for number in numbers:
-            self.by_type.setdefault(edits[number].type, [0, 0, 0])[column] += 1
+        sums: dict[str, list[int]] = {}
+        for record in self.chosen_records(statistics):
+            for kind, counts in record["types"].items():
+                total = sums.setdefault(at_tier(kind, tier), [0, 0, 0])
+                total[:] = map(sum, zip(total, counts, strict=True))
+        return type_table(sums, self.beta)
 
 
 def _units(edit: Edit, correction: str, mode: str) -> list[tuple[Any, ...]]:

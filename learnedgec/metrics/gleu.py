@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -23,11 +22,9 @@ from learnedgec.metrics.ngrams import (
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.units import Unit
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
-__all__ = [
-    "Gleu",
-]
+__all__ = ["Gleu"]
 
 # The quantile of the standard normal distribution that leaves 2.5 % above it.
 _NORMAL_975 = 1.959963984540054
@@ -115,11 +112,7 @@ class Gleu(Metric):
             raise ParameterError(f"{self}: n and iterations must be at least 1.")
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return two arrays of int: `hypothesis` (N, 1+n) and `reference` (N, R, 1+n).
 

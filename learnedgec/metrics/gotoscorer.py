@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,14 +20,14 @@ from learnedgec._version import __version__
 from learnedgec.data.references import References
 from learnedgec.data.text import read_json, write_json
 from learnedgec.errors import FormatError, InputError, ParameterError
-from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
+from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.digests import file_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
-from learnedgec.types import Array
+from learnedgec.types import Array, Texts
 
 __all__ = ["Difficulties", "GotoScorer"]
 
@@ -37,8 +37,7 @@ GoldSpans: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, .
 _FORMAT = "learnedgec difficulties 1"
 
 
-@dataclass(frozen=True, slots=True)
-class GoldChunk:
+class GoldChunk(NamedTuple):
     """A part of the source: its tokens `start` to `end` (a gap if equal), and its gold edit's number."""
 
     start: int
@@ -52,21 +51,21 @@ class GoldChunk:
         touches the tokens it covers and the gold insertions inside of it.
         """
         start, end = edit["start"], edit["end"]
-        if start == end or self.start == self.end:
-            if self.start == self.end and start == end:
-                return bool(start == self.start)
-            if self.gold is None:
-                return False
-            return bool(start < self.start < end or self.start < start < self.end)
-        return bool(start < self.end and self.start < end)
+        if start != end and self.start != self.end:
+            return bool(start < self.end and self.start < end)
+        if start == end and self.start == self.end:
+            return bool(start == self.start)
+        inside = start < self.start < end or self.start < start < self.end
+        return self.gold is not None and bool(inside)
 
 
-def cut(annotated: GoldSpans) -> list[GoldChunk]:
+@lru_cache(maxsize=65536)
+def cut(annotated: GoldSpans) -> tuple[GoldChunk, ...]:
     """Return the chunks of a sentence: gold edits in their order, then tokens, then gaps.
 
     Example:
         >>> cut((("a", "b"), ((1, 2, ("c",)),)))[:2]
-        [GoldChunk(start=1, end=2, gold=0), GoldChunk(start=0, end=1, gold=None)]
+        (GoldChunk(start=1, end=2, gold=0), GoldChunk(start=0, end=1, gold=None))
     """
     tokens, gold = annotated
     chunks = [GoldChunk(start, end, number) for number, (start, end, _) in enumerate(gold)]
@@ -75,7 +74,7 @@ def cut(annotated: GoldSpans) -> list[GoldChunk]:
     closed |= {start for start, end, _ in gold if start == end}
     chunks += [GoldChunk(n, n + 1) for n in range(len(tokens)) if n not in covered]
     chunks += [GoldChunk(n, n) for n in range(len(tokens) + 1) if n not in closed]
-    return chunks
+    return tuple(chunks)
 
 
 def _annotated(source: str, record: Record) -> GoldSpans:
@@ -110,19 +109,16 @@ class Difficulties:
     @classmethod
     def learn(cls, sources: Sequence[str], counted: Mapping[str, Statistics]) -> Difficulties:
         """Learn the weights from the systems' edit-overlap statistics, with their records."""
-        right: dict[GoldSpans, list[int]] = {}
-        seen: dict[GoldSpans, int] = {}
+        outcomes: dict[GoldSpans, list[list[bool]]] = {}
         for statistics in counted.values():
             for source, records in zip(sources, statistics.records, strict=True):
                 for record in records:
                     annotated = _annotated(source, record)
-                    outcomes = [right for _, right in _outcomes(_cut(annotated), record)]
-                    counts = right.setdefault(annotated, [0] * len(outcomes))
-                    right[annotated] = [a + b for a, b in zip(counts, outcomes, strict=True)]
-                    seen[annotated] = seen.get(annotated, 0) + 1
+                    right = [right for _, right in _outcomes(cut(annotated), record)]
+                    outcomes.setdefault(annotated, []).append(right)
         weights = {
-            annotated: tuple(1 - count / seen[annotated] for count in counts)
-            for annotated, counts in right.items()
+            annotated: tuple(1 - sum(right) / len(rows) for right in zip(*rows, strict=True))
+            for annotated, rows in outcomes.items()
         }
         return cls(weights, tuple(counted))
 
@@ -157,7 +153,7 @@ class Difficulties:
                 gold = tuple((int(a), int(b), tuple(texts)) for a, b, texts in entry["gold"])
                 annotated = (tuple(entry["source"].split()), gold)
                 weights[annotated] = tuple(map(float, entry["weights"]))
-                if len(weights[annotated]) != len(_cut(annotated)):
+                if len(weights[annotated]) != len(cut(annotated)):
                     raise ValueError
             return cls(weights, tuple(content["systems"]))
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -165,19 +161,48 @@ class Difficulties:
                 f"{path}:1: not a file of correction difficulties; `Difficulties.save` writes one."
             ) from None
 
-    def of(self, annotated: GoldSpans, place: str) -> tuple[float, ...]:
-        """Return the weights of a sentence's chunks, or raise `InputError` naming the place."""
+    def weigh(
+        self, sources: Sequence[str], counted: Statistics, references: References
+    ) -> Statistics:
+        """Return edit-overlap statistics with weights for counts; each gold edit's record gets its `weight`.
+
+        Raises:
+            InputError: a sentence with its gold edits has no weights.
+        """
+        rows = [
+            [self._weigh(source, record, number) for record in records]
+            for number, (source, records) in enumerate(
+                zip(sources, counted.records, strict=True), 1
+            )
+        ]
+        return overlap_statistics(rows, references)
+
+    def _weigh(self, source: str, record: Record, number: int) -> tuple[EditCounts, Record]:
+        """Return the weights of TP, of TP and FP, and of TP and FN, and the record with weights."""
+        annotated = _annotated(source, record)
         if annotated not in self.weights:
             raise InputError(
-                f"{place}: the weights do not cover this source with these gold edits; learn them from the "
-                "same sources and references."
+                f"sentence {number}: the weights do not cover this source with these gold edits; learn them "
+                "from the same sources and references."
             )
-        return self.weights[annotated]
+        chunks, weights = cut(annotated), self.weights[annotated]
+        tp = fp = fn = 0.0
+        for chunk, weight, (tried, right) in zip(
+            chunks, weights, _outcomes(chunks, record), strict=True
+        ):
+            if chunk.gold is not None and right:
+                tp += weight
+            else:
+                fp += weight if tried else 0.0
+                fn += weight if chunk.gold is not None else 0.0
+        # The chunks of gold edits come first.
+        gold = [{**e, "weight": w} for e, w in zip(record["gold"], weights, strict=False)]
+        return EditCounts(tp, tp + fp, tp + fn), {**record, "gold": gold}
 
 
-@lru_cache(maxsize=65536)
-def _cut(annotated: GoldSpans) -> tuple[GoldChunk, ...]:
-    return tuple(cut(annotated))
+@lru_cache(maxsize=4)
+def _load(path: str, digest: str) -> Difficulties:
+    return Difficulties.load(path)
 
 
 @dataclass(frozen=True)
@@ -257,20 +282,13 @@ class GotoScorer(EditOverlap):
         """Return the statistics of several systems; without `weights`, learn them from the systems first."""
         assert references is not None
         counted = self.unweighted.compute_systems(sources, systems, references, runtime)
-        difficulties = (
-            Difficulties.learn(sources, counted) if self.weights is None else _load(self.weights)
-        )
+        difficulties = self._saved() or Difficulties.learn(sources, counted)
         return {
-            name: self._weigh(sources, statistics, references, difficulties)
-            for name, statistics in counted.items()
+            name: difficulties.weigh(sources, rows, references) for name, rows in counted.items()
         }
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return weighted `tp`, `proposed` (TP+FP) and `gold` (TP+FN); see `overlap_statistics`.
 
@@ -278,13 +296,14 @@ class GotoScorer(EditOverlap):
             ParameterError: the weights are not in a file.
         """
         assert references is not None
-        if self.weights is None:
+        difficulties = self._saved()
+        if difficulties is None:
             raise ParameterError(
                 "gotoscorer learns its weights from whole systems; here it needs a file of them: "
                 "gotoscorer(weights='FILE')."
             )
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
-        return self._weigh(sources, counted, references, _load(self.weights))
+        return difficulties.weigh(sources, counted, references)
 
     @property
     def statistics_depend_on_others(self) -> str:
@@ -302,68 +321,16 @@ class GotoScorer(EditOverlap):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the digest of the weights, how many systems they come from, and the annotator."""
-        found = self.unweighted.describe(runtime)
+        edits = self.unweighted.describe(runtime)
+        difficulties = self._saved()
+        if self.weights is None or difficulties is None:
+            return {**edits, "weights": "of all systems scored together"}
+        digest = file_digest(Path(self.weights))[:12]
+        return {**edits, "sha256": digest, "systems": len(difficulties.systems)}
+
+    def _saved(self) -> Difficulties | None:
+        """Return the weights in the file, if one is named; it is read again only if it changes."""
         if self.weights is None:
-            return {**found, "weights": "of all systems scored together"}
-        from learnedgec.runtime.digests import file_digest
-
-        return {
-            **found,
-            "sha256": file_digest(Path(self.weights))[:12],
-            "systems": len(_load(self.weights).systems),
-        }
-
-    def _weigh(
-        self,
-        sources: Sequence[str],
-        counted: Statistics,
-        references: References,
-        difficulties: Difficulties,
-    ) -> Statistics:
-        """Return the statistics with weights for counts; each gold edit's record gets its `weight`."""
-        counts, weighed = [], []
-        for number, (source, records) in enumerate(zip(sources, counted.records, strict=True), 1):
-            row, explained = [], []
-            for record in records:
-                annotated = _annotated(source, record)
-                weights = difficulties.of(annotated, f"sentence {number}")
-                row.append(_sums(_cut(annotated), weights, record))
-                own = weights[: len(record["gold"])]
-                gold = [
-                    {**edit, "weight": weight}
-                    for edit, weight in zip(record["gold"], own, strict=True)
-                ]
-                explained.append({**record, "gold": gold})
-            counts.append(row)
-            weighed.append(explained)
-        return overlap_statistics(counts, references, weighed)
-
-
-def _sums(chunks: Sequence[GoldChunk], weights: Sequence[float], record: Record) -> EditCounts:
-    """Return the weights of TP, of TP and FP, and of TP and FN."""
-    tp = fp = fn = 0.0
-    for chunk, weight, (tried, right) in zip(
-        chunks, weights, _outcomes(chunks, record), strict=True
-    ):
-        if chunk.gold is not None and right:
-            tp += weight
-            continue
-        fp += weight if tried else 0.0
-        fn += weight if chunk.gold is not None else 0.0
-    return EditCounts(tp, tp + fp, tp + fn)
-
-
-def _load(path: str) -> Difficulties:
-    """Read a file of difficulties, once as long as it stays the same."""
-    try:
-        status = Path(path).stat()
-    except OSError:
-        raise InputError(
-            f"{path} does not exist; check the path of gotoscorer's weights."
-        ) from None
-    return _load_once(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=4)
-def _load_once(path: str, size: int, modified: int) -> Difficulties:
-    return Difficulties.load(path)
+            return None
+        path = Path(self.weights)
+        return _load(self.weights, file_digest(path) if path.is_file() else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,11 +15,9 @@ from learnedgec.metrics.ngrams import SharedCounts, resampled_totals, slices
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.units import Unit
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Ints
+from learnedgec.types import Array, Floats, Ints, Texts
 
-__all__ = [
-    "Green",
-]
+__all__ = ["Green"]
 
 
 @dataclass(frozen=True)
@@ -66,11 +63,7 @@ class Green(Metric):
             raise ParameterError(f"{self}: n must be at least 1 and beta at least 0.")
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `counts`, int (N, R, n, 3): TP, FP and FN by reference and order."""
         assert references is not None

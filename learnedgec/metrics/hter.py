@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +13,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.units import Unit, units
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Texts
 
 __all__ = ["Hter"]
 
@@ -53,11 +52,7 @@ class Hter(Metric):
     unit: Unit = "word"
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `edits` int (N,) and `length` float (N,)."""
         from rapidfuzz.distance import Levenshtein

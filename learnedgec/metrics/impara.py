@@ -19,11 +19,9 @@ from learnedgec.metrics.needs import need_model, need_outputs
 from learnedgec.metrics.similarity_gate import GATE, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
-__all__ = [
-    "Impara",
-]
+__all__ = ["Impara"]
 
 _CHARACTERS, _PAPER_ENCODER = "characters", "bert-base-cased"
 _PAPER_THRESHOLD = 0.9
@@ -76,11 +74,7 @@ class Impara(Metric):
     activation: Literal["sigmoid", "none"] = "sigmoid"
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `quality`, the raw output, and `similarity`, both float64 (N,).
 

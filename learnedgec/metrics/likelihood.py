@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -11,18 +10,14 @@ import numpy as np
 
 from learnedgec.data.references import References
 from learnedgec.evaluators.causal import token_scores
-from learnedgec.evaluators.loading import checkpoint_digest, load_model
-from learnedgec.evaluators.precision import model_precision
+from learnedgec.evaluators.loading import load_model
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import need_model
+from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
-__all__ = [
-    "Likelihood",
-    "as_written",
-]
+__all__ = ["Likelihood", "as_written"]
 
 
 @dataclass(frozen=True)
@@ -58,11 +53,7 @@ class Likelihood(Metric):
     written: bool = True
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `log_probability` float64, `character`, `token` and `word` int64; (N,) each."""
         texts = [" ".join(text.split()) for text in hypotheses]
@@ -97,7 +88,7 @@ class Likelihood(Metric):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 and the precision."""
-        return {"sha256": checkpoint_digest(self.model), "dtype": model_precision(runtime)}
+        return describe_model(self.model, runtime)
 
 
 # Words written without a space before them, and words written without a space after them.

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.max_match import max_match, reference_edits
 from learnedgec.errors import ParameterError
-from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
+from learnedgec.metrics.edit_overlap import (
+    EditCounts,
+    EditOverlap,
+    Record,
+    edit_record,
+    overlap_statistics,
+)
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array
+from learnedgec.types import Array, Texts
 
-__all__ = [
-    "M2",
-]
+__all__ = ["M2"]
 
 
 @dataclass(frozen=True)
@@ -75,20 +77,13 @@ class M2(EditOverlap):
             raise ParameterError(f"{self}: max_unchanged_words must be at least 0.")
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the counts of every sentence and annotator, with the edits as records."""
         assert references is not None
         work = partial(_max_match_row, self.max_unchanged_words, self.ignore_whitespace_casing)
         rows = list(zip(sources, hypotheses, references, strict=True))
-        results = parallel_map(work, rows, "m2", runtime)
-        return overlap_statistics(
-            [counts for counts, _ in results], references, [record for _, record in results]
-        )
+        return overlap_statistics(parallel_map(work, rows, "m2", runtime), references)
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return F (1 if 0/0), tp and −(e+β²·g)."""
@@ -103,8 +98,8 @@ def _max_match_row(
     max_unchanged_words: int,
     ignore_whitespace_casing: bool,
     row: tuple[str, str, Sequence[Reference]],
-) -> tuple[list[EditCounts], list[Mapping[str, Any]]]:
-    """Return the counts and the record of one sentence."""
+) -> list[tuple[EditCounts, Record]]:
+    """Return the counts and the record of one sentence with each reference."""
     source, hypothesis, references = row
     annotations = [
         reference_edits(source, reference.text) if reference.edits is None else reference.edits
@@ -117,51 +112,11 @@ def _max_match_row(
         max_unchanged_words=max_unchanged_words,
         ignore_whitespace_casing=ignore_whitespace_casing,
     )
-    counts: list[EditCounts] = []
-    record: list[Mapping[str, Any]] = []
+    compared: list[tuple[EditCounts, Record]] = []
     for reference, overlap in zip(references, overlaps, strict=True):
-        matched_edits = {edit for edit, _ in overlap.pairs}
-        matched_gold = {gold for _, gold in overlap.pairs}
-        counts.append(EditCounts(len(overlap.pairs), len(overlap.edits), len(overlap.gold)))
-        record.append(
-            edit_record(source, reference, overlap.edits, overlap.gold, matched_edits, matched_gold)
-        )
-    return counts, record
-
-
-def edit_record(
-    source: str,
-    reference: Reference,
-    edits: Sequence[Edit],
-    gold: Sequence[Edit],
-    matched_edits: set[int],
-    matched_gold: set[int],
-) -> dict[str, Any]:
-    """Return the record that explains the comparison of one sentence with one reference."""
-    tokens = source.split()
-
-    def place(edit: Edit) -> dict[str, Any]:
-        original = " ".join(tokens[edit.start : edit.end])
-        return {"start": edit.start, "end": edit.end, "original": original}
-
-    return {
-        "annotator": reference.annotator,
-        "edits": [
-            {
-                **place(edit),
-                "correction": edit.correction,
-                "matched": number in matched_edits,
-                **({"type": edit.type} if edit.type else {}),
-            }
-            for number, edit in enumerate(edits)
-        ],
-        "gold": [
-            {
-                **place(edit),
-                "corrections": list(edit.corrections),
-                "type": edit.type,
-                "matched": number in matched_gold,
-            }
-            for number, edit in enumerate(gold)
-        ],
-    }
+        matched, matched_gold = {edit for edit, _ in overlap.pairs}, {g for _, g in overlap.pairs}
+        edits = [(edit, number in matched) for number, edit in enumerate(overlap.edits)]
+        gold = [(edit, number in matched_gold) for number, edit in enumerate(overlap.gold)]
+        counts = EditCounts(len(overlap.pairs), len(edits), len(gold))
+        compared.append((counts, edit_record(source, reference, edits, gold)))
+    return compared

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,11 +15,9 @@ from learnedgec.metrics.needs import need_outputs
 from learnedgec.metrics.similarity_gate import GATE, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
-__all__ = [
-    "Preference",
-]
+__all__ = ["Preference"]
 
 # As a logit: fewer than one rater in a hundred prefers it to the source.
 _LOWEST = -5.0
@@ -56,11 +53,7 @@ class Preference(Metric):
     threshold: float = GATE
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `preference` before the gate, and `similarity`, both float64 (N,)."""
         preference = np.zeros(len(sources))

@@ -26,21 +26,19 @@ from learnedgec.data.references import References
 from learnedgec.edits.parsing import default_annotator
 from learnedgec.metrics.bartscore import BartScore
 from learnedgec.metrics.bertscore import BertScore
-from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import EditOverlap, Record, overlap_statistics
+from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap, Record, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity import Similarity
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array
+from learnedgec.types import Array, Texts
 
 __all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes", "record_edits"]
 
 
-_BERT = "bert-base-uncased"
-_BART = "facebook/bart-base"
+_ENCODERS = {"bertscore": "bert-base-uncased", "bartscore": "facebook/bart-base"}
 
 
 @dataclass(frozen=True)
@@ -66,16 +64,13 @@ class WeightedOverlap(EditOverlap):
     @property
     def similarity(self) -> Similarity:
         """The metric of the similarity of a text to a reference."""
+        encoder = self.encoder or _ENCODERS[self.scorer]
         if self.scorer == "bertscore":
-            return BertScore(encoder=self.encoder or _BERT, layer=self.layer)
-        return BartScore(model=self.encoder or _BART)
+            return BertScore(encoder=encoder, layer=self.layer)
+        return BartScore(model=encoder)
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the sums of weights, and the sums with equal weights.
 
@@ -89,20 +84,19 @@ class WeightedOverlap(EditOverlap):
         changes = edit_changes(
             sources, record_edits(counted.records), references, self.similarity, runtime
         )
-        sums: list[list[EditCounts]] = []
-        records: list[list[Record]] = []
-        alike = np.zeros((*counted["tp"].shape, 3))
-        for number, (row, row_changes) in enumerate(zip(counted.records, changes, strict=True)):
-            sums.append([])
-            records.append([])
-            for column, (record, change) in enumerate(zip(row, row_changes, strict=True)):
-                weights = _weigh(change, self.weight)
-                sums[-1].append(_sum(record, weights))
-                equal = dict.fromkeys(change, 1 / max(len(change), 1))
-                alike[number, column] = _sum(record, equal).stack()
-                records[-1].append(_explain(record, change, weights))
-        found = overlap_statistics(sums, references, records)
-        return Statistics({**found.arrays, "alike": alike}, found.records)
+        rows = [
+            [
+                _weighed(record, change, self.weight)
+                for record, change in zip(row, row_changes, strict=True)
+            ]
+            for row, row_changes in zip(counted.records, changes, strict=True)
+        ]
+        weighted = overlap_statistics(rows, references)
+        sizes = np.ones(counted["tp"].shape)
+        for size, row_changes in zip(sizes, changes, strict=True):
+            size[: len(row_changes)] = [max(len(change), 1) for change in row_changes]
+        alike = np.moveaxis(super().counts(counted).stack(), 0, -1) / sizes[..., None]
+        return Statistics({**weighted.arrays, "alike": alike}, weighted.records)
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return the unweighted metric's keys, or F from P and R, tp and −(e+β²·g)."""
@@ -127,19 +121,16 @@ class WeightedOverlap(EditOverlap):
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless the model is available."""
-        if self.weight == "none":
-            return
-        if self.scorer == "bertscore":
-            need_model(self, "encoder", self.encoder or _BERT, self.layer)
-        else:
-            need_model(self, "encoder", self.encoder or _BART)
+        if self.weight != "none":
+            layer = self.layer if self.scorer == "bertscore" else None
+            need_model(self, "encoder", self.encoder or _ENCODERS[self.scorer], layer)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what the unweighted metric depends on, and the similarity."""
-        found = self.unweighted.describe(runtime)
+        parts = self.unweighted.describe(runtime)
         if self.weight != "none":
-            found |= {"similarity": str(self.similarity), **self.similarity.describe(runtime)}
-        return found
+            parts |= {"similarity": str(self.similarity), **self.similarity.describe(runtime)}
+        return parts
 
 
 def edit_changes(
@@ -197,49 +188,36 @@ def _edit(entry: Record) -> Edit:
     return Edit(entry["start"], entry["end"], correction)
 
 
-def _weigh(changes: Mapping[Edit, float], weight: str) -> dict[Edit, float]:
-    """Return the weight of each edit of one sentence and reference."""
-    sizes = {edit: abs(change) for edit, change in changes.items()}
-    if weight == "absolute" or not sizes:
-        return sizes
-    ends = max(sizes.values()) + min(sizes.values())
-    return {edit: ends - size for edit, size in sizes.items()}
-
-
-def _sum(record: Record, weights: Mapping[Edit, float]) -> EditCounts:
-    """Return the weight of the matched, the proposed and the gold edits.
+def _weighed(
+    record: Record, changes: Mapping[Edit, float], weight: str
+) -> tuple[EditCounts, Record]:
+    """Return the weights of the matched, the proposed and the gold edits, and the record with weights.
 
     A match has the weight of the proposed edit, even if it is a gold edit's second correction.
     """
-    proposed = [_edit(entry) for entry in record["edits"]]
-    matched = [
-        next(
-            edit
-            for edit in proposed
-            if (edit.start, edit.end) == (gold["start"], gold["end"])
-            and edit.correction in gold["corrections"]
-        )
-        for gold in record["gold"]
-        if gold["matched"]
-    ]
-    wanted = [_edit(entry) for entry in record["gold"]]
-    return EditCounts(
-        *(sum(map(weights.__getitem__, each)) for each in (matched, proposed, wanted))
-    )
-
-
-def _explain(
-    record: Record, changes: Mapping[Edit, float], weights: Mapping[Edit, float]
-) -> Record:
-    """Return the record with each edit's change and weight."""
-    explained = {
-        side: [
+    weights = {edit: abs(change) for edit, change in changes.items()}
+    if weight == "inverse" and weights:
+        ends = max(weights.values()) + min(weights.values())
+        weights = {edit: ends - size for edit, size in weights.items()}
+    edits, gold = (
+        [
             {**entry, "change": changes[_edit(entry)], "weight": weights[_edit(entry)]}
             for entry in record[side]
         ]
         for side in ("edits", "gold")
-    }
-    return {**record, **explained}
+    )
+    matched = [
+        next(
+            edit
+            for edit in edits
+            if (edit["start"], edit["end"]) == (wanted["start"], wanted["end"])
+            and edit["correction"] in wanted["corrections"]
+        )
+        for wanted in gold
+        if wanted["matched"]
+    ]
+    sums = (sum(entry["weight"] for entry in entries) for entries in (matched, edits, gold))
+    return EditCounts(*sums), {**record, "edits": edits, "gold": gold}
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,7 @@ import numpy.typing as npt
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.types import Array, Floats, Indices
 
-__all__ = [
-    "Mask",
-    "best_along",
-    "first_best",
-    "four_decimals",
-    "real_references",
-    "sample_blocks",
-]
+__all__ = ["Mask", "best_along", "first_best", "four_decimals", "real_references", "sample_blocks"]
 
 Mask = npt.NDArray[np.bool_]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,17 +13,13 @@ from rapidfuzz.distance import Indel
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
 from learnedgec.evaluators.causal import TokenScores, token_scores
-from learnedgec.evaluators.loading import checkpoint_digest
-from learnedgec.evaluators.precision import model_precision
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import need_model
+from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
-__all__ = [
-    "Scribendi",
-]
+__all__ = ["Scribendi"]
 
 # fuzzywuzzy drops these before it compares, as they are not ASCII, but keeps characters above.
 _DROPPED = dict.fromkeys(range(128, 256))
@@ -67,11 +62,7 @@ class Scribendi(Metric):
             raise ParameterError(f"{self}: threshold must be from 0 to 1.")
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `source_perplexity`, `perplexity` and `similarity` float64, `unchanged` bool; (N,) each."""
         unchanged = [s == h for s, h in zip(sources, hypotheses, strict=True)]
@@ -127,7 +118,7 @@ class Scribendi(Metric):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the weights' SHA-256 and the precision."""
-        return {"sha256": checkpoint_digest(self.model), "dtype": model_precision(runtime)}
+        return describe_model(self.model, runtime)
 
 
 def _perplexity(score: TokenScores) -> float:

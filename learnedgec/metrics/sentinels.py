@@ -9,7 +9,6 @@ Perrella et al., "Guardians of the Machine Translation Meta-Evaluation" (ACL 202
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,7 +19,7 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.metrics.units import Unit, units
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Floats
+from learnedgec.types import Floats, Texts
 
 __all__ = ["Constant", "EditCount", "Length", "Random"]
 
@@ -57,11 +56,7 @@ class EditCount(_Sentinel):
     unit: Unit = "word"
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `score` float (N,): the distance."""
         from rapidfuzz.distance import Levenshtein
@@ -91,11 +86,7 @@ class Length(_Sentinel):
     unit: Unit = "word"
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `score` float (N,): the length of the hypothesis."""
         lengths = [len(units(hypothesis, self.unit)) for hypothesis in hypotheses]
@@ -115,11 +106,7 @@ class Constant(_Sentinel):
     name: ClassVar[str] = "constant"
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `score` float (N,): zeros."""
         return Statistics({"score": np.zeros(len(hypotheses))})
@@ -145,11 +132,7 @@ class Random(_Sentinel):
     seed: int = 0
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `score` float (N,): the first 53 bits of a hash, as a fraction."""
         scores = [

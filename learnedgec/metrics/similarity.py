@@ -27,11 +27,9 @@ from learnedgec.evaluators.batching import tokenise
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Ints
+from learnedgec.types import Array, Floats, Ints, Texts
 
-__all__ = [
-    "Similarity",
-]
+__all__ = ["Similarity"]
 
 TextPair = tuple[str, str]
 
@@ -56,11 +54,7 @@ class Similarity(Metric):
         return self.chosen(self.compare(pairs, runtime)) if pairs else np.zeros(0)
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return each similarity of `compare`, float64 (N, R)."""
         assert references is not None

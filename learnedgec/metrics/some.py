@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -26,12 +25,9 @@ from learnedgec.metrics.needs import need_outputs
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
-__all__ = [
-    "DIMENSIONS",
-    "Some",
-]
+__all__ = ["DIMENSIONS", "Some"]
 
 DIMENSIONS = ("grammaticality", "fluency", "meaning")
 
@@ -116,11 +112,7 @@ class Some(Metric):
         )
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return `grammaticality`, `fluency` and `meaning` from 0 to 1, and `similarity`, float64 (N,).
 

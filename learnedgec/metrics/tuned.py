@@ -11,6 +11,7 @@ The name of a metric that was tuned on test data ends in `+test`.
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -117,19 +118,17 @@ def read_tuned_file(path: Path) -> TunedMetric:
     """
     content = read_json(path)
     try:
-        metric, study = content["metric"], content["study"]
-        tuned_on_test = bool(content["tuned_on_test"])
+        tuned = TunedMetric(content["metric"], content["study"], bool(content["tuned_on_test"]))
+        name = tuned.metric.partition("(")[0] if isinstance(tuned.metric, str) else "@"
+        if "@" in name or not isinstance(tuned.study, dict):
+            raise TypeError(
+                "its metric must be one with its parameters, and its study must be an object"
+            )
     except (KeyError, TypeError) as error:
         raise FormatError(
             f"{path}:1: not a tuned metric ({error}); write it again with `learnedgec tune`."
         ) from None
-    if not isinstance(metric, str) or "@" in metric.partition("(")[0]:
-        raise FormatError(
-            f"{path}:1: 'metric' must be a metric with its parameters, not {metric!r}."
-        )
-    if not isinstance(study, dict):
-        raise FormatError(f"{path}:1: 'study' must be an object, not {study!r}.")
-    return TunedMetric(metric, study, tuned_on_test)
+    return tuned
 
 
 def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:
@@ -144,10 +143,5 @@ def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:
         OutputError: the folder cannot be written.
     """
     path = folder / f"{name}{_SUFFIX}"
-    content = {
-        "metric": tuned.metric,
-        "tuned_on_test": tuned.tuned_on_test,
-        "study": dict(tuned.study),
-    }
-    write_json(path, content)
+    write_json(path, dataclasses.asdict(tuned))
     return path

@@ -18,14 +18,20 @@ from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError, ParameterError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import EditOverlap, overlap_statistics
-from learnedgec.metrics.m2 import edit_record
-from learnedgec.metrics.needs import need_model
+from learnedgec.metrics.edit_overlap import (
+    EditCounts,
+    EditOverlap,
+    Record,
+    edit_record,
+    gold_edits,
+    overlap_statistics,
+    type_table,
+)
+from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.transport import unbalanced_plans
-from learnedgec.types import Array, Floats
+from learnedgec.types import Array, Floats, Texts
 
 __all__ = ["UotErrant"]
 
@@ -115,11 +121,7 @@ class UotErrant(EditOverlap):
             raise ParameterError(f"{self}: reg and reg_m must be above 0.")
 
     def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
+        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the masses of every sentence and reference, with the edits as records."""
         assert references is not None
@@ -151,25 +153,22 @@ class UotErrant(EditOverlap):
             InputError: a reference has no edits.
         """
         pairs = [
-            ((source, _corrected(made)), (source, _corrected(_gold(reference))))
+            ((source, _corrected(made)), (source, _corrected(gold_edits(reference))))
             for source, made, row in zip(sources, edits, references, strict=True)
             for reference in row
         ]
         vectors = self._edit_vectors([target for pair in pairs for target in pair], runtime)
-        masses = {target: self._masses(found) for target, found in vectors.items()}
-        plans = iter(self._plans([(vectors[ours], vectors[theirs]) for ours, theirs in pairs]))
-        remaining = iter(pairs)
-        sums: list[list[EditCounts]] = []
-        records: list[list[dict[str, Any]]] = []
+        plans = self._plans([(vectors[ours], vectors[theirs]) for ours, theirs in pairs])
+        compared = iter(zip(pairs, plans, strict=True))
+        rows: list[list[tuple[EditCounts, Record]]] = []
         for row in references:
-            sums.append([])
-            records.append([])
+            rows.append([])
             for reference in row:
-                (ours, theirs), plan = next(remaining), next(plans)
-                a, b = masses[ours], masses[theirs]
-                sums[-1].append(EditCounts(float(plan.sum()), float(a.sum()), float(b.sum())))
-                records[-1].append(_record(reference, ours, theirs, (a, b), plan))
-        return overlap_statistics(sums, references, records)
+                (ours, theirs), plan = next(compared)
+                masses = self._masses(vectors[ours]), self._masses(vectors[theirs])
+                counts = EditCounts(*(float(amounts.sum()) for amounts in (plan, *masses)))
+                rows[-1].append((counts, _record(reference, ours, theirs, masses, plan)))
+        return overlap_statistics(rows, references)
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return F, tp, −fp and −fn."""
@@ -186,14 +185,7 @@ class UotErrant(EditOverlap):
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the versions of annotator and encoder, and the precision."""
-        from learnedgec.evaluators.loading import checkpoint_digest
-        from learnedgec.evaluators.precision import model_precision
-
-        return {
-            **describe_annotator(self.annotator),
-            "sha256": checkpoint_digest(self.encoder),
-            "dtype": model_precision(runtime),
-        }
+        return {**describe_annotator(self.annotator), **describe_model(self.encoder, runtime)}
 
     def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
         """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.
@@ -209,29 +201,17 @@ class UotErrant(EditOverlap):
             raise InputError(
                 f"the edits of {self.label} have no types; score with {self.name}(types=True)."
             )
-        sums: dict[str, Floats] = {}
-        for record, choice in zip(statistics.records, self.chosen(statistics), strict=True):
-            for side, columns in (("edits", (0, 1)), ("gold", (None, 2))):
-                for edit in record[choice][side]:
-                    moved, mass = edit["transported"], edit["mass"]
-                    total = sums.setdefault(at_tier(edit.get("type", ""), tier), np.zeros(3))
-                    for column, amount in zip(columns, (moved, mass - moved), strict=True):
-                        if column is not None:
-                            total[column] += amount
-        table: dict[str, dict[str, float]] = {}
-        for kind, total in sorted(sums.items(), key=lambda item: (-item[1][[0, 2]].sum(), item[0])):
-            tp, fp, fn = total
-            counts = EditCounts(tp, tp + fp, tp + fn)
-            figures = {
-                "precision": counts.precision,
-                "recall": counts.recall,
-                f"f{self.beta:g}": counts.f(self.beta),
-            }
-            table[kind] = {
-                **dict(zip(("tp", "fp", "fn"), total.tolist(), strict=True)),
-                **{name: float(value) for name, value in figures.items()},
-            }
-        return table
+        sums: dict[str, list[float]] = {}
+        for record in self.chosen_records(statistics):
+            for edit in (*record["edits"], *record["gold"]):
+                total = sums.setdefault(at_tier(edit.get("type", ""), tier), [0.0, 0.0, 0.0])
+                left = edit["mass"] - edit["transported"]
+                if "correction" in edit:
+                    total[0] += edit["transported"]
+                    total[1] += left
+                else:
+                    total[2] += left
+        return type_table(sums, self.beta)
 
     # -- vectors --------------------------------------------------------------------------------
 
@@ -277,30 +257,27 @@ class UotErrant(EditOverlap):
         Problems with equally many edits on either side are solved together.
         """
         plans = [np.zeros((len(ours), len(theirs))) for ours, theirs in problems]
-        alike: dict[tuple[int, int], list[tuple[int, Array, Array, Floats]]] = {}
-        for number, (ours, theirs) in enumerate(problems):
+        alike: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
+        for plan, (ours, theirs) in zip(plans, problems, strict=True):
             a, b = self._masses(ours), self._masses(theirs)
-            if self.official and plans[number].size:
+            if self.official and plan.size:
                 ours, theirs = ours.astype(np.float32), theirs.astype(np.float32)
                 failed = self._failed_plan(ours, theirs)
                 if failed is not None:
-                    plans[number] = failed
+                    plan[:] = failed
                     continue
             rows, columns = np.flatnonzero(a), np.flatnonzero(b)
             if len(rows) and len(columns):
                 costs = self._costs(ours[rows], theirs[columns])
-                shape = (len(rows), len(columns))
-                alike.setdefault(shape, []).append((number, rows, columns, costs))
+                place = plan, np.ix_(rows, columns)
+                alike.setdefault(costs.shape, []).append((place, a[rows], b[columns], costs))
         for group in alike.values():
-            found = unbalanced_plans(
-                np.stack([self._masses(problems[number][0])[rows] for number, rows, _, _ in group]),
-                np.stack([self._masses(problems[number][1])[cols] for number, _, cols, _ in group]),
-                np.stack([costs for *_, costs in group]),
-                entropy=self.reg,
-                marginal=self.reg_m,
+            places, *numbers = zip(*group, strict=True)
+            solved = unbalanced_plans(
+                *map(np.stack, numbers), entropy=self.reg, marginal=self.reg_m
             )
-            for (number, rows, columns, _), plan in zip(group, found, strict=True):
-                plans[number][np.ix_(rows, columns)] = plan
+            for (plan, cells), part in zip(places, solved, strict=True):
+                plan[cells] = part
         return plans
 
     def _costs(self, ours: Array, theirs: Array) -> Array:
@@ -336,12 +313,6 @@ class UotErrant(EditOverlap):
         return plan
 
 
-def _gold(reference: Reference) -> Sequence[Edit]:
-    if reference.edits is None:
-        raise InputError("a reference without edits was given; give an M2 file's.")
-    return reference.edits
-
-
 def _corrected(edits: Sequence[Edit]) -> tuple[Edit, ...]:
     """Return the edits that correct something, by position and without overlaps."""
     return tuple(without_overlaps(edit for edit in edits if edit.type != "UNK"))
@@ -356,18 +327,20 @@ def _record(
 ) -> dict[str, Any]:
     """Return the record that explains the transport between the edits of a sentence and of a reference."""
     source, edits = ours
-    gold = theirs[1]
-    matched = [
-        (number, other)
-        for number, edit in enumerate(edits)
-        for other, wanted in enumerate(gold)
-        if (edit.start, edit.end) == (wanted.start, wanted.end)
-        and edit.correction in wanted.corrections
-    ]
-    left, right = {number for number, _ in matched}, {other for _, other in matched}
-    record = edit_record(source, reference, edits, gold, left, right)
+    _, gold = theirs
+    record = edit_record(
+        source,
+        reference,
+        [(edit, any(_is_same(edit, wanted) for wanted in gold)) for edit in edits],
+        [(wanted, any(_is_same(edit, wanted) for edit in edits)) for wanted in gold],
+    )
     for axis, side in ((1, "edits"), (0, "gold")):
         sent = plan.sum(axis=axis).tolist()
         for entry, mass, moved in zip(record[side], masses[1 - axis].tolist(), sent, strict=True):
             entry |= {"mass": mass, "transported": moved}
     return record
+
+
+def _is_same(edit: Edit, gold: Edit) -> bool:
+    """Return whether an edit is a gold edit, with any of its corrections."""
+    return (edit.start, edit.end) == (gold.start, gold.end) and edit.correction in gold.corrections

@@ -35,8 +35,7 @@ from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import EditOverlap
+from learnedgec.metrics.edit_overlap import EditCounts, EditOverlap
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from learnedgec.metrics.edit_counts import EditCounts
+from learnedgec.metrics.edit_overlap import EditCounts
 
 
 def test_numbers() -> None:

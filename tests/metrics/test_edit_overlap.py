@@ -17,8 +17,7 @@ from learnedgec.data.m2 import AnnotatedSentence, Edit
 from learnedgec.data.references import Reference, References
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import overlap_statistics
+from learnedgec.metrics.edit_overlap import EditCounts, overlap_statistics
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
@@ -34,7 +33,9 @@ def statistics_of(rows: Rows) -> Statistics:
             for row in rows
         )
     )
-    return overlap_statistics([[EditCounts(*each) for each in row] for row in rows], references)
+    return overlap_statistics(
+        [[(EditCounts(*each), {}) for each in row] for row in rows], references
+    )
 
 
 def f_score(tp: float, proposed: float, gold: float, beta: float) -> float:

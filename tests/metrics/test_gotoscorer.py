@@ -30,7 +30,7 @@ SYSTEMS = {
 
 def test_chunks_are_gold_edits_then_other_tokens_then_other_gaps() -> None:
     gold = ((0, 1, ("A",)), (2, 2, ("x",)), (2, 4, ("y",)))
-    assert cut((("a", "b", "c", "d", "e"), gold)) == [
+    assert list(cut((("a", "b", "c", "d", "e"), gold))) == [
         GoldChunk(0, 1, 0),
         GoldChunk(2, 2, 1),
         GoldChunk(2, 4, 2),
@@ -41,7 +41,7 @@ def test_chunks_are_gold_edits_then_other_tokens_then_other_gaps() -> None:
         GoldChunk(4, 4),
         GoldChunk(5, 5),
     ]
-    assert cut(((), ())) == [GoldChunk(0, 0)]
+    assert cut(((), ())) == (GoldChunk(0, 0),)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from learnedgec.data.catalog import Case, Pair, load_cases, read_cases
 from learnedgec.data.m2 import apply_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, LengthError
-from learnedgec.metrics.edit_counts import EditCounts
-from learnedgec.metrics.edit_overlap import overlap_statistics
+from learnedgec.metrics.edit_overlap import EditCounts, overlap_statistics
 from learnedgec.metrics.errant import Errant
 from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
 
@@ -168,9 +167,8 @@ class Told(Errant):
         assert references is not None
         counts = [[int(word) for word in text.split()] for text in hypotheses]
         return overlap_statistics(
-            [[EditCounts(tp, tp + fp, tp + fn)] for tp, fp, fn in counts],
+            [[(EditCounts(tp, tp + fp, tp + fn), {"edits": []})] for tp, fp, fn in counts],
             references,
-            [[{"edits": []}] for _ in counts],
         )
 
 
