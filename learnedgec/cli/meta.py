@@ -19,7 +19,7 @@ from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
-from learnedgec.plotting.meta import plot_evaluation
+from learnedgec.plotting.scores import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
 
 # The measures in the table by default, as far as a benchmark has them.

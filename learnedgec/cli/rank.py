@@ -19,7 +19,7 @@ from learnedgec.analysis.ranking import (
 from learnedgec.cli import flags, output
 from learnedgec.cli.inputs import add_scoring, read_scoring
 from learnedgec.metrics.labels import is_sentinel, short_labels
-from learnedgec.plotting.ranking import plot_ranking
+from learnedgec.plotting.scores import plot_ranking
 from learnedgec.stats.significance import too_few_resamples
 
 

@@ -12,6 +12,8 @@ from learnedgec.plotting.style import (
     COLOURS,
     COLUMN,
     GREY,
+    MARKERS,
+    label_rows,
     new_figure,
     save_figure,
     shorten,
@@ -25,9 +27,6 @@ from learnedgec.stats.resampling import Estimate
 
 __all__ = ["plot_attacks", "plot_preferences", "plot_systems"]
 
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-# The longest name, in characters.
-_LONGEST = 34
 _DIMENSIONS: Mapping[Dimension, str] = {
     "action": "what was done",
     "distance": "tokens to the nearest error",
@@ -98,9 +97,8 @@ def _bounds(entries: Sequence[SystemRobustness]) -> Any:
         f = entry.original.f
         axis.plot((f.low, f.high), (row, row), color=COLOURS[1], linewidth=4, alpha=0.35)
         axis.plot(f.value, row, "o", color=COLOURS[1], markersize=4)
-    axis.set_yticks(range(len(entries)), [shorten(entry.system, _LONGEST) for entry in entries])
-    axis.set_ylim(len(entries) - 0.5, -0.5)
-    axis.set_xlabel(f"{shorten(entries[0].metric, _LONGEST)}: originals, lower and upper bound")
+    label_rows(axis, [entry.system for entry in entries])
+    axis.set_xlabel(f"{shorten(entries[0].metric, 34)}: originals, lower and upper bound")
     return figure
 
 
@@ -116,21 +114,20 @@ def _by_kind(rows: Mapping[str, Mapping[str, _Groups]]) -> Any:
         for axis, dimension in zip(line, dimensions, strict=True):
             groups = [kind for kind in kinds if kind[0] == dimension]
             for number, (name, values) in enumerate(series.items()):
-                shares = [values[kind] for kind in groups]
-                middle = np.array([share.value for share in shares])
-                low = np.array([share.low for share in shares])
-                high = np.array([share.high for share in shares])
+                low, middle, high = np.array(
+                    [(values[kind].low, values[kind].value, values[kind].high) for kind in groups]
+                ).T
                 shift = 0.12 * (number - (len(series) - 1) / 2)
                 axis.errorbar(
                     np.arange(len(groups)) + shift,
                     middle,
                     yerr=np.maximum([middle - low, high - middle], 0),
-                    fmt=_MARKERS[number % len(_MARKERS)],
+                    fmt=MARKERS[number % len(MARKERS)],
                     color=COLOURS[number % len(COLOURS)],
                     linestyle="none" if dimension == "action" else "-",
                     markersize=3.5,
                     linewidth=0.9,
-                    label=shorten(name, _LONGEST),
+                    label=shorten(name, 34),
                 )
             axis.set_xticks(range(len(groups)), [group for _, group in groups], rotation=30)
         line[0].set_ylabel(label)
@@ -138,7 +135,7 @@ def _by_kind(rows: Mapping[str, Mapping[str, _Groups]]) -> Any:
         axis.set_xlabel(_DIMENSIONS[dimension])
     handles, labels = axes[0][0].get_legend_handles_labels()
     columns = min(4, len(labels))
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns)
     return figure
 
 
@@ -164,9 +161,8 @@ def _attacks(results: Sequence[AttackResult]) -> Any:
                 label=attack if first else None,
             )
             axis.plot((result.preferred.low, result.preferred.high), (row, row), color=GREY)
-    axis.set_yticks(range(len(metrics)), [shorten(metric, _LONGEST) for metric in metrics])
-    axis.set_ylim(len(metrics) - 0.5, -0.5)
+    label_rows(axis, metrics)
     axis.set_xlim(0, 1)
     axis.set_xlabel("share of outputs preferred")
-    figure.legend(loc="outside upper center", ncols=4, frameon=False, title="attack on")
+    figure.legend(loc="outside upper center", ncols=4, title="attack on")
     return figure

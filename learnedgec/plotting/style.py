@@ -7,7 +7,7 @@ is written twice, as PDF and PNG.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ __all__ = [
     "COLOURS",
     "COLUMN",
     "GREY",
+    "MARKERS",
     "check_plotting",
+    "label_rows",
     "new_figure",
     "save_figure",
     "shorten",
@@ -32,6 +34,7 @@ __all__ = [
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#777777"
 COLUMN = 3.35  # inches
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _STYLE: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -39,6 +42,7 @@ _STYLE: Any = {
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
     "legend.fontsize": 7,
+    "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "pdf.fonttype": 42,
@@ -74,6 +78,12 @@ def new_figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def label_rows(axis: Any, labels: Sequence[str]) -> None:
+    """Write a label at each row of an axis, the first on top, shortened to 34 characters."""
+    axis.set_yticks(range(len(labels)), [shorten(label, 34) for label in labels])
+    axis.set_ylim(len(labels) - 0.5, -0.5)
 
 
 def save_figure(figure: Any, folder: str | Path, stem: str) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from learnedgec.plotting.style import (
     COLOURS,
     COLUMN,
     GREY,
+    label_rows,
     new_figure,
     save_figure,
     shorten,
@@ -52,15 +53,11 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
         shares = importances(tuning)
         if len(shares) > 1:
             files += save_figure(_bars(shares), folder, f"{stem}.importance")
-        simplices = [
-            name for name, range_ in tuning.space.ranges.items() if isinstance(range_, Simplex)
-        ]
-        for name in simplices:
-            labels = _weight_labels(tuning, name)
-            if len(labels) == 3:
-                files += save_figure(_ternary(tuning, name, labels), folder, f"{stem}.{name}")
-            elif len(labels) == 2:
-                files += save_figure(_line(tuning, name, labels), folder, f"{stem}.{name}")
+        for name, range_ in tuning.space.ranges.items():
+            draw = _MAPS.get(range_.size) if isinstance(range_, Simplex) else None
+            if draw is not None:
+                figure = draw(tuning, name, _weight_labels(tuning, name))
+                files += save_figure(figure, folder, f"{stem}.{name}")
     return files
 
 
@@ -140,17 +137,9 @@ def _history(tuning: Tuning) -> Any:
         axis.axhline(given, color=COLOURS[1], linewidth=0.8, linestyle="--", label="given")
     mean, deviation = tuning.held_out
     if not math.isnan(mean):
+        look = {"fmt": "s", "color": COLOURS[2], "markersize": 3.5, "capsize": 2}
         right = numbers.max() * 1.06 + 1
-        axis.errorbar(
-            [right],
-            [mean],
-            yerr=[deviation],
-            fmt="s",
-            color=COLOURS[2],
-            markersize=3.5,
-            capsize=2,
-            label="held out (mean, sd)",
-        )
+        axis.errorbar([right], [mean], yerr=[deviation], label="held out (mean, sd)", **look)
     # The middle of the trials: a corner that scores nothing would flatten everything else.
     shown = [float(np.quantile(values[valid], 0.1)), float(values[valid].max())]
     shown += [
@@ -160,7 +149,7 @@ def _history(tuning: Tuning) -> Any:
     axis.set_ylim(low - 0.15 * (high - low + 1e-9), high + 0.1 * (high - low + 1e-9))
     axis.set_xlabel("trial")
     axis.set_ylabel(_words(tuning))
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 
@@ -168,10 +157,8 @@ def _bars(shares: dict[str, float]) -> Any:
     """Draw the importances, largest on top."""
     figure = new_figure(COLUMN, 0.6 + 0.25 * len(shares))
     axis = figure.subplots()
-    names = list(shares)
-    axis.barh(range(len(names)), list(shares.values()), color=COLOURS[0], height=0.6)
-    axis.set_yticks(range(len(names)), names)
-    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.barh(range(len(shares)), list(shares.values()), color=COLOURS[0], height=0.6)
+    label_rows(axis, list(shares))
     axis.set_xlim(0, 1)
     axis.set_xlabel("share of the objective's variance (fANOVA)")
     return figure
@@ -188,7 +175,7 @@ def _line(tuning: Tuning, name: str, labels: Sequence[str]) -> Any:
         axis.plot(weights[0], value, _MARKS[label], color=COLOURS[1], label=label, clip_on=False)
     axis.set_xlabel(f"weight of {labels[0]}; the rest is {labels[1]}")
     axis.set_ylabel(_words(tuning))
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 
@@ -235,7 +222,7 @@ def _ternary(tuning: Tuning, name: str, labels: Sequence[str]) -> Any:
     bar.set_label(_words(tuning))
     bar.outline.set_visible(False)
     # White dots need a ground to be seen in a legend.
-    legend = figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    legend = figure.legend(loc="outside lower center", ncols=4)
     for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
         if text.get_text() == "trial":
             handle.set_color(GREY)
@@ -268,3 +255,7 @@ def _marked(tuning: Tuning, name: str) -> list[tuple[str, tuple[float, ...], flo
 def _words(tuning: Tuning) -> str:
     """Return the objective and the data in words."""
     return f"{tuning.goal.objective.replace('-', ' ')}\non {tuning.benchmark}"
+
+
+# By the number of weights.
+_MAPS = {2: _line, 3: _ternary}

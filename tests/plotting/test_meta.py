@@ -15,9 +15,8 @@ from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import MissingDependencyError, OutputError
 from learnedgec.metrics.registry import load_metric
-from learnedgec.plotting import meta as meta_figures
-from learnedgec.plotting.meta import plot_evaluation
-from learnedgec.plotting.ranking import plot_ranking, win_matrix
+from learnedgec.plotting import scores as figures
+from learnedgec.plotting.scores import plot_evaluation, plot_ranking, win_matrix
 from learnedgec.plotting.style import check_plotting, style
 
 pytest.importorskip("matplotlib")
@@ -58,7 +57,7 @@ def test_a_ranking_writes_two_figures_twice(ranking: SystemRanking, tmp_path: Pa
 
 def test_scatter_names_every_system(evaluation: Evaluation) -> None:
     with style():
-        figure = meta_figures._scatter(evaluation, evaluation.metrics[:2])
+        figure = figures._scatter(evaluation, evaluation.metrics[:2])
     for axis in figure.axes:
         assert sorted(text.get_text() for text in axis.texts) == sorted(evaluation.systems)
 
@@ -67,14 +66,14 @@ def test_names_do_not_cover_each_other(evaluation: Evaluation) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     with style():
-        figure = meta_figures._scatter(evaluation, evaluation.metrics[:2])
+        figure = figures._scatter(evaluation, evaluation.metrics[:2])
     renderer = FigureCanvasAgg(figure).get_renderer()
     for axis in figure.axes:
         boxes = [text.get_window_extent(renderer).extents for text in axis.texts]
         for place, box in enumerate(boxes):
             for other in boxes[place + 1 :]:
                 # A few pixels² may be shared where a name is wider than estimated.
-                assert meta_figures._overlap(tuple(box), tuple(other)) < 30
+                assert figures._overlap(tuple(box), tuple(other)) < 30
 
 
 def test_matrix_prints_every_known_share() -> None:
@@ -85,7 +84,7 @@ def test_matrix_prints_every_known_share() -> None:
 
 
 def test_metrics_differ_in_more_than_colour(evaluation: Evaluation) -> None:
-    looks = list(meta_figures._looks(evaluation.metrics[:3]).values())
+    looks = list(figures._looks(evaluation.metrics[:3]).values())
     for key in ("color", "marker", "linestyle"):
         assert len({look[key] for look in looks}) == 3
 

@@ -1,8 +1,9 @@
-"""Figures of meta-evaluations: scatter plots, window curves and intervals."""
+"""Figures of systems' scores: rankings with intervals and win matrices, and agreement with people."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from learnedgec.analysis.meta.evaluation import Evaluation, MetricEvaluation
-from learnedgec.plotting.ranking import win_matrix
+from learnedgec.analysis.ranking import SystemRanking
 from learnedgec.plotting.style import (
     COLOURS,
     COLUMN,
     GREY,
+    MARKERS,
+    label_rows,
     new_figure,
     save_figure,
     shorten,
@@ -23,11 +26,7 @@ from learnedgec.plotting.style import (
 )
 from learnedgec.types import Floats
 
-__all__ = [
-    "plot_evaluation",
-]
-
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+__all__ = ["plot_evaluation", "plot_ranking"]
 
 _LINES = ("-", "--", "-.", ":")
 
@@ -37,6 +36,92 @@ _NAMES = {
     "sentence_accuracy": "sentence accuracy",
     "grouped_kendall": "Kendall τ within a source",
 }
+
+
+# Where a name may stand beside its point, the best first.
+_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+
+
+def plot_ranking(ranking: SystemRanking, folder: str | Path) -> list[Path]:
+    """Write a ranking's scores with intervals and clusters, and its win matrix.
+
+    Returns:
+        The files.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        OutputError: the folder cannot be written.
+    """
+    stem = f"{ranking.metric}.{ranking.by}"
+    with style():
+        matrix = _wins(ranking.systems, ranking.wins, ranking.order, "sentences won, ties half")
+        return [
+            *save_figure(_intervals(ranking), folder, f"{stem}.intervals"),
+            *save_figure(matrix, folder, f"{stem}.wins"),
+        ]
+
+
+def _intervals(ranking: SystemRanking) -> Any:
+    """Draw each system's score with its interval, best on top, clusters apart."""
+    order = ranking.order
+    figure = new_figure(COLUMN, 0.6 + 0.19 * len(order))
+    axis = figure.subplots()
+    for row, number in enumerate(order):
+        colour = COLOURS[0] if ranking.cluster[number] % 2 else COLOURS[1]
+        axis.plot(ranking.intervals[number], (row, row), color=colour, linewidth=1.2)
+        axis.plot(ranking.scores[number], row, "o", color=colour, markersize=4)
+        if row and ranking.cluster[number] != ranking.cluster[order[row - 1]]:
+            axis.axhline(row - 0.5, color=GREY, linewidth=0.6, linestyle=":")
+    labels = []
+    for number in order:
+        best, worst = ranking.ranges[number].tolist()
+        ranks = f"{best}" if best == worst else f"{best}–{worst}"
+        labels.append(f"{ranking.systems[number]}  {ranks}")
+    axis.set_yticks(range(len(order)), labels)
+    axis.set_ylim(len(order) - 0.5, -0.5)
+    by = "" if ranking.by == "mean" else f" ({ranking.by})"
+    axis.set_xlabel(f"{shorten(ranking.metric, 40)}{by}")
+    return figure
+
+
+def _wins(systems: Sequence[str], wins: Floats, order: Sequence[int], label: str) -> Any:
+    """Draw shares of wins in this order of the systems, ties counting as half a win."""
+    wins = wins[np.ix_(order, order)]
+    return win_matrix([systems[number] for number in order], 0.5 + (wins - wins.T) / 2, label)
+
+
+def win_matrix(names: Sequence[str], shares: Floats, label: str) -> Any:
+    """Draw how often the row beats the column, in percent; half is white."""
+    size = max(COLUMN, 1.1 + 0.27 * len(names))
+    figure = new_figure(size + 0.5, size)
+    axis = figure.subplots()
+    off = ~np.eye(len(names), dtype=bool)
+    reach = float(np.nanmax(np.abs(np.where(off, shares, np.nan) - 0.5), initial=0.01))
+    image = axis.imshow(
+        np.where(off, shares, np.nan), cmap="PuOr", vmin=0.5 - reach, vmax=0.5 + reach
+    )
+    for row, column in zip(*np.nonzero(off & ~np.isnan(shares)), strict=True):
+        red, green, blue, _ = image.cmap(image.norm(shares[row, column]))
+        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+        axis.text(
+            column,
+            row,
+            f"{100 * shares[row, column]:.0f}",
+            ha="center",
+            va="center",
+            fontsize=6,
+            color="white" if dark else "black",
+        )
+    axis.set_xticks(range(len(names)), names, rotation=90)
+    axis.set_yticks(range(len(names)), names)
+    axis.tick_params(length=0)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    bar = figure.colorbar(image, ax=axis, fraction=0.046, pad=0.02)
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    bar.outline.set_visible(False)
+    axis.set_title(f"{label}: row against column, %")
+    return figure
 
 
 def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
@@ -57,31 +142,29 @@ def plot_evaluation(evaluation: Evaluation, folder: str | Path) -> list[Path]:
         entry for entry in evaluation.metrics if not entry.sentinel or entry.metric == "edit-count"
     ]
     stem = f"{evaluation.benchmark}.{evaluation.human}.{evaluation.protocol.aggregation}"
-    order = evaluation.order.tolist()
     with style():
         files = [*save_figure(_scatter(evaluation, drawn), folder, f"{stem}.scatter")]
         files += save_figure(_forest(drawn), folder, f"{stem}.intervals")
         if drawn and drawn[0].windows:
             files += save_figure(_windows(evaluation, drawn), folder, f"{stem}.windows")
         if not np.isnan(evaluation.human_wins).all():
-            names = [evaluation.systems[number] for number in order]
-            wins = evaluation.human_wins[np.ix_(order, order)]
-            figure = win_matrix(names, 0.5 + (wins - wins.T) / 2, "comparisons won, ties half")
+            order = evaluation.order.tolist()
+            label = "comparisons won, ties half"
+            figure = _wins(evaluation.systems, evaluation.human_wins, order, label)
             files += save_figure(figure, folder, f"{stem}.wins")
     return files
 
 
 def _looks(entries: Sequence[MetricEvaluation]) -> Mapping[str, Mapping[str, Any]]:
     """Return colour and marker of each metric; the edit count is grey."""
-    looks: dict[str, dict[str, Any]] = {}
-    for number, entry in enumerate(entry for entry in entries if not entry.sentinel):
-        looks[entry.metric] = {
-            "color": COLOURS[number % len(COLOURS)],
-            "marker": _MARKERS[number % len(_MARKERS)],
-            "linestyle": _LINES[number % len(_LINES)],
-        }
-    for entry in entries:
-        looks.setdefault(entry.metric, {"color": GREY, "marker": "x", "linestyle": ":"})
+    looks: dict[str, dict[str, Any]] = {
+        entry.metric: {"color": GREY, "marker": "x", "linestyle": ":"} for entry in entries
+    }
+    metrics = [entry.metric for entry in entries if not entry.sentinel]
+    for metric, colour, marker, line in zip(
+        metrics, cycle(COLOURS), cycle(MARKERS), cycle(_LINES), strict=False
+    ):
+        looks[metric] = {"color": colour, "marker": marker, "linestyle": line}
     return looks
 
 
@@ -124,8 +207,7 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
     """Write each point's name beside it, where it covers the fewest names and points."""
     points = axis.transData.transform(np.column_stack([x, y]))
     frame = axis.get_window_extent()
-    unit = axis.figure.dpi / 72
-    size = 5.5
+    unit, size = axis.figure.dpi / 72, 5.5
     taken = [(px - 3 * unit, py - 3 * unit, px + 3 * unit, py + 3 * unit) for px, py in points]
     # From the crowded middle outwards, so that the names with the least room are placed first.
     crowd = np.linalg.norm(points[:, None] - points[None], axis=2)
@@ -133,16 +215,18 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
         px, py = points[place]
         width, height = 0.58 * size * unit * len(names[place]), 1.05 * size * unit
         choices = []
-        for distance in (4, 8, 12, 17, 23):
-            for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)):
-                left = px + dx * distance * unit - {1: 0.0, 0: width / 2, -1: width}[dx]
-                low = py + dy * distance * unit - {1: 0.0, 0: height / 2, -1: height}[dy]
-                box = (left, low, left + width, low + height)
-                cover = sum(_overlap(box, other) for other in taken)
-                outside = left < frame.x0 or low < frame.y0 or box[2] > frame.x1 + 12 * unit
-                choices.append((cover + distance * unit**2 + 1e6 * outside, distance, box))
+        for distance, (dx, dy) in product((4, 8, 12, 17, 23), _DIRECTIONS):
+            # The name begins, ends or has its middle at the point.
+            left = px + dx * distance * unit + (dx - 1) / 2 * width
+            low = py + dy * distance * unit + (dy - 1) / 2 * height
+            box = (left, low, left + width, low + height)
+            cover = sum(_overlap(box, other) for other in taken)
+            outside = left < frame.x0 or low < frame.y0 or box[2] > frame.x1 + 12 * unit
+            choices.append((cover + distance * unit**2 + 1e6 * outside, distance, box))
         _, distance, box = min(choices, key=itemgetter(0))
         taken.append(box)
+        # A line connects a name to a point that it is not next to.
+        line = {"arrowstyle": "-", "color": "#333333", "linewidth": 0.4, "shrinkB": 2}
         axis.annotate(
             names[place],
             (x[place], y[place]),
@@ -151,10 +235,7 @@ def _name_points(axis: Any, x: Floats, y: Floats, names: Sequence[str]) -> None:
             fontsize=size,
             annotation_clip=False,
             zorder=3,
-            # A line connects a name to a point that it is not next to.
-            arrowprops={"arrowstyle": "-", "color": "#333333", "linewidth": 0.4, "shrinkB": 2}
-            if distance > 4
-            else None,
+            arrowprops=line if distance > 4 else None,
         )
 
 
@@ -177,14 +258,8 @@ def _windows(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
             curve, bounds = entry.windows[kind], entry.window_intervals[kind]
             places = np.arange(1, len(curve) + 1)
             look = looks[entry.metric]
-            axis.plot(
-                places,
-                curve,
-                linewidth=1.2,
-                markersize=3.5,
-                label=shorten(entry.metric, 28),
-                **look,
-            )
+            label = shorten(entry.metric, 28)
+            axis.plot(places, curve, linewidth=1.2, markersize=3.5, label=label, **look)
             axis.fill_between(
                 places, bounds[:, 0], bounds[:, 1], color=look["color"], alpha=0.1, linewidth=0
             )
@@ -194,9 +269,7 @@ def _windows(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
         axis.set_ylim(-1.05, 1.05)
     axes[0].set_ylabel("correlation")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(4, len(entries)), frameon=False
-    )
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(entries)))
     return figure
 
 
@@ -216,8 +289,7 @@ def _forest(entries: Sequence[MetricEvaluation]) -> Any:
         axis.set_title(f"{_NAMES[measure]}\nn = {entries[0].estimates[measure].count:,}")
         axis.grid(axis="x", color="#E5E5E5", linewidth=0.5)
         axis.set_axisbelow(True)
-    axes[0].set_yticks(range(len(entries)), [shorten(entry.metric, 28) for entry in entries])
-    axes[0].set_ylim(len(entries) - 0.5, -0.5)
+    label_rows(axes[0], [entry.metric for entry in entries])
     figure.supxlabel("thick: over sentences, thin: over systems", fontsize=7)
     return figure
 
