@@ -60,39 +60,23 @@ def average(
     path = package_path(output, name)
     if len(names) < 2:
         raise ConfigError(f"{len(names)} evaluators cannot be averaged; name two or more.")
-    folders = [find_evaluator(each) for each in names]
+    folders = [find_evaluator(member) for member in names]
     manifests = [check_package(folder) for folder in folders]
     digests = [manifest["files"]["model.safetensors"] for manifest in manifests]
     if len(set(digests)) < len(digests):
         raise ConfigError(f"{', '.join(names)}: the same weights are named twice; name each once.")
     fingerprint = data.fingerprint()
     members = [Evaluator.load(str(folder), runtime=Runtime(device="cpu")) for folder in folders]
-    first = members[0].model
-    for each, member, manifest in zip(names, members, manifests, strict=True):
-        if not isinstance(manifest["seed"], int):
-            raise ConfigError(
-                f"{each} is already an average; name the evaluators that it was made from."
-            )
-        own = manifest["data"]
-        if (own["train"]["sha256"], own.get("check_leakage", True)) != (
-            fingerprint["train"]["sha256"],
-            fingerprint["check_leakage"],
-        ):
-            raise ConfigError(
-                f"{each} was trained on other data than this configuration names; give the "
-                "configuration and the options that it was trained with."
-            )
-        for what, found, expected in (
-            ("heads", member.model.config.heads, first.config.heads),
-            ("sums", member.model.config.sums, first.config.sums),
-            ("start", _start(manifest), _start(manifests[0])),
-            ("architecture", _shapes(member.model), _shapes(first)),
-        ):
-            if found != expected:
+    expected = _traits(manifests[0], members[0].model)
+    for member, manifest, evaluator in zip(names, manifests, members, strict=True):
+        _check_data(member, manifest, fingerprint)
+        for trait, value in _traits(manifest, evaluator.model).items():
+            if value != expected[trait]:
                 raise ConfigError(
-                    f"{each} and {names[0]} cannot be averaged: they differ in their {what}; "
+                    f"{member} and {names[0]} cannot be averaged: they differ in their {trait}; "
                     "average runs of one configuration that differ only in their seed."
                 )
+    first = members[0].model
     if first.config.lora:
         raise ConfigError(
             f"{', '.join(names)} cannot be averaged: they have low-rank matrices, whose mean would "
@@ -127,18 +111,33 @@ def average(
     return Result(path, results)
 
 
-def _start(manifest: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return which weights a run started from."""
-    return manifest["encoder"], manifest.get("continued")
+def _check_data(name: str, manifest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` if an evaluator is an average, or was trained on other data than these."""
+    if not isinstance(manifest["seed"], int):
+        raise ConfigError(
+            f"{name} is already an average; name the evaluators that it was made from."
+        )
+    learned, checked = manifest["data"], manifest["data"].get("check_leakage", True)
+    if (learned["train"]["sha256"], checked) != (data["train"]["sha256"], data["check_leakage"]):
+        raise ConfigError(
+            f"{name} was trained on other data than this configuration names; give the "
+            "configuration and the options that it was trained with."
+        )
 
 
-def _shapes(model: EvaluatorModel) -> dict[str, Any]:
-    return {name: tensor.shape for name, tensor in model.state_dict().items()}
+def _traits(manifest: Mapping[str, Any], model: EvaluatorModel) -> dict[str, Any]:
+    """Return what runs that are averaged have in common."""
+    return {
+        "heads": model.config.heads,
+        "sums": model.config.sums,
+        "start": (manifest["encoder"], manifest.get("continued")),
+        "architecture": {name: tensor.shape for name, tensor in model.state_dict().items()},
+    }
 
 
 def _shared(configuration: str) -> str:
     """Return the part of a configuration that runs with other seeds share: without name, seed and folder."""
-    own = yaml.safe_load(configuration)
-    kept = {key: own[key] for key in ("model", "data", "trainer") if key in own}
-    kept.get("data", {}).pop("folder", None)
-    return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+    settings = yaml.safe_load(configuration)
+    shared = {key: settings[key] for key in ("model", "data", "trainer") if key in settings}
+    shared.get("data", {}).pop("folder", None)
+    return yaml.safe_dump(shared, sort_keys=False, allow_unicode=True)

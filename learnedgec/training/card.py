@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -74,41 +74,49 @@ def model_card(manifest: Mapping[str, Any]) -> str:
 
 def _text(manifest: Mapping[str, Any]) -> str:
     """Return the text of the card."""
-    data, heads = manifest["data"], manifest["heads"]
-    version = manifest["versions"]["learnedgec"]
-    inputs = "\n".join(
-        f"- `{name}` reads the "
-        + ("hypothesis alone" if head["input"] == "hypothesis" else "source and the hypothesis")
-        for name, head in heads.items()
+    name, encoder, bits, seed = (manifest[key] for key in ("name", "encoder", "bits", "seed"))
+    rounded = " in the encoder's matrices; so rounded they gave the results below"
+    return _CARD.format(
+        name=name,
+        version=manifest["versions"]["learnedgec"],
+        outputs="\n".join(_output_lines(manifest)),
+        metrics=_metrics(manifest),
+        gate=_gate(manifest),
+        encoder=encoder,
+        training="\n".join(_training_lines(manifest)),
+        seeds=seed if isinstance(seed, int) else ", ".join(map(str, seed)),
+        bits=f"{bits} bits each" + (rounded if bits < 16 else ""),
+        results="\n".join(_result_lines(manifest["results"])),
+        license=manifest["license"],
+        licences="\n".join(licence_lines(manifest_datasets(manifest))),
     )
-    for name, parts in manifest["sums"].items():
-        terms = " + ".join(f"{weight:g} `{head}`" for head, weight in parts.items())
-        inputs += f"\n- the output `{name}` is {terms}"
-    return f"""# {manifest["name"]}
+
+
+_CARD = """# {name}
 
 A learned evaluator for grammatical error correction, trained with learnedgec {version}.
 
 Heads (those that learned from ratings predict in the units of the ratings), and sums of them:
 
-{inputs}
+{outputs}
 
-Use: `learnedgec score --src SOURCE --hyp OUTPUT --metric {_metrics(manifest)}`, or
-`Evaluator.load("{manifest["name"]}")` in Python. The name is known where the package lies in `checkpoints`
+Use: `learnedgec score --src SOURCE --hyp OUTPUT --metric {metrics}`, or
+`Evaluator.load("{name}")` in Python. The name is known where the package lies in `checkpoints`
 of the current folder, or in the folder that `LEARNEDGEC_EVALUATORS` names; elsewhere give its path instead,
-or, where a hub has it, the id of the repository, `org/{manifest["name"]}@revision`.
+or, where a hub has it, the id of the repository, `org/{name}@revision`.
 It loads without the network and without its base model.
-{_gate(manifest)}
+{gate}
 ## Training
 
-- Encoder: `{manifest["encoder"]}`
-{_continued_line(manifest)}{chr(10).join(_data_lines(data))}
-{_averaged_line(manifest)}- Seed: {_seeds(manifest["seed"])}
-- Weights: {manifest["bits"]} bits each{_rounded(manifest["bits"])}
+- Encoder: `{encoder}`
+{training}
+- Seed: {seeds}
+- Weights: {bits}
 - Everything else: `training.yaml`, `manifest.json`
 
 ## Results
 
-{chr(10).join(_result_lines(manifest["results"]))}
+{results}
 
 The dev part selected the checkpoint.
 
@@ -120,73 +128,57 @@ writer, and its scores should not be a training reward without a check against p
 
 ## Licence
 
-`{manifest["license"]}`
+`{license}`
 
 These weights have learned from data that has licences. Whether those bind weights is not settled; to be safe,
 keep to all of them:
 
-{chr(10).join(licence_lines(manifest_datasets(manifest)))}
-- the encoder `{manifest["encoder"]}`, which the training started from, has a licence as well
+{licences}
+- the encoder `{encoder}`, which the training started from, has a licence as well
 
 The licence of learnedgec's code, Apache-2.0, does not extend to these weights.
 """
 
 
-def _continued_line(manifest: Mapping[str, Any]) -> str:
-    """Return the card's text about the evaluator that the run continued from."""
-    if not (continued := manifest["continued"]):
-        return ""
-    return (
-        f"- Continued from `{continued['name']}` (SHA-256 {continued['sha256'][:12]}…), which had been "
-        f"trained on {_names(continued['datasets'])}\n"
-    )
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
-def _averaged_line(manifest: Mapping[str, Any]) -> str:
-    """Return the card's text about the evaluators that were averaged."""
-    if not (averaged := manifest["averaged"]):
-        return ""
-    names = ", ".join(f"`{row['name']}` ({row['sha256'][:12]}…)" for row in averaged)
-    return f"- Mean of the weights of {names}\n"
-
-
-def _rounded(bits: int) -> str:
-    return (
-        "" if bits == 16 else " in the encoder's matrices; so rounded they gave the results below"
-    )
-
-
-def _seeds(seed: int | Sequence[int]) -> str:
-    return str(seed) if isinstance(seed, int) else ", ".join(map(str, seed))
-
-
-def _metrics(manifest: Mapping[str, Any]) -> str:
-    """Return metrics for a command line that together read every output of the package."""
-    name, outputs = manifest["name"], output_names(manifest)
-    metrics = _readers(manifest)
-    others = set(outputs).difference(*(read for _, read in metrics))
-    heads = [Head(model=name, heads=(output,)) for output in outputs if output in others]
-    labels = [metric.label for metric in (*(metric for metric, _ in metrics), *heads)]
-    return " ".join(
-        shlex.quote(label) if re.search(r'["$`\\!]', label) else f'"{label}"' for label in labels
-    )
+def _output_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each head and for each sum of heads."""
+    for name, head in manifest["heads"].items():
+        alone = head["input"] == "hypothesis"
+        yield f"- `{name}` reads the {'hypothesis alone' if alone else 'source and the hypothesis'}"
+    for name, parts in manifest["sums"].items():
+        terms = " + ".join(f"{weight:g} `{head}`" for head, weight in parts.items())
+        yield f"- the output `{name}` is {terms}"
 
 
 def _readers(manifest: Mapping[str, Any]) -> list[tuple[Metric, set[str]]]:
     """Return the named metrics that can read the package, each with the outputs that it reads."""
     name, outputs = manifest["name"], set(output_names(manifest))
-    readers: list[tuple[Metric, set[str]]] = [
-        (Some(model=name), set(DIMENSIONS)),
-        *([(Impara(quality=name), {"quality"})] if _ranks_quality(manifest) else []),
-        (Preference(model=name), {"preference"}),
-    ]
+    readers: list[tuple[Metric, set[str]]] = [(Some(model=name), set(DIMENSIONS))]
+    # IMPARA's quality is learned from ranked pairs.
+    quality = manifest["heads"].get("quality")
+    if quality is not None and not HeadConfig(**quality).rated:
+        readers.append((Impara(quality=name), {"quality"}))
+    readers.append((Preference(model=name), {"preference"}))
     return [(metric, read) for metric, read in readers if read <= outputs]
 
 
-def _ranks_quality(manifest: Mapping[str, Any]) -> bool:
-    """Return whether there is a head `quality` as IMPARA means it, one that learned from ranked pairs."""
-    head = manifest["heads"].get("quality")
-    return head is not None and not HeadConfig(**head).rated
+def _metrics(manifest: Mapping[str, Any]) -> str:
+    """Return metrics for a command line that together read every output of the package."""
+    readers = _readers(manifest)
+    covered = {output for _, outputs in readers for output in outputs}
+    heads = [
+        Head(model=manifest["name"], heads=(output,))
+        for output in output_names(manifest)
+        if output not in covered
+    ]
+    labels = [metric.label for metric in (*(metric for metric, _ in readers), *heads)]
+    return " ".join(
+        shlex.quote(label) if re.search(r'["$`\\!]', label) else f'"{label}"' for label in labels
+    )
 
 
 def _gate(manifest: Mapping[str, Any]) -> str:
@@ -195,16 +187,21 @@ def _gate(manifest: Mapping[str, Any]) -> str:
     if not names:
         return ""
     subject = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    verb = "gives" if len(names) == 1 else "give"
     return (
-        f"\n{subject} {verb} a low score to a hypothesis that has too few trigrams of characters in\n"
-        f"common with its source, since it is not a correction: a share of {GATE:g} or less (`threshold`). "
-        "`threshold=-1` accepts everything.\n"
+        f"\n{subject} {'gives' if len(names) == 1 else 'give'} a low score to a hypothesis that has too few "
+        "trigrams of characters in\ncommon with its source, since it is not a correction: a share of "
+        f"{GATE:g} or less (`threshold`). `threshold=-1` accepts everything.\n"
     )
 
 
-def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the card's text about the training data."""
+def _training_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the card's lines about what the evaluator learned from."""
+    data = manifest["data"]
+    if continued := manifest["continued"]:
+        yield (
+            f"- Continued from `{continued['name']}` (SHA-256 {continued['sha256'][:12]}…), which had been "
+            f"trained on {_names(continued['datasets'])}"
+        )
     if data["ratings"]:
         yield f"- Ratings: {_names(data['ratings'])}"
     if data["auxiliary"]:
@@ -224,52 +221,36 @@ def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
                 yield f"  - Impacts: {', '.join(bins)}"
     for head, names in data["cases"].items():
         yield f"- Cases for consistency of `{head}`: {_names(names)}"
-    sizes = "; ".join(
-        f"{part} "
-        + ", ".join(
-            f"{data[part][kind]} {kind}"
-            for kind in ("ratings", "pairs", "cases")
-            if data[part][kind]
-        )
-        for part in ("train", "dev", "test")
-    )
     if not data["check_leakage"]:
         yield "- Training text was **not** checked against SEEDA, GJG15 and CoNLL-2014; do not test on them."
-    yield f"- Split: `{data['split']}` (seed {data['split_seed']}): {sizes}"
+    sizes = (
+        (part, [f"{n} {kind}" for kind, n in data[part].items() if kind != "sha256" and n])
+        for part in ("train", "dev", "test")
+    )
+    parts = "; ".join(f"{part} {', '.join(counts)}" for part, counts in sizes)
+    yield f"- Split: `{data['split']}` (seed {data['split_seed']}): {parts}"
+    if averaged := manifest["averaged"]:
+        names = ", ".join(f"`{row['name']}` ({row['sha256'][:12]}…)" for row in averaged)
+        yield f"- Mean of the weights of {names}"
 
 
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+# Figures of the results, as the card names them.
+_MEASURES = {
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "accuracy": "pairs in the right order",
+}
 
 
 def _result_lines(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield the tables of correlations and of accuracies; a table without rows is left out."""
-    rows = [(part, head, found) for part, heads in results.items() for head, found in heads.items()]
-    if rated := [row for row in rows if "pearson" in row[2]]:
-        yield "| part | head | Pearson | 95 % interval | Spearman | n |"
-        yield "| --- | --- | --- | --- | --- | --- |"
-        for part, head, found in rated:
-            yield (
-                f"| {part} | {head} | {_number(found['pearson'])} | {_interval(found, 'pearson')} "
-                f"| {_number(found['spearman'])} | {found['n']} |"
-            )
-    if ranked := [row for row in rows if "accuracy" in row[2]]:
-        if rated:
-            yield ""
-        yield "| part | head | pairs in the right order | 95 % interval | n |"
-        yield "| --- | --- | --- | --- | --- |"
-        for part, head, found in ranked:
-            yield (
-                f"| {part} | {head} | {_number(found['accuracy'])} | {_interval(found, 'accuracy')} "
-                f"| {found['n']} |"
-            )
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _interval(found: Mapping[str, Any], figure: str) -> str:
-    if found.get(f"{figure}_low") is None:
-        return "–"
-    return f"{found[f'{figure}_low']:.3f} to {found[f'{figure}_high']:.3f}"
+    """Yield the table of results, with a row for each figure of each head."""
+    yield "| part | head | measure | value | 95 % interval | n |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for part, heads in results.items():
+        for head, figures in heads.items():
+            for key in filter(figures.__contains__, _MEASURES):
+                value = "–" if figures[key] is None else f"{figures[key]:.3f}"
+                low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
+                interval = "–" if low is None else f"{low:.3f} to {high:.3f}"
+                row = (part, head, _MEASURES[key], value, interval, figures["n"])
+                yield f"| {' | '.join(map(str, row))} |"

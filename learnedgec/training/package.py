@@ -124,24 +124,16 @@ def continuation(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _revision() -> str | None:
     """Return the git revision of the checkout, marked if there are changes; `None` outside a checkout."""
-    here = Path(__file__).resolve().parent
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        revision = subprocess.run(
-            [
-                "git",
-                "-C",
-                str(here),
-                "describe",
-                "--always",
-                "--dirty",
-                "--abbrev=40",
-                "--exclude=*",
-            ],
+        done = subprocess.run(
+            command,
+            cwd=Path(__file__).parent,
             capture_output=True,
             text=True,
             check=True,
             timeout=10,
-        ).stdout
+        )
     except (OSError, subprocess.SubprocessError):
         return None
-    return revision.strip()
+    return done.stdout.strip()
