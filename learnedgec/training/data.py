@@ -108,31 +108,28 @@ class TrainingData(lightning.LightningDataModule):
             raise ConfigError(
                 "data: neither ratings nor pairs are given; give ratings, pairs or both."
             )
-        self.names = list(ratings or [])
-        self.auxiliary = list(auxiliary or [])
-        self.pairs: dict[str, list[PairSource]] = {
+        self.names, self.auxiliary = list(ratings or []), list(auxiliary or [])
+        self.pairs = {
             head: [
-                PairFile(each.name) if isinstance(each, PairFileName) else each for each in sources
+                PairFile(source.name) if isinstance(source, PairFileName) else source
+                for source in sources
             ]
             for head, sources in (pairs or {}).items()
         }
-        self.cases = dict(cases or {})
-        self.variants = variants
+        self.cases, self.variants = dict(cases or {}), variants
         self.ranges = dict(ranges or {})
         self.split: Split = split
         self.split_seed = split_seed
-        self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
+        self.batch_size, self.batch_tokens = batch_size, batch_tokens
         self.evaluation_batch_size = evaluation_batch_size
         self.check_leakage = check_leakage
-        self.folder = folder
-        self.jobs = jobs
+        self.folder, self.jobs = folder, jobs
         self.progress = False
         self.parts: dict[str, list[Example]] = {}
-        self._read: dict[str, list[Rating]] = {}
-        self.encoding: Encoding
         self.summaries: dict[str, list[dict[str, Any]]] = {}
+        self.encoding: Encoding
         self.encoded: dict[str, Dataset] = {}
+        self._read: dict[str, list[Rating]] = {}
         self._train_loader: ResumableLoader | None = None
         self._place: dict[str, Any] = {}
 
@@ -140,36 +137,38 @@ class TrainingData(lightning.LightningDataModule):
 
     def load(self) -> dict[str, list[Example]]:
         """Read or make all examples and split them, once; raise `LeakageError` for text of a benchmark."""
-        if not self.parts:
-            if self.check_leakage:
-                check_reserved(self._datasets())
-            # What cannot be used is said before what must not be.
-            for name in [*self.names, *self.auxiliary]:
-                self._ratings(name)
-            for source in {id(each): each for row in self.pairs.values() for each in row}.values():
-                source.check()
-            datasets = [*map(self._rated, self.names), self._ranked_and_consistent()]
-            parts = split_examples(datasets, self.split, self.split_seed)
-            held_out = [example for part in ("dev", "test") for example in parts[part]]
-            hypotheses = {hypothesis for example in held_out for _, hypothesis in example.texts}
-            sides = {side for example in held_out for side in example.sides}
-            for name in self.auxiliary:
-                parts["train"] += [
-                    example
-                    for example in self._rated(name)
-                    if example.texts[0][1] not in hypotheses and sides.isdisjoint(example.sides)
-                ]
-            self.parts = parts
-            self._read.clear()
+        if self.parts:
+            return self.parts
+        if self.check_leakage:
+            check_reserved(self._datasets())
+        # All files are read first: a mistake in one is reported before leaking text.
+        for name in [*self.names, *self.auxiliary]:
+            self._ratings(name)
+        for source in self._sources():
+            source.check()
+        datasets = [*map(self._rated, self.names), self._ranked() + self._consistent()]
+        parts = split_examples(datasets, self.split, self.split_seed)
+        held_out = [example for part in ("dev", "test") for example in parts[part]]
+        hypotheses = {hypothesis for example in held_out for _, hypothesis in example.texts}
+        sides = {side for example in held_out for side in example.sides}
+        for name in self.auxiliary:
+            parts["train"] += [
+                example
+                for example in self._rated(name)
+                if example.texts[0][1] not in hypotheses and sides.isdisjoint(example.sides)
+            ]
+        self.parts = parts
+        self._read.clear()
         return self.parts
+
+    def _sources(self) -> list[PairSource]:
+        return [source for sources in self.pairs.values() for source in sources]
 
     def _datasets(self) -> list[str]:
         """Return the name of every dataset and file that is used for training."""
-        made_of = (
-            name for row in self.pairs.values() for source in row for name in source.datasets()
-        )
-        consistent = (name for names in self.cases.values() for name in names)
-        return list(dict.fromkeys([*self.names, *self.auxiliary, *made_of, *consistent]))
+        paired = [name for source in self._sources() for name in source.datasets()]
+        cases = [name for names in self.cases.values() for name in names]
+        return list(dict.fromkeys([*self.names, *self.auxiliary, *paired, *cases]))
 
     def _rated(self, name: str) -> list[Example]:
         return self._checked(rating_examples(self._ratings(name)), name)
@@ -190,11 +189,10 @@ class TrainingData(lightning.LightningDataModule):
         """
         names = [*self.names, *self.auxiliary]
         ratings = [rating for name in names for rating in self._ratings(name)]
-        dimensions = {dimension for rating in ratings for dimension in rating.values}
         for head, options in heads.items():
             rated = [rating for rating in ratings if head in rating.values]
             if objectives[head].rated and not rated:
-                raise unrated(head, dimensions)
+                raise unrated(head, {dimension for row in ratings for dimension in row.values})
             if options.input == "pair" and rated and not any(rating.source for rating in rated):
                 raise ConfigError(
                     f"model.heads.{head} reads pairs of source and hypothesis, and its ratings have no "
@@ -202,44 +200,36 @@ class TrainingData(lightning.LightningDataModule):
                     "hypothesis)."
                 )
 
-    def _ranked_and_consistent(self) -> list[Example]:
-        """Return ranked pairs and cases; the pairs of each pair source are made once."""
-        made: dict[str, list[tuple[list[RankedPair], dict[str, Any]]]] = {}
+    def _ranked(self) -> list[Example]:
+        """Return ranked pairs; heads with an equal source share its pairs, which are made once."""
+        device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
+        runtime = Runtime(device=device, jobs=self.jobs, progress=self.progress)
+        pairs: dict[str, list[RankedPair]] = {}
         with tempfile.TemporaryDirectory() as scratch:
-            # Heads with an equal source share its pairs: what is in the folder is read back.
             folder = Path(self.folder or scratch) / "pairs"
-            every = [source for sources in self.pairs.values() for source in sources]
-            for source in {each.place(folder): each for each in every}.values():
+            for source in {source.place(folder): source for source in self._sources()}.values():
                 if self.check_leakage:
                     about = f"data.pairs ({', '.join(source.datasets())})"
                     check_leakage(list(dict.fromkeys(filter(None, source.material()))), about)
             for head, sources in self.pairs.items():
-                made[head] = [source.made(folder, self._runtime()) for source in sources]
-        pairs = {head: [pair for found, _ in rows for pair in found] for head, rows in made.items()}
-        self.summaries = {
-            head: [
-                {
-                    "source": type(source).__name__,
-                    **source.describe(),
-                    **summary,
-                    "digests": source.digests(),
-                }
-                for source, (_, summary) in zip(self.pairs[head], rows, strict=True)
-            ]
-            for head, rows in made.items()
-        }
+                made = [source.made(folder, runtime) for source in sources]
+                pairs[head] = [pair for found, _ in made for pair in found]
+                self.summaries[head] = [
+                    {"source": type(source).__name__}
+                    | source.describe()
+                    | summary
+                    | {"digests": source.digests()}
+                    for source, (_, summary) in zip(sources, made, strict=True)
+                ]
+        return self._checked(pair_examples(pairs), "data.pairs")
+
+    def _consistent(self) -> list[Example]:
+        """Return the cases."""
         cases = {
             head: [case for name in names for case in load_cases(name)]
             for head, names in self.cases.items()
         }
-        examples = self._checked(pair_examples(pairs), "data.pairs")
-        consistent = case_examples(cases, self.variants, self.split_seed)
-        return examples + self._checked(consistent, "data.cases")
-
-    def _runtime(self) -> Runtime:
-        """Return the runtime for making pairs, on the device of the training."""
-        device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
-        return Runtime(device=device, jobs=self.jobs, progress=self.progress)
+        return self._checked(case_examples(cases, self.variants, self.split_seed), "data.cases")
 
     def _checked(self, examples: list[Example], name: str) -> list[Example]:
         """Return the examples, or raise `LeakageError`."""
@@ -338,13 +328,9 @@ class TrainingData(lightning.LightningDataModule):
         self, part: str, batch_size: int, *, seed: int, batch_tokens: int | None = None
     ) -> ResumableLoader:
         data = self.encoded[part]
-        texts: list[int] | None = None
-        if batch_tokens is not None:
-            columns = [data[f"{kind}/input_ids"] for kind in self.encoding.kinds]
-            texts = [max(map(len, row)) for row in zip(*columns, strict=True)]
-        sampler = LengthBatchSampler(
-            data["length"], batch_size, seed, texts=texts, batch_tokens=batch_tokens
-        )
+        columns = [data[f"{kind}/input_ids"] for kind in self.encoding.kinds]
+        texts = [max(map(len, row)) for row in zip(*columns, strict=True)]
+        sampler = LengthBatchSampler(data["length"], texts, batch_size, batch_tokens, seed)
         return ResumableLoader(data, batch_sampler=sampler, collate_fn=self.encoding.collate)
 
     def train_dataloader(self) -> ResumableLoader:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch.utils.data import DataLoader, Sampler
 
@@ -26,29 +25,25 @@ class LengthBatchSampler(Sampler[list[int]]):
 
     Args:
         lengths: number of tokens in the longest text of each example.
+        texts: number of texts of each example.
         batch_size: maximum number of examples in a batch.
-        seed: seed of the order.
-        texts: number of texts of each example; one by default.
         batch_tokens: maximum number of tokens in a batch, padding included; a single example may have more.
             Batches of short texts then have `batch_size` examples and batches of long texts fewer, which
             bounds the memory of a step. The number of batches in an epoch then depends on its order.
+        seed: seed of the order.
     """
 
     def __init__(
         self,
         lengths: Sequence[int],
+        texts: Sequence[int],
         batch_size: int,
-        seed: int = 0,
-        *,
-        texts: Sequence[int] | None = None,
         batch_tokens: int | None = None,
+        seed: int = 0,
     ) -> None:
-        self.lengths = np.asarray(lengths)
-        self.texts = (
-            np.ones(len(self.lengths), dtype=np.int64) if texts is None else np.asarray(texts)
-        )
+        self.lengths, self.texts = np.asarray(lengths), np.asarray(texts)
         self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
+        self.batch_tokens = math.inf if batch_tokens is None else batch_tokens
         self.seed = seed
         self.epoch = 0
         self.distinct = 0
@@ -63,12 +58,9 @@ class LengthBatchSampler(Sampler[list[int]]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        _, world = _rank()
-        if self.batch_tokens is None:
-            return math.ceil(math.ceil(len(self.lengths) / self.batch_size) / world)
         # The Trainer and the schedule ask once. An epoch with more batches than the first one leaves the last
         # of them out, a few of thousands, which come again in another order.
-        return math.ceil(len(self._batches(0)) / world)
+        return math.ceil(len(self._batches(0)) / _rank()[1])
 
     def __iter__(self) -> Iterator[list[int]]:
         batches = self._batches(self.epoch)
@@ -83,29 +75,25 @@ class LengthBatchSampler(Sampler[list[int]]):
         generator = np.random.default_rng((self.seed, epoch))
         order = generator.permutation(len(self.lengths))
         size = self.batch_size * _BUCKET_BATCHES
-        found: list[list[int]] = []
+        batches: list[list[int]] = []
         for start in range(0, len(order), size):
             chunk = order[start : start + size]
-            chunk = chunk[np.argsort(self.lengths[chunk], kind="stable")]
-            found += self._cut(chunk)
-        return [found[i] for i in generator.permutation(len(found))]
+            batches += self._cut(chunk[np.argsort(self.lengths[chunk], kind="stable")].tolist())
+        return [batches[i] for i in generator.permutation(len(batches))]
 
-    def _cut(self, chunk: npt.NDArray[np.int64]) -> list[list[int]]:
+    def _cut(self, chunk: Sequence[int]) -> list[list[int]]:
         """Cut examples, sorted by length, into batches."""
-        if self.batch_tokens is None:
-            size = self.batch_size
-            return [chunk[i : i + size].tolist() for i in range(0, len(chunk), size)]
-        found: list[list[int]] = [[]]
+        batches: list[list[int]] = []
         texts = 0
-        for number in chunk.tolist():
+        for number in chunk:
             texts += int(self.texts[number])
-            # The longest so far is this one: what the others are padded to.
+            # This is the longest example so far, to whose length the others are padded.
             tokens = texts * int(self.lengths[number])
-            if found[-1] and (tokens > self.batch_tokens or len(found[-1]) == self.batch_size):
-                found.append([])
+            if not batches or tokens > self.batch_tokens or len(batches[-1]) == self.batch_size:
+                batches.append([])
                 texts = int(self.texts[number])
-            found[-1].append(number)
-        return [batch for batch in found if batch]
+            batches[-1].append(number)
+        return batches
 
 
 def _rank() -> tuple[int, int]:

@@ -13,7 +13,7 @@ from learnedgec.training.loading import LengthBatchSampler, ResumableLoader
 
 def test_batches_cover_every_example_once_and_differ_by_epoch() -> None:
     lengths = [5 + (7 * i) % 40 for i in range(1000)]
-    sampler = LengthBatchSampler(lengths, 16, seed=4)
+    sampler = LengthBatchSampler(lengths, [1] * len(lengths), 16, seed=4)
     first = list(sampler)
     assert sorted(i for batch in first for i in batch) == list(range(1000))
     assert len(first) == len(sampler)
@@ -28,7 +28,7 @@ def test_batches_cover_every_example_once_and_differ_by_epoch() -> None:
 def test_batches_have_no_more_tokens_than_they_may() -> None:
     lengths = [5 + (7 * i) % 40 for i in range(1000)] + [300]
     texts = [1 + i % 2 for i in range(1000)] + [1]
-    sampler = LengthBatchSampler(lengths, 16, seed=4, texts=texts, batch_tokens=200)
+    sampler = LengthBatchSampler(lengths, texts, 16, 200, seed=4)
     batches = list(sampler)
     assert sorted(i for batch in batches for i in batch) == list(range(1001))
     assert len(batches) == len(sampler)
@@ -40,8 +40,8 @@ def test_batches_have_no_more_tokens_than_they_may() -> None:
     sampler.set_epoch(1)
     assert sorted(i for batch in sampler for i in batch) == list(range(1001))
     # Without short texts, no batch is larger than the tokens allow; without long ones, than its examples.
-    assert len(LengthBatchSampler([10] * 32, 16, batch_tokens=10**6)) == 2
-    assert len(LengthBatchSampler([10] * 32, 16, batch_tokens=10)) == 32
+    assert len(LengthBatchSampler([10] * 32, [1] * 32, 16, 10**6)) == 2
+    assert len(LengthBatchSampler([10] * 32, [1] * 32, 16, 10)) == 32
 
 
 class Numbers:
@@ -54,7 +54,7 @@ class Numbers:
 def test_every_process_has_the_same_number_of_batches(
     monkeypatch: pytest.MonkeyPatch, world: int, examples: int
 ) -> None:
-    sampler = LengthBatchSampler([1] * examples, 4)
+    sampler = LengthBatchSampler([1] * examples, [1] * examples, 4)
     alone = sorted(map(tuple, sampler))
     loader: Any = ResumableLoader(
         Numbers(), batch_sampler=sampler, collate_fn=lambda rows: {"rows": tuple(rows)}
