@@ -101,13 +101,13 @@ def _words(text: str) -> frozenset[str]:
     """Return the distinct words of a sentence, or its pairs of characters where no spaces part its words."""
     words = text.lower().split()
     if len(text) > _UNSPACED * len(words):
-        return frozenset(one + other for one, other in pairwise(text))
+        return frozenset(first + second for first, second in pairwise(text))
     return frozenset(words) - _EVERYWHERE
 
 
-def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+def _shared(first: frozenset[str], second: frozenset[str]) -> float:
     """Return Dice's coefficient of two sets."""
-    return 2 * len(one & other) / max(1, len(one) + len(other))
+    return 2 * len(first & second) / max(1, len(first) + len(second))
 
 
 def token_notices(
@@ -135,7 +135,8 @@ def token_notices(
     texts: dict[str, Iterable[str]] = {"the sources": sources, **systems}
     if references is not None:
         texts["the references"] = [text for row in references.texts() for text in row]
-    shares = {name: share for name, each in texts.items() if (share := _share(each)) is not None}
+    all_shares = {name: _share(sentences) for name, sentences in texts.items()}
+    shares = {name: share for name, share in all_shares.items() if share is not None}
     if not shares:
         return []
     if min(shares.values()) > 0.5:

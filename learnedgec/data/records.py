@@ -179,7 +179,7 @@ def check_sentence_record(record: Mapping[str, Any], place: str) -> None:
 
 def check_same_sentences(
     first: tuple[str, Sequence[Mapping[str, Any]]],
-    other: tuple[str, Sequence[Mapping[str, Any]]],
+    second: tuple[str, Sequence[Mapping[str, Any]]],
     *,
     line: int = 1,
 ) -> None:
@@ -187,12 +187,12 @@ def check_same_sentences(
 
     Args:
         first: a system's file, and N of its records.
-        other: the same of another system.
+        second: the same of another system.
         line: the number of the first of these records in its file.
     """
-    for number, (one, two) in enumerate(zip(first[1], other[1], strict=True), line):
-        if any(one.get(key) != two.get(key) for key in ("source", "references")):
+    for number, records in enumerate(zip(first[1], second[1], strict=True), line):
+        if any(records[0].get(key) != records[1].get(key) for key in ("source", "references")):
             raise InputError(
-                f"{other[0]}:{number}: the source or the references differ from {first[0]}; all systems "
+                f"{second[0]}:{number}: the source or the references differ from {first[0]}; all systems "
                 "must have corrected the same sentences."
             )

@@ -221,7 +221,7 @@ def excerpts(first: str, second: str) -> tuple[str, str]:
     """
     texts = [" ".join(text.split()) for text in (first, second)]
     pairs = enumerate(zip(*texts, strict=False))
-    same = next((place for place, (one, other) in pairs if one != other), min(map(len, texts)))
+    same = next((place for place, (a, b) in pairs if a != b), min(map(len, texts)))
     # From the start of a word some way before the difference; short sentences are shown whole.
     start = texts[0].rfind(" ", 0, same - _BEFORE) + 1 if same > _BEFORE else 0
     first, second = (

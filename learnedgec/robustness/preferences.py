@@ -143,13 +143,15 @@ def evaluate_preferences(
         runtime=runtime,
     )
     results = []
-    for case_set, out in zip(sets, [*left_out, sum(left_out)], strict=False):
+    for case_set, skipped in zip(sets, [*left_out, sum(left_out)], strict=False):
         bootstrap = Bootstrap(len(case_set.sizes), resamples, level, seed)
         for metric, by_side in scores.items():
             target, source = by_side["target"].sentences, by_side["source"].sentences
             compared = target - source, outcomes(target, source)
             signature = by_side["target"].signature
-            results.append(_evaluate(metric.label, signature, case_set, out, compared, bootstrap))
+            results.append(
+                _evaluate(metric.label, signature, case_set, skipped, compared, bootstrap)
+            )
     return results
 
 

@@ -178,10 +178,10 @@ def evaluate_systems(
         for name, expected in pairs.items():
             sources = [pair.source for pair in expected]
             check_lengths((name, sources), (f"{system} on {name}", outputs[name]))
-    every = list(chain.from_iterable(pairs.values()))
-    references = References.from_texts([pair.target for pair in every])
+    all_pairs = list(chain.from_iterable(pairs.values()))
+    references = References.from_texts([pair.target for pair in all_pairs])
     statistics = metric.statistics_of_systems(
-        [pair.source for pair in every],
+        [pair.source for pair in all_pairs],
         {
             system: [text for name in parts for text in outputs[name]]
             for system, outputs in systems.items()

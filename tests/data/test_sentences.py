@@ -22,10 +22,10 @@ TEXTS = ["He go home .", "", " ", "Œuvre 😀 !"]
 
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_any_sequence_of_texts_is_a_list_of_plain_texts(holder: str) -> None:
-    found = as_sentences(HOLDERS[holder](TEXTS), "sources")
-    assert found == TEXTS
-    assert type(found) is list
-    assert {type(text) for text in found} == {str}
+    sentences = as_sentences(HOLDERS[holder](TEXTS), "sources")
+    assert sentences == TEXTS
+    assert type(sentences) is list
+    assert {type(text) for text in sentences} == {str}
 
 
 @given(st.lists(st.text()))
@@ -34,56 +34,43 @@ def test_a_list_of_texts_is_returned_as_it_is(texts: list[str]) -> None:
     assert as_sentences(tuple(texts), "sources") == texts
 
 
+NO_SEQUENCE = "; a sequence of texts was expected"
+
+
 @pytest.mark.parametrize(
-    ("given_", "message"),
+    ("value", "message"),
     [
-        (None, "x is None; a sequence of texts was expected."),
+        (None, f"x is None{NO_SEQUENCE}."),
+        (float("nan"), f"x is NaN{NO_SEQUENCE}."),
+        ("He go .", f"x is the text 'He go .'{NO_SEQUENCE}: put it into a list."),
+        (b"He go .", f"x is of type bytes{NO_SEQUENCE}."),
+        ({"a": "b"}, f"x is of type dict{NO_SEQUENCE}."),
+        ({"a", "b"}, f"x is of type set{NO_SEQUENCE}."),
+        (pd.DataFrame({"a": ["b"]}), f"x is of type DataFrame{NO_SEQUENCE}."),
+        (np.array("a"), f"x is of type ndarray{NO_SEQUENCE}."),
+        (map(str, [1]), "x is of type map, which can be read only once; make it a list."),
         (
             ["a", "b \ud800"],
             r"x[1] is 'b \ud800', which contains half a character (a lone surrogate).",
         ),
-        (3.5, "x is 3.5; a sequence of texts was expected."),
-        (float("nan"), "x is NaN; a sequence of texts was expected."),
-        (
-            "He go .",
-            "x is the text 'He go .'; a sequence of texts was expected: put it into a list.",
-        ),
-        (b"He go .", "x is of type bytes; a sequence of texts was expected."),
-        ({"a": "b"}, "x is of type dict; a sequence of texts was expected."),
-        ({"a", "b"}, "x is of type set; a sequence of texts was expected."),
-        (
-            (text for text in "ab"),
-            "x is of type generator, which can be read only once; make it a list.",
-        ),
-        (map(str, [1]), "x is of type map, which can be read only once; make it a list."),
-        (pd.DataFrame({"a": ["b"]}), "x is of type DataFrame; a sequence of texts was expected."),
-        (np.array("a"), "x is of type ndarray; a sequence of texts was expected."),
         (["a", None], "x[1] is None; a text was expected."),
-        (["a", "b", 3], "x[2] is 3; a text was expected."),
         (["a", b"b"], "x[1] is b'b'; a text was expected."),
-        ([float("nan")], "x[0] is NaN; a text was expected."),
         ([["a"], "b"], "x[0] is ['a']; a text was expected."),
         (pd.Series(["a", float("nan")]), "x[1] is NaN; a text was expected."),
         (pd.Series(["a", None], dtype="string"), "x[1] is NaN; a text was expected."),
         (np.array([1.5]), "x[0] is 1.5; a text was expected."),
         (np.array([["a"]]), "x[0] is ['a']; a text was expected."),
-        (
-            ["a", "a " * 3001],
-            "x[1] has 3,001 tokens, and at most 3,000 are scored; split this line.",
-        ),
-        (
-            ["a" * 10_001],
-            "x[0] has a token of 10,001 characters, and at most 10,000 are scored; split this line.",
-        ),
+        (["a " * 3001], "x[0] has 3,001 tokens, and at most 3,000 are scored; split this line."),
+        (["a" * 10_001], "x[0] has a token of 10,001 characters, and at most 10,000 are scored"),
     ],
 )
-def test_anything_else_is_one_sentence(given_: Any, message: str) -> None:
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        as_sentences(given_, "x")
+def test_anything_else_is_one_sentence(value: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        as_sentences(value, "x")
 
 
 @pytest.mark.parametrize(
-    ("given_", "message"),
+    ("value", "message"),
     [
         (["a"], "systems is of type list; a mapping from each system's name to its hypotheses"),
         ({}, "systems is empty; give at least one system."),
@@ -92,9 +79,9 @@ def test_anything_else_is_one_sentence(given_: Any, message: str) -> None:
         ({"ours": ["a", None]}, "systems['ours'][1] is None; a text was expected."),
     ],
 )
-def test_systems_are_texts_by_name(given_: Any, message: str) -> None:
+def test_systems_are_texts_by_name(value: Any, message: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-        as_systems(given_)
+        as_systems(value)
 
 
 ROWS = [["A b .", "A c ."], ["C ."], []]
@@ -112,26 +99,24 @@ ROWS = [["A b .", "A c ."], ["C ."], []]
     ],
 )
 def test_rows_of_references_of_varying_number(rows: Any) -> None:
-    found = as_references(rows, 3)
-    assert found is not None
-    assert found.texts() == ROWS
-    assert found == References.from_texts(["A b .", "C .", None], ["A c .", None, None])
+    references = as_references(rows, 3)
+    assert references == References.from_texts(["A b .", "C .", None], ["A c .", None, None])
+    assert references is not None
+    assert references.texts() == ROWS
+    assert as_references(references, 3) is references
 
 
 def test_references_of_equal_number_may_be_a_table() -> None:
-    found = as_references(np.array([["a", "b"], ["c", "d"]]), 2)
-    assert found is not None
-    assert found.texts() == [["a", "b"], ["c", "d"]]
-
-
-def test_references_and_none_pass_through() -> None:
-    references = References.from_rows(ROWS)
-    assert as_references(references, 3) is references
+    references = as_references(np.array([["a", "b"], ["c", "d"]]), 2)
+    assert references == References.from_texts(["a", "c"], ["b", "d"])
     assert as_references(None, 3) is None
 
 
+LONG = "b " * 3001
+
+
 @pytest.mark.parametrize(
-    ("given_", "error", "message"),
+    ("value", "error", "message"),
     [
         ("A b .", InputError, "references is the text 'A b .'; a sequence of each sentence's"),
         (
@@ -146,27 +131,23 @@ def test_references_and_none_pass_through() -> None:
         (
             [["a", "b"]],
             LengthError,
-            "references has 1 × 2 texts, and a row for each of 2 sentences was",
+            "references has 1 × 2 texts, and a row for each of 2 sentences",
         ),
-        (
-            References(((Reference("a"),), (Reference("b " * 3001),))),
-            InputError,
-            "references[1] has 3,001 tokens,",
-        ),
-        ([["a"], ["b", "b " * 3001]], InputError, "references[1][1] has 3,001 tokens, and at most"),
+        (References(((), (Reference(LONG),))), InputError, "references[1] has 3,001 tokens,"),
+        ([["a"], ["b", LONG]], InputError, "references[1][1] has 3,001 tokens, and at most"),
     ],
 )
 def test_unusable_references_are_one_sentence(
-    given_: Any, error: type[Exception], message: str
+    value: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=f"^{re.escape(message)}"):
-        as_references(given_, 2)
+        as_references(value, 2)
 
 
 def test_annotators_may_have_no_text_for_a_sentence() -> None:
-    found = References.from_texts(pd.Series(["a", "b"]), pd.Series([None, "d"]))
-    assert found.texts() == [["a"], ["b", "d"]]
-    assert found == References.from_texts(["a", "b"], [None, "d"])
+    references = References.from_texts(pd.Series(["a", "b"]), pd.Series([None, "d"]))
+    assert references.texts() == [["a"], ["b", "d"]]
+    assert references == References.from_texts(["a", "b"], [None, "d"])
     with pytest.raises(InputError, match=r"^annotators\[0\] is the text 'a b'"):
         References.from_texts("a b")
     with pytest.raises(InputError, match=r"^annotators\[1\]\[0\] is 3; a text was expected"):

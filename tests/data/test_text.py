@@ -64,31 +64,46 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_lines("-") == ["a", "b"]
 
 
-def test_unusable_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nothing\.txt does not exist"):
-        read_lines(tmp_path / "nothing.txt")
-    with pytest.raises(InputError, match="is a directory"):
-        read_lines(tmp_path)
-    with pytest.raises(InputError, match=r"f\.txt is empty"):
-        read_lines(written(tmp_path, b""))
-    with pytest.raises(FormatError, match=r"f\.txt:2: not UTF-8 \(byte 0xe9\)"):
-        read_lines(written(tmp_path, b"a\nb\xe9\n"))
-    with pytest.raises(FormatError, match=r"f\.gz:1: not a complete gzip file"):
-        read_lines(written(tmp_path, gzip.compress(b"a\n")[:-4], "f.gz"))
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        (b"", "f.txt", r"f\.txt is empty"),
+        (b"a\nb\xe9\n", "f.txt", r"f\.txt:2: not UTF-8 \(byte 0xe9\)"),
+        (gzip.compress(b"a\n")[:-4], "f.gz", r"f\.gz:1: not a complete gzip file"),
+        (None, "nothing.txt", r"nothing\.txt does not exist"),
+        (None, ".", "is a directory"),
+        (None, "a\0b", "cannot be read: "),
+        (None, "a\ud800b", "cannot be read: "),
+        (None, "n" * 5000, "cannot be read: "),
+    ],
+)
+def test_unusable_files_are_named(
+    tmp_path: Path, content: bytes | None, name: str, message: str
+) -> None:
+    if content is not None:
+        written(tmp_path, content, name)
+    with pytest.raises(InputError, match=message):
+        read_lines(tmp_path / name)
 
 
-def test_jsonl_round_trip_and_errors(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{}\n{\n", r"f\.txt:2: not JSON"),
+        (b"{}\n[]\n", r"f\.txt:2: a JSON object was expected, not list"),
+        (b"{}\n", r"f\.txt:1: the key 'source' is missing"),
+    ],
+)
+def test_bad_records_name_the_line(tmp_path: Path, content: bytes, message: str) -> None:
+    required = ["source"] if message.endswith("missing") else []
+    with pytest.raises(FormatError, match=message):
+        read_jsonl(written(tmp_path, content), required)
+
+
+def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
     records = [{"source": "a", "hypothesis": "ü"}, {"source": "", "hypothesis": ""}]
     write_jsonl(tmp_path / "f.jsonl", records)
     assert read_jsonl(tmp_path / "f.jsonl", ("source",)) == records
-    with pytest.raises(FormatError, match=r"f\.txt:2: not JSON"):
-        read_jsonl(written(tmp_path, b"{}\n{\n"))
-    with pytest.raises(FormatError, match=r"f\.txt:1: a JSON object was expected, not list"):
-        read_jsonl(written(tmp_path, b"[]\n"))
-    with pytest.raises(FormatError, match=r"f\.txt:1: the key 'source' is missing"):
-        read_jsonl(written(tmp_path, b"{}\n"), ("source",))
-    with pytest.raises(FormatError, match=r"f\.txt:2: not JSON"):
-        read_json(written(tmp_path, b"{\n"))
 
 
 @pytest.mark.parametrize("damage", [b"\xff" * 4, b"", b"\x00" * 40])
@@ -116,12 +131,6 @@ def test_json_that_cannot_be_read_is_one_sentence(tmp_path: Path, line: str) -> 
         read_json(written(tmp_path, line.encode()))
 
 
-@pytest.mark.parametrize("path", ["a\0b", "a\ud800b", "n" * 5000])
-def test_what_no_path_can_be_is_one_sentence(path: str) -> None:
-    with pytest.raises(InputError, match="cannot be read: "):
-        read_lines(path)
-
-
 def test_half_a_character_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'\\ud800' is half a character"):
         write_lines(tmp_path / "f", ["fine", "\ud800"])
@@ -135,17 +144,18 @@ def test_a_sentence_is_one_line() -> None:
             check_sentence(value, "f:1", "x")
 
 
-def test_lengths_name_both_and_the_first_extra_line() -> None:
-    check_lengths(("a", ["x"]), ("b", ["y"]))
-    with pytest.raises(LengthError, match=r"src has 2 .* hyp has 1.*only src has is line 2: 'two'"):
-        check_lengths(("src", ["one", "two"]), ("hyp", ["eins"]))
-    with pytest.raises(
-        LengthError, match=r"src has 1 .* hyp has 2.*only hyp has is line 2: 'zwei'"
-    ):
-        check_lengths(("src", ["one"]), ("hyp", ["eins", "zwei"]))
-    # What is no text is not shown.
-    with pytest.raises(LengthError, match=r"only r has is line 2\.$"):
-        check_lengths(("src", ["one"]), ("r", [["eins"], ["zwei", "drei"]]))
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (["eins"], r"src has 2 .* other has 1.*only src has is line 2: 'two'"),
+        (["1", "2", "zwei"], r"src has 2 .* other has 3.*only other has is line 3: 'zwei'"),
+        ([["1"], ["2"], ["no text"]], r"only other has is line 3\.$"),
+    ],
+)
+def test_lengths_name_both_and_the_first_extra_line(other: list[object], message: str) -> None:
+    check_lengths(("src", ["one", "two"]), ("other", ["1", "2"]))
+    with pytest.raises(LengthError, match=message):
+        check_lengths(("src", ["one", "two"]), ("other", other))
 
 
 def test_unwritable_places_are_named(tmp_path: Path) -> None:

@@ -162,22 +162,22 @@ class Benchmark:
                 texts.setdefault(reference.annotator, {})[number] = reference.text
         excluded, notices = dict(self.excluded), list(self.notices)
         for name, hypotheses in self.systems.items():
-            its_own = frozenset(
+            annotators = frozenset(
                 annotator
                 for annotator, column in texts.items()
-                if all(
-                    hypotheses[number].split() == text.split() for number, text in column.items()
-                )
+                if all(hypotheses[n].split() == text.split() for n, text in column.items())
             )
-            if not its_own:
+            if not annotators:
                 continue
-            what = f"{name} is the reference of annotator {', '.join(map(str, sorted(its_own)))}"
-            if all(any(r.annotator not in its_own for r in row) for row in self.references if row):
-                excluded[name] = its_own
-                notices.append(f"{what}, which is left out when {name} is scored.")
+            same = f"{name} is the reference of annotator {', '.join(map(str, sorted(annotators)))}"
+            if all(
+                any(r.annotator not in annotators for r in row) for row in self.references if row
+            ):
+                excluded[name] = annotators
+                notices.append(f"{same}, which is left out when {name} is scored.")
             else:
                 notices.append(
-                    f"{what} and there is no other reference: its reference-based score is perfect."
+                    f"{same} and there is no other reference: its reference-based score is perfect."
                 )
         return dataclasses.replace(self, excluded=excluded, notices=tuple(notices))
 
@@ -199,8 +199,8 @@ class Benchmark:
                 (number[name], rank) for name, rank in ranking.ranks.items() if name in number
             ]
             for position, (first, rank) in enumerate(ranked):
-                for second, other in ranked[position + 1 :]:
-                    outcome = (rank < other) - (rank > other)
+                for second, second_rank in ranked[position + 1 :]:
+                    outcome = (rank < second_rank) - (rank > second_rank)
                     rows.append((ranking.sentence, first, second, outcome, annotation))
         columns = np.array(rows, dtype=np.intp).reshape(-1, 5).T
         return Comparisons(names, *columns)

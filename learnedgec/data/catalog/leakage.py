@@ -98,15 +98,15 @@ def check_leakage(rows: Sequence[str] | Sequence[Sequence[str]], name: str) -> N
         >>> check_leakage(["A sentence of no benchmark at all ."], "my data")
     """
     texts = [[row] if isinstance(row, str) else list(row) for row in rows]
-    reserved = [[row[place] for place in overlapping(row)] for row in texts]
-    leaking = [number for number, row in enumerate(reserved) if row]
+    forbidden = [[row[place] for place in overlapping(row)] for row in texts]
+    leaking = [row for row in forbidden if row]
     if leaking:
-        distinct = len({fingerprint(text) for row in reserved for text in row})
-        what = "texts" if isinstance(rows[0], str) else "rows"
+        distinct = len({fingerprint(text) for row in leaking for text in row})
+        unit = "texts" if isinstance(rows[0], str) else "rows"
         raise LeakageError(
             f"{name} has {distinct} sentence{'s' if distinct > 1 else ''} of CoNLL-2014 (in {len(leaking):,} "
-            f"of {len(texts):,} {what}), on which evaluators are tested; the first is "
-            f"{reserved[leaking[0]][0][:80]!r}. Leave out the sentences that "
+            f"of {len(texts):,} {unit}), on which evaluators are tested; the first is "
+            f"{leaking[0][0][:80]!r}. Leave out the sentences that "
             "learnedgec.data.catalog.overlapping(texts) names, or say data.check_leakage: false; the "
             "evaluator then cannot be tested on SEEDA, GJG15 or CoNLL-2014, and its card says so."
         )
@@ -155,7 +155,7 @@ _BEA19 = "bea19-dev"
 _SAME_AS_BEA19 = ("pillars", "jelv", "robustgec:bea19", "attack:bea19-dev")
 
 
-def share_text(one: str, other: str) -> bool:
+def share_text(first: str, second: str) -> bool:
     """Return whether two names of datasets may share sentences.
 
     Example:
@@ -163,9 +163,9 @@ def share_text(one: str, other: str) -> bool:
         (True, False)
     """
     return any(
-        dataset == same and (_within(part, its) or _within(its, part))
-        for dataset, part in _texts(one)
-        for same, its in _texts(other)
+        text == other_text and (_within(part, other_part) or _within(other_part, part))
+        for text, part in _texts(first)
+        for other_text, other_part in _texts(second)
     )
 
 
@@ -182,7 +182,7 @@ def check_reserved(names: Iterable[str]) -> None:
                 "other corrections."
             )
         if name in ("pillars", "jelv") or any(
-            dataset == _BEA19 and _within(part, "test") for dataset, part in _texts(name)
+            text == _BEA19 and _within(part, "test") for text, part in _texts(name)
         ):
             raise LeakageError(
                 f"{name} has sentences that are for reports only, the part 'test' of BEA-19 dev; train on "
@@ -191,15 +191,15 @@ def check_reserved(names: Iterable[str]) -> None:
 
 
 def _texts(name: str) -> list[tuple[str, str]]:
-    """Return the keys of a dataset's sentences, each with the part that a name denotes."""
+    """Return the keys of a dataset's texts, each with the part that a name denotes."""
     dataset, _, part = name.partition(":")
-    keys = [(dataset, part)]
-    for same in _SAME_AS_BEA19:
-        if name == same or name.startswith((f"{same}:", f"{same}/")):
-            keys.append((_BEA19, name[len(same) + 1 :]))
-        elif same.startswith(f"{name}:"):
-            keys.append((_BEA19, ""))
-    return keys
+    texts = [(dataset, part)]
+    for alias in _SAME_AS_BEA19:
+        if name == alias or name.startswith((f"{alias}:", f"{alias}/")):
+            texts.append((_BEA19, name[len(alias) + 1 :]))
+        elif alias.startswith(f"{name}:"):
+            texts.append((_BEA19, ""))
+    return texts
 
 
 def _within(part: str, whole: str) -> bool:

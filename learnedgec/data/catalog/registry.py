@@ -91,14 +91,9 @@ class Dataset:
         """The dataset's folder in a mirror and in the cache."""
         return f"{self.repository}/{self.commit}"
 
-    @property
-    def base_url(self) -> str:
-        """The upstream address that paths are appended to."""
-        return f"https://raw.githubusercontent.com/{self.folder}/"
-
     def url(self, file: str) -> str:
-        """The upstream address of one file."""
-        return self.base_url + quote(file)
+        """Return the upstream address of one file."""
+        return f"https://raw.githubusercontent.com/{self.folder}/{quote(file)}"
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
@@ -283,7 +278,7 @@ class Kind(Generic[T]):
         if part in parts:
             return (name,)
         # A part that is read as a whole includes those below it.
-        tops = [p for p in below if not any(p.startswith(f"{other}/") for other in below)]
+        tops = [p for p in below if not any(p.startswith(f"{whole}/") for whole in below)]
         return tuple(f"{head}:{top}" for top in tops)
 
     def names_of(self, name: str) -> tuple[str, ...]:
@@ -333,14 +328,14 @@ class Kind(Generic[T]):
         names = self.names_of(head)
         hint = self.hint
         if not names:
-            held = [kind.what for kind in KINDS.values() if kind._find(head) is not None]
-            if held:
-                hint = f"{head} is a {' and a '.join(held)}. {hint}".rstrip()
+            kinds = [kind.what for kind in KINDS.values() if kind._find(head) is not None]
+            if kinds:
+                hint = f"{head} is a {' and a '.join(kinds)}. {hint}".rstrip()
             elif head in DATASETS:
                 hint = f"{head} has files that nothing reads so far. {hint}".rstrip()
             # Broken plug-ins are no reason to be silent about the others.
             list(DATASETS.entries())
-        candidates = names or [other for other in self if "/" not in other]
+        candidates = names or [candidate for candidate in self if "/" not in candidate]
         return UnknownNameError(self.what, name, candidates, hint=hint)
 
 

@@ -67,13 +67,10 @@ def read_swedish() -> list[SwedishSentence]:
             read_json(dataset_file("swedish", f"annotations/{part}/{name}.json"))["data"]
             for name in _ANNOTATORS
         )
-        for row, other in zip(first, second, strict=True):
+        for row, second_row in zip(first, second, strict=True):
             outputs = {}
             for system, output in sorted(row["systems"].items()):
-                by_annotator = {
-                    **output["annotators"],
-                    **other["systems"][system]["annotators"],
-                }
+                by_annotator = output["annotators"] | second_row["systems"][system]["annotators"]
                 judgements = [by_annotator[name] for name in _ANNOTATORS if name in by_annotator]
                 outputs[system] = SwedishOutput(
                     _squeezed(output["output"]),

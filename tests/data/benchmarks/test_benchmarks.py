@@ -54,42 +54,40 @@ def small() -> Benchmark:
 
 
 def test_comparisons_follow_the_rankings() -> None:
-    found = small().comparisons()
-    assert found.systems == ("X", "Y", "Z")
-    rows = zip(
-        found.sentence, found.first, found.second, found.outcome, found.annotation, strict=True
+    comparisons = small().comparisons()
+    assert comparisons.systems == ("X", "Y", "Z")
+    columns = (
+        getattr(comparisons, name)
+        for name in ("sentence", "first", "second", "outcome", "annotation")
     )
-    assert [tuple(map(int, row)) for row in rows] == [
-        (1, 2, 0, -1, 0),
-        (1, 2, 1, -1, 0),
-        (1, 0, 1, 0, 0),
-        (1, 1, 2, -1, 2),
+    assert np.column_stack(list(columns)).tolist() == [
+        [1, 2, 0, -1, 0],
+        [1, 2, 1, -1, 0],
+        [1, 0, 1, 0, 0],
+        [1, 1, 2, -1, 2],
     ]
-    assert len(found) == 4
+    assert len(comparisons) == 4
 
 
 def test_comparisons_of_other_systems() -> None:
-    found = small().comparisons(["W", "Y"])
-    assert found.systems == ("W", "Y")
-    assert found.outcome.tolist() == [-1, -1]
-    assert found.first.tolist() == [0, 1]
+    comparisons = small().comparisons(["W", "Y"])
+    assert comparisons.systems == ("W", "Y")
+    assert comparisons.outcome.tolist() == [-1, -1]
+    assert comparisons.first.tolist() == [0, 1]
     assert len(small().comparisons(["X"])) == 0
     assert small().ranked_systems == ("X", "Y", "Z", "W")
 
 
 def test_select_keeps_everything_parallel() -> None:
-    found = small().select(["Y", "X"], [2, 1])
-    assert found.sources == ("c", "b")
-    assert found.systems == {"Y": ("y", "y"), "X": ("c", "x")}
-    assert found.references is not None
-    assert found.references.texts() == [["r", "s"], ["r", "s"]]
-    assert [ranking.sentence for ranking in found.rankings] == [1, 0, 1]
-    assert found.ratings["quality"]["X"] == pytest.approx([3.0, math.nan], nan_ok=True)
-    assert found.ratings["quality"]["Y"] == pytest.approx([6.0, 5.0])
-    assert found.official == {"EW": {"Y": 0.25, "X": 0.5}}
-
-
-def test_select_drops_rankings_of_other_sentences() -> None:
+    selection = small().select(["Y", "X"], [2, 1])
+    assert selection.sources == ("c", "b")
+    assert selection.systems == {"Y": ("y", "y"), "X": ("c", "x")}
+    assert selection.references == References.from_texts(["r", "r"], ["s", "s"])
+    assert [ranking.sentence for ranking in selection.rankings] == [1, 0, 1]
+    assert selection.ratings["quality"]["X"] == pytest.approx([3.0, math.nan], nan_ok=True)
+    assert selection.ratings["quality"]["Y"] == pytest.approx([6.0, 5.0])
+    assert selection.official == {"EW": {"Y": 0.25, "X": 0.5}}
+    # Rankings of other sentences are dropped.
     assert [ranking.sentence for ranking in small().select(sentences=[0, 1]).rankings] == [1, 1]
     with pytest.raises(UnknownNameError, match="system of small"):
         small().select(["V"])
@@ -110,13 +108,16 @@ def test_what_is_not_parallel_is_refused(change: dict[str, object]) -> None:
         dataclasses.replace(small(), **change)  # type: ignore[arg-type]
 
 
+def excluding(systems: dict[str, tuple[str, ...]], *references: list[str]) -> Benchmark:
+    """Return a benchmark of these systems and references that excludes a system's own."""
+    sources = tuple("ab"[: len(references[0])])
+    texts = References.from_texts(*references)
+    return Benchmark("b", sources, systems, texts).exclude_own_references()
+
+
 def test_a_system_is_not_its_own_reference() -> None:
-    benchmark = Benchmark(
-        name="b",
-        sources=("a", "b"),
-        systems={"X": ("r  1", "r 2"), "Y": ("r 1", "y")},
-        references=References.from_texts(["r 1", "r 2"], ["s 1", "s 2"]),
-    ).exclude_own_references()
+    systems = {"X": ("r  1", "r 2"), "Y": ("r 1", "y")}
+    benchmark = excluding(systems, ["r 1", "r 2"], ["s 1", "s 2"])
     assert benchmark.excluded == {"X": frozenset({0})}
     assert benchmark.notices == (
         "X is the reference of annotator 0, which is left out when X is scored.",
@@ -128,12 +129,7 @@ def test_a_system_is_not_its_own_reference() -> None:
 
 
 def test_an_only_reference_stays() -> None:
-    benchmark = Benchmark(
-        name="b",
-        sources=("a",),
-        systems={"X": ("r",)},
-        references=References.from_texts(["r"]),
-    ).exclude_own_references()
+    benchmark = excluding({"X": ("r",)}, ["r"])
     assert benchmark.excluded == {}
     assert "there is no other" in benchmark.notices[0]
 
@@ -141,34 +137,28 @@ def test_an_only_reference_stays() -> None:
 # -- names ------------------------------------------------------------------------------------
 
 
-def test_capitals_do_not_matter() -> None:
-    assert load_benchmark("Sample").name == "sample"
-    assert expand_benchmarks(["SEEDA"]) == ["seeda-s", "seeda-e"]
-    with pytest.raises(InputError, match="write jfleg:FOLDER"):
-        load_benchmark("JFLEG")
-    with pytest.raises(InputError, match="choose seeda-s"):
-        load_benchmark("seeda:+fluency")
-
-
-def test_unknown_benchmarks_and_words_suggest() -> None:
-    with pytest.raises(UnknownNameError, match=r"did you mean 'gjg15'\?"):
-        load_benchmark("gjg14")
-    with pytest.raises(UnknownNameError, match=r"did you mean '\+fluency'\?"):
-        load_benchmark("seeda-s:+fluent")
-    with pytest.raises(InputError, match="gives both 'base' and 'all'"):
-        load_benchmark("seeda-s:base:all")
-    with pytest.raises(InputError, match="write jfleg:FOLDER"):
-        load_benchmark("jfleg")
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("JFLEG", InputError, "write jfleg:FOLDER"),
+        ("seeda:+fluency", InputError, "choose seeda-s"),
+        ("gjg14", UnknownNameError, r"did you mean 'gjg15'\?"),
+        ("seeda-s:+fluent", UnknownNameError, r"did you mean '\+fluency'\?"),
+        ("seeda-s:base:all", InputError, "gives both 'base' and 'all'"),
+    ],
+)
+def test_names_that_denote_no_benchmark(
+    name: str, error: type[LearnedgecError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        load_benchmark(name)
 
 
 def test_seeda_is_two_benchmarks() -> None:
-    assert expand_benchmarks(["seeda", "seeda:all:full", "sample"]) == [
-        "seeda-s",
-        "seeda-e",
-        "seeda-s:all:full",
-        "seeda-e:all:full",
-        "sample",
-    ]
+    assert load_benchmark("Sample").name == "sample"
+    assert expand_benchmarks(["SEEDA", "seeda:all:full", "sample"]) == [
+        "seeda-s", "seeda-e", "seeda-s:all:full", "seeda-e:all:full", "sample",
+    ]  # fmt: skip
 
 
 def test_the_sample() -> None:
@@ -229,6 +219,9 @@ def test_rated_folder_has_means_and_gaps(tmp_path: Path) -> None:
     assert benchmark.by_references()[0][1] is None
 
 
+SCORES = {"scores.csv": "system,EW\nX,1\n"}
+
+
 @pytest.mark.parametrize(
     ("contents", "error", "message"),
     [
@@ -238,12 +231,8 @@ def test_rated_folder_has_means_and_gaps(tmp_path: Path) -> None:
         ({"ratings.csv": "id,system\n0,X\n"}, FormatError, r"ratings\.csv:2: no rating"),
         ({"ratings.csv": "id,system,a\n0,X,\n"}, FormatError, r"ratings\.csv: no row has a rating"),
         ({"scores.csv": "system,EW\nX,high\n"}, FormatError, "'EW' must hold a number"),
-        (
-            {"scores.csv": "system,EW\nX,1\n", "systems/X.txt": "x\n"},
-            LengthError,
-            "has 2 sentences but",
-        ),
-        ({"scores.csv": "system,EW\nX,1\n", "ref0.txt": "r\n"}, LengthError, "ref0.txt has 1"),
+        ({**SCORES, "systems/X.txt": "x\n"}, LengthError, "has 2 sentences but"),
+        ({**SCORES, "ref0.txt": "r\n"}, LengthError, "ref0.txt has 1"),
     ],
 )
 def test_bad_folders(
@@ -329,26 +318,21 @@ def put_swedish(put_dataset: PutDataset) -> None:
     """Put two sentences with two systems, of which a second annotator rated the first."""
 
     def rated(grammaticality: int, meaning: int, corrected: str) -> dict[str, object]:
-        return {
-            "Grammaticality": grammaticality,
-            "Fluency": 2,
-            "Meaning Preservation": meaning,
-            "corrected": corrected,
-        }
+        ratings = {"Grammaticality": grammaticality, "Fluency": 2, "Meaning Preservation": meaning}
+        return {**ratings, "corrected": corrected}
 
-    def sentence(name: str, told: dict[str, dict[str, dict[str, object]]]) -> dict[str, object]:
+    def sentence(name: str, annotators: dict[str, dict[str, object]]) -> dict[str, object]:
         systems = {
-            system: {"annotators": annotators, "output": f"{name} {system}  ."}
-            for system, annotators in told.items()
+            system: {"annotators": ratings, "output": f"{name} {system}  ."}
+            for system, ratings in annotators.items()
         }
         return {"original": name, "reference": f"{name}r", "systems": systems}
 
-    mine = {"y": {"katarina": rated(4, 0, "ey")}, "x": {"katarina": rated(1, 3, "ex")}}
-    later = {**mine, "y": {"katarina": rated(4, 3, "ey")}}
-    theirs = {"x": {"robert": rated(2, 4, "other")}, "y": {}}
-    files = {
-        "A/katarina": [sentence("a", mine)],
-        "A/robert": [sentence("a", theirs)],
+    first = {"y": {"katarina": rated(4, 0, "ey")}, "x": {"katarina": rated(1, 3, "ex")}}
+    later = {**first, "y": {"katarina": rated(4, 3, "ey")}}
+    files: dict[str, list[object]] = {
+        "A/katarina": [sentence("a", first)],
+        "A/robert": [sentence("a", {"x": {"robert": rated(2, 4, "other")}, "y": {}})],
         "B/katarina": [sentence("b", later)],
         "B/robert": [sentence("b", {"x": {}, "y": {}})],
         "C/katarina": [],
@@ -356,10 +340,7 @@ def put_swedish(put_dataset: PutDataset) -> None:
     }
     put_dataset(
         "swedish",
-        {
-            f"annotations/balanced_{path}.json": json.dumps({"data": data})
-            for path, data in files.items()
-        },
+        {f"annotations/balanced_{f}.json": json.dumps({"data": d}) for f, d in files.items()},
     )
 
 
@@ -379,7 +360,11 @@ def test_swedish_has_a_reference_of_the_corpus(put_dataset: PutDataset) -> None:
 def test_swedish_post_edits_are_each_systems_own(put_dataset: PutDataset) -> None:
     put_swedish(put_dataset)
     groups = load_benchmark("swedish:post-edits").by_references()
-    texts = {tuple(systems): found.texts() for systems, found in groups if found is not None}
+    texts = {
+        tuple(systems): references.texts()
+        for systems, references in groups
+        if references is not None
+    }
     assert texts == {("x",): [["ex"], ["ex"]], ("y",): [["ey"], ["ey"]]}
 
 
@@ -429,7 +414,7 @@ def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
     }
     assert benchmark.references is not None
     assert benchmark.references.texts() == [["He went ."], ["Fine !"], ["He went ."]]
-    assert [(each.sentence, each.ranks["edited"]) for each in benchmark.rankings] == [
+    assert [(r.sentence, r.ranks["edited"]) for r in benchmark.rankings] == [
         (0, 1),
         (2, 1),
     ]
@@ -438,12 +423,12 @@ def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
     # More white space is no change.
     assert both.sources == ("He go .", "Fine .", "He go home .", "Fine .", "He goes .", "He went .")
     metrics = [load_metric("hter"), load_metric("edit-count")]
-    found = evaluate(both, metrics, Protocol(resamples=20), sentinels=False)
-    assert found.human == "EW"
-    accuracies = [each.estimates["sentence_accuracy"].value for each in found.metrics]
+    evaluation = evaluate(both, metrics, Protocol(resamples=20), sentinels=False)
+    assert evaluation.human == "EW"
+    accuracies = [row.estimates["sentence_accuracy"].value for row in evaluation.metrics]
     # HTER against `source_EC`: "go" and "goes" are as far from it, "He went ." is it.
     assert accuracies == pytest.approx([0.5, 0.5])
-    assert "pearson" not in found.metrics[0].estimates
+    assert "pearson" not in evaluation.metrics[0].estimates
     tracked = evaluate(both, metrics, Protocol(resamples=20), human="effort", sentinels=False)
     estimate = tracked.metrics[0].estimates["segment_pearson"]
     assert (estimate.count, tracked.systems) == (4, ("output",))
@@ -493,15 +478,15 @@ def test_real_benchmarks(
 
 def expected_wins(benchmark: Benchmark) -> dict[str, float]:
     """Return mean over opponents of wins / (wins + losses), from every judgement."""
-    found = benchmark.comparisons(benchmark.ranked_systems)
-    size = len(found.systems)
+    comparisons = benchmark.comparisons(benchmark.ranked_systems)
+    size = len(comparisons.systems)
     wins = np.zeros((size, size))
-    better = np.where(found.outcome > 0, found.first, found.second)
-    worse = np.where(found.outcome > 0, found.second, found.first)
-    decided = found.outcome != 0
+    better = np.where(comparisons.outcome > 0, comparisons.first, comparisons.second)
+    worse = np.where(comparisons.outcome > 0, comparisons.second, comparisons.first)
+    decided = comparisons.outcome != 0
     np.add.at(wins, (better[decided], worse[decided]), 1)
     share = wins / np.maximum(wins + wins.T, 1)
-    return dict(zip(found.systems, share.sum(axis=1) / (size - 1), strict=True))
+    return dict(zip(comparisons.systems, share.sum(axis=1) / (size - 1), strict=True))
 
 
 @pytest.mark.realdata
@@ -511,12 +496,9 @@ def expected_wins(benchmark: Benchmark) -> dict[str, float]:
 )
 def test_real_judgements_give_the_published_expected_wins(name: str, tolerance: float) -> None:
     benchmark = load_benchmark(name)
-    found = expected_wins(benchmark)
-    published = benchmark.official["EW"]
+    wins, published = expected_wins(benchmark), benchmark.official["EW"]
     assert set(published) == set(benchmark.systems)
-    assert {system: found[system] for system in published} == pytest.approx(
-        published, abs=tolerance
-    )
+    assert {name: wins[name] for name in published} == pytest.approx(published, abs=tolerance)
 
 
 @pytest.mark.realdata
@@ -580,19 +562,19 @@ def test_real_jfleg_judgements(tmp_path: Path) -> None:
 def test_real_swedish_annotators_agree() -> None:
     ratings = load_ratings("swedish")
     assert len(ratings) == 960
-    # alike, r and weighted kappa
+    # number of rated outputs, share of equal ratings, r and weighted kappa
     expected = {
-        "grammaticality": (0.909, 0.852, 0.817),
-        "fluency": (0.745, 0.768, 0.756),
-        "meaning": (0.909, 0.740, 0.663),
+        "grammaticality": (955, 0.909, 0.852, 0.817),
+        "fluency": (955, 0.745, 0.768, 0.756),
+        "meaning": (944, 0.909, 0.740, 0.663),
     }
-    for dimension, figures in expected.items():
+    for dimension, (count, *figures) in expected.items():
+        assert sum(dimension in rating.values for rating in ratings) == count
         both = np.array([r.raters[dimension] for r in ratings if len(r.raters[dimension]) > 1])
-        found = rater_agreement(both)
-        assert found.count == 55
-        assert (found.equal, found.pearson, found.kappa) == pytest.approx(figures, abs=6e-4)
-    counts = {name: sum(name in r.values for r in ratings) for name in expected}
-    assert counts == {"grammaticality": 955, "fluency": 955, "meaning": 944}
+        agreement = rater_agreement(both)
+        assert agreement.count == 55
+        measured = [agreement.equal, agreement.pearson, agreement.kappa]
+        assert measured == pytest.approx(figures, abs=6e-4)
 
 
 @pytest.mark.realdata
@@ -602,7 +584,9 @@ def test_real_autojqe_raters_agree() -> None:
     assert len(ratings) == 9108
     assert sum("quality" in rating.values for rating in ratings) == 8954
     raters = np.array([rating.raters["quality"] for rating in ratings])
-    found = rater_agreement(np.where(raters > 0, raters, np.nan))
-    assert found.count == 8954
-    figures = (found.pearson, found.kappa, found.leave_one_out, found.ceiling(3))
+    agreement = rater_agreement(np.where(raters > 0, raters, np.nan))
+    assert agreement.count == 8954
+    figures = (
+        agreement.pearson, agreement.kappa, agreement.leave_one_out, agreement.ceiling(3),
+    )  # fmt: skip
     assert figures == pytest.approx((0.768, 0.758, 0.817, 0.953), abs=6e-4)

@@ -103,8 +103,8 @@ def test_cases_follow_their_sentence_into_its_part_of_bea19(put_dataset: PutData
     put_dataset("robustgec", {"benchmark/bea19/para.txt": "\n".join(blocks)})
     put_dataset("pillars", {"data/evaluation_sets/bea-dev.txt": "\n".join(sources) + "\n"})
     parts = {p: load_cases(f"robustgec:bea19/{p}") for p in ("train", "dev", "test")}
-    found = {part: [case.original.source for case in cases] for part, cases in parts.items()}
-    assert found == {"train": ["0 ."], "dev": ["200 ."], "test": [sources[3], "359 ."]}
+    sentences = {part: [c.original.source for c in cases] for part, cases in parts.items()}
+    assert sentences == {"train": ["0 ."], "dev": ["200 ."], "test": [sources[3], "359 ."]}
     assert [case.original.source for case in load_cases("robustgec:bea19")] == texts
     assert [row.group for row in load_corrections("robustgec:bea19/dev")] == ["200 ."] * 6
 
@@ -132,13 +132,9 @@ def test_real_cases() -> None:
 def test_real_parts_of_bea19_share_no_sentence() -> None:
     parts = ("train", "dev", "test")
     cases = {part: load_cases(f"robustgec:bea19/{part}") for part in parts}
-    assert {part: len(found) for part, found in cases.items()} == {
-        "train": 1749,
-        "dev": 383,
-        "test": 371,
-    }
-    every = [case for part in parts for case in cases[part]]
-    assert Counter(every) == Counter(load_cases("robustgec:bea19"))
+    assert [len(cases[part]) for part in parts] == [1749, 383, 371]
+    all_cases = [case for part in parts for case in cases[part]]
+    assert Counter(all_cases) == Counter(load_cases("robustgec:bea19"))
     learned = {case.original.source for case in cases["train"]}
     for part in ("dev", "test"):
         assert learned.isdisjoint(load_parallel(f"pillars:{part}").sources)
