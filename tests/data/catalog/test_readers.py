@@ -1,0 +1,319 @@
+"""What is read of each dataset: of a small copy exactly, of the real files by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from learnedgec.data.catalog import (
+    Parallel,
+    Rating,
+    load_corrections,
+    load_outputs,
+    load_parallel,
+    load_ratings,
+    load_sentences,
+    read_corrections,
+    sample_folder,
+)
+from learnedgec.errors import InputError, LengthError
+
+PutDataset = Callable[[str, dict[str, str]], None]
+
+TMU = """source,output,grammer,fluency,meaning,system,ave_g,ave_f,ave_m
+S b .,"S, b .","3,4","2,2","0,4","lstm,cnn",3.5,2.0,4.0
+"""
+GUG = """Id\tSentence\tExpert Judgement\tCrowd Flower Judgements\tAverage\tDataset\r
+1\t"A ""b"" c."\t3\t[3, 4]\t3.33\ttrain\r
+2\tD.\t0\t[0]\t0\tnone\r
+3\tE.\t1\t[1, 1]\t1.0\ttest\r
+"""
+GUG_TRAIN = Rating(
+    "", 'A "b" c.', {"grammaticality": 3.33}, "", 'A "b" c.', {"grammaticality": (3, 3, 4)}
+)
+GUG_TEST = Rating("", "E.", {"grammaticality": 1.0}, "", "E.", {"grammaticality": (1, 1, 1)})
+LAU = "ID,translated,source-language,sentence,context,full-ratings,mean-ratings\n"
+TREEBANK = [
+    "# text = I don't.", "1\tI\tX", "2-3\tdon't\t_", "2\tdo\tX", "3\tn't\tX", "3.1\tgo\tX",
+    "4\t.\tX", "", "1\tYes\tX", "",
+]  # fmt: skip
+
+FILES: dict[str, dict[str, str]] = {
+    "tmu-gfm": {"tmu-gfm-dataset.csv": TMU},
+    "gug": {"gug_annotations.tsv": GUG},
+    "sts": {"data/sts/semeval-sts/2012/MSRpar.train.tsv": '4.5\t"A" b.\tC.\n\tD.\tE.\n'},
+    "lau": {
+        f"human-ratings/context-{part}-ratings.csv": f'{LAU}1,0,en,"a, b",x,"4,{rating}",{mean}\n'
+        for part, rating, mean in (("none", 2, 3.0), ("random", 4, 4.0), ("real", 1, 2.5))
+    },
+    "cola": {
+        "acceptability_corpus/cola_public/raw/in_domain_dev.tsv": (
+            'b_82\t0\t*\t"He go.\nb_82\t1\t\tHe went.\n'
+        )
+    },
+    "ud-ewt": {"en_ewt-ud-dev.conllu": "\n".join(TREEBANK)},
+    "wiki-split": {"tune.tsv": "A b , c d .\tA b . <::::> C d .\n"},
+    "conll14": {
+        "data/source": "He go .\nFine .\n",
+        "data/reference.m2": "S He go .\nA 1 2|||Vform|||goes|||REQUIRED|||-NONE-|||1\n\nS Fine .\n\n",
+    },
+    "jfleg": {
+        f"{part}/{part}.{name}": f"{part} {name} .\n\n"
+        for part in ("dev", "test")
+        for name in ("src", "ref0", "ref1", "ref2", "ref3")
+    },
+    "peet": {
+        f"Dataset/BEA19/{system}_{kind}.txt": f"{system} {kind} .\n"
+        for system in ("gecpd", "gector")
+        for kind in ("OP", "EC")
+    },
+    "gjg15": {
+        "data/original/official_submissions/INPUT": "A  b .  \r\n \r\n",
+        "data/original/official_submissions/AMU": "A b .\nC\n",
+    },
+    "attack": {
+        "experiments/attack_results/conll14-some.txt": "A .\n",
+        "experiments/attack_results/bea19-dev-some.txt": "B .\n",
+    },
+}
+JFLEG_DEV = (("dev src .", ""), [[f"dev ref{number} ." for number in range(4)], [""] * 4])
+
+
+@pytest.mark.parametrize(
+    ("load", "name", "expected"),
+    [
+        (
+            load_ratings,
+            "tmu-gfm",
+            [
+                Rating(
+                    "S b .",
+                    "S, b .",
+                    {"grammaticality": 3.5, "fluency": 2.0, "meaning": 4.0},
+                    "lstm,cnn",
+                    "S b .",
+                    {"grammaticality": (3, 4), "fluency": (2, 2), "meaning": (0, 4)},
+                )
+            ],
+        ),
+        (load_ratings, "gug:train", [GUG_TRAIN]),
+        (load_ratings, "gug:dev", []),
+        # Sentences that no rater could judge belong to no split.
+        (load_ratings, "gug", [GUG_TRAIN, GUG_TEST]),
+        # Pairs without a score are left out.
+        (
+            load_ratings,
+            "sts:2012/MSRpar.train",
+            [Rating('"A" b.', "C.", {"meaning": 4.5}, "2012/MSRpar.train", '"A" b.')],
+        ),
+        # A sentence is one group in every context.
+        (
+            load_ratings,
+            "lau",
+            [
+                Rating("", "a, b", {"fluency": mean}, "", "a, b", {"fluency": (4, rating)})
+                for mean, rating in ((3.0, 2), (4.0, 4), (2.5, 1))
+            ],
+        ),
+        (
+            load_ratings,
+            "cola:dev",
+            [
+                Rating("", '"He go.', {"fluency": 0.0}, "", '"He go.'),
+                Rating("", "He went.", {"fluency": 1.0}, "", "He went."),
+            ],
+        ),
+        (load_sentences, "ud-ewt:dev", ["I do n't .", "Yes"]),
+        (load_sentences, "wiki-split:tune", ["A b , c d ."]),
+        (load_parallel, "wiki-split:tune", (("A b , c d .",), [["A b . C d ."]])),
+        (load_parallel, "conll14", (("He go .", "Fine ."), [["He goes ."], ["Fine ."]])),
+        (load_parallel, "jfleg:dev", JFLEG_DEV),
+        (load_parallel, "peet:gector", (("gector OP .",), [["gector EC ."]])),
+        (
+            load_parallel,
+            "peet",
+            (("gecpd OP .", "gector OP ."), [["gecpd EC ."], ["gector EC ."]]),
+        ),
+        # White space is normalised.
+        (load_outputs, "gjg15", {"AMU": ("A b .", "C"), "INPUT": ("A b .", "")}),
+        # Attacks are named after the metric.
+        (load_outputs, "attack:conll14", {"some": ("A .",)}),
+        (load_outputs, "attack", {"some": ("A .", "B .")}),
+    ],
+)
+def test_a_small_copy(
+    put_dataset: PutDataset, load: Callable[[str], Any], name: str, expected: object
+) -> None:
+    dataset = name.partition(":")[0]
+    put_dataset(dataset, FILES[dataset])
+    data = load(name)
+    if isinstance(data, Parallel):
+        data = (data.sources, data.references.texts())
+    assert data == expected
+
+
+def test_conll14_has_gold_edits(put_dataset: PutDataset) -> None:
+    put_dataset("conll14", FILES["conll14"])
+    references = load_parallel("conll14").references
+    assert [row[0].annotator for row in references] == [1, 0]
+    assert references[0][0].edits is not None
+    assert references[0][0].edits[0].type == "Vform"
+
+
+def test_parts_that_do_not_fit_are_refused(put_dataset: PutDataset) -> None:
+    put_dataset("jfleg", {**FILES["jfleg"], "dev/dev.src": "A .\nB .\nC .\n"})
+    with pytest.raises(LengthError, match="sources has 3 sentences but references has 2"):
+        load_parallel("jfleg:dev")
+    folder = "experiments/attack_results"
+    put_dataset(
+        "attack", {f"{folder}/conll14-some.txt": "A .\n", f"{folder}/bea19-dev-impara.txt": "B .\n"}
+    )
+    with pytest.raises(InputError, match=r"different systems \(some; impara\); name one part"):
+        load_outputs("attack")
+
+
+def test_single_systems_and_ensembles(put_dataset: PutDataset) -> None:
+    lines = "".join(f"{number} .\n" for number in range(360))
+    folder = "data/system_preds"
+    files = ("single_systems/T5___bea-dev", "ensemble_systems/ens_m3___bea-dev")
+    names = {f"{folder}/ensemble_systems/NAMES.md": "what they are\n"}
+    put_dataset("pillars", {f"{folder}/{file}.txt": lines for file in files} | names)
+    assert list(load_outputs("pillars")) == ["T5", "ens_m3"]
+    assert load_outputs("pillars:test/ensemble") == {
+        "ens_m3": tuple(f"{number} ." for number in range(350, 360))
+    }
+    assert list(load_outputs("pillars:dev/single")) == ["T5"]
+
+
+def test_a_part_of_bea19_has_its_blocks_and_its_references(put_dataset: PutDataset) -> None:
+    blocks = (
+        f"S He go {number} .\nA 1 2|||R:VERB|||goes|||REQUIRED|||-NONE-|||0\n"
+        "A 1 2|||R:VERB|||went|||REQUIRED|||-NONE-|||3\n\n\n"
+        for number in range(260)
+    )
+    put_dataset("jelv", {"data/train/BEA-dev-expanded.m2": "".join(blocks)})
+    dev = load_parallel("jelv:dev")
+    assert dev.sources == tuple(f"He go {number} ." for number in range(200, 250))
+    assert dev.references.texts()[0] == ["He goes 200 .", "He went 200 ."]
+    assert len(load_parallel("jelv").sources) == 260
+    assert len(load_parallel("jelv:train").sources) == 210
+
+
+def test_the_sample() -> None:
+    assert load_corrections("sample") == read_corrections(sample_folder() / "gold.m2")
+    outputs = load_outputs("sample")
+    assert list(outputs) == ["careful", "eager", "strong", "weak"]
+    assert {len(texts) for texts in outputs.values()} == {len(load_parallel("sample").sources)}
+
+
+# -- the real data ----------------------------------------------------------------------------
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize(
+    ("name", "sentences", "references"),
+    [
+        ("conll14", 1312, 2 * 1088 + 224),
+        ("reassess", 1312, 8 * 1312),
+        ("jfleg:dev", 754, 4 * 754),
+        ("jfleg:test", 747, 4 * 747),
+        ("gmeg:fce", 968, 4 * 968),
+        ("gmeg:wiki", 992, 4 * 992),
+        ("wiki-split:test", 5000, 5000),
+        ("pillars", 4384, 4384),
+        ("pillars:train", 3100, 3100),
+        ("pillars:dev", 650, 650),
+        ("pillars:test", 634, 634),
+        ("jelv", 4384, 17896),
+        ("jelv:test", 634, 2674),
+        ("peet:gecpd", 4477, 4477),
+        ("peet:gector", 4477, 4477),
+    ],
+)
+def test_real_parallel(name: str, sentences: int, references: int) -> None:
+    data = load_parallel(name)
+    assert len(data.sources) == sentences
+    assert sum(len(row) for row in data.references) == references
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_references_of_bea19_hold_the_gold_one() -> None:
+    gold, more = load_parallel("pillars"), load_parallel("jelv")
+    assert gold.sources == more.sources
+    rows = zip(gold.references.texts(), more.references.texts(), strict=True)
+    assert sum(row[0] in texts for row, texts in rows) == 4382
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize(
+    ("name", "systems", "sentences"),
+    [
+        ("seeda", 15, 1312),
+        ("seeda:subset", 15, 391),
+        ("gjg15", 13, 1312),
+        ("cleme", 13, 1312),
+        ("gmeg:fce", 7, 968),
+        ("gmeg:wiki", 7, 992),
+        ("attack:conll14", 4, 1312),
+        ("attack:bea19-dev", 4, 4384),
+        ("pillars", 15, 4384),
+        ("pillars:dev/single", 7, 650),
+        ("pillars:test/ensemble", 8, 634),
+    ],
+)
+def test_real_outputs(name: str, systems: int, sentences: int) -> None:
+    outputs = load_outputs(name)
+    assert len(outputs) == systems
+    assert {len(lines) for lines in outputs.values()} == {sentences}
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_outputs_of_conll14_agree() -> None:
+    sources = load_parallel("conll14").sources
+    assert load_outputs("gjg15")["INPUT"] == sources
+    assert load_outputs("seeda")["INPUT"] == sources
+    # The edits of CLEME's demonstration make the outputs of GJG15.
+    assert load_outputs("cleme") == load_outputs("gjg15")
+    assert load_parallel("cleme").sources == sources
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_sentences() -> None:
+    assert len(load_sentences("ud-ewt:train")) == 12544
+    assert len(load_sentences("ud-ewt:dev")) == 2001
+    assert load_sentences("ud-ewt:dev")[0] == "From the AP comes this story :"
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize(
+    ("name", "count", "groups", "means"),
+    [
+        ("tmu-gfm", 4221, 1378, {"grammaticality": 3.197939, "fluency": 3.088415, "meaning": 3.445080}),
+        ("gug:train", 1518, 1518, {"grammaticality": 2.999780}),
+        ("gug:dev", 747, 747, {"grammaticality": 3.075413}),
+        ("gug:test", 754, 754, {"grammaticality": 3.052608}),
+        ("gug", 3019, 3019, {"grammaticality": 3.031688}),
+        ("sts:2012/MSRpar.train", 750, 750, {"meaning": 3.322064}),
+        ("sts", 13278, 10799, {"meaning": 2.933725}),
+        ("lau:none", 250, 250, {"fluency": 2.775233}),
+        ("lau", 750, 250, {"fluency": 2.809701}),
+        ("cola:train", 8551, 8532, {"fluency": 0.704362}),
+        ("cola:dev", 527, 527, {"fluency": 0.692600}),
+        ("cola", 9594, 9553, {"fluency": 0.702731}),
+    ],
+)  # fmt: skip
+def test_real_ratings(name: str, count: int, groups: int, means: dict[str, float]) -> None:
+    ratings = load_ratings(name)
+    assert len(ratings) == count
+    assert len({rating.group for rating in ratings}) == groups
+    for dimension, mean in means.items():
+        values = [rating.values[dimension] for rating in ratings]
+        assert sum(values) / count == pytest.approx(mean, abs=1e-6)
