@@ -10,11 +10,7 @@ from learnedgec.data.text import read_text
 from learnedgec.errors import ConfigError, InputError, UnknownNameError
 from learnedgec.runtime.search_paths import local_path
 
-__all__ = [
-    "configurations",
-    "with_configurations",
-    "wrong_value",
-]
+__all__ = ["configurations", "with_configurations", "wrong_value"]
 
 
 def configurations() -> dict[str, Path]:

@@ -116,13 +116,7 @@ def test_a_damaged_gzip_file_is_one_sentence(tmp_path: Path, damage: bytes, plac
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        '{"a": ' * 100_000,
-        '{"a": ' + "9" * 5000 + "}",
-        r'{"a": "\ud800"}',
-        r'{"\udfff": 1}',
-    ],
+    "line", ['{"a": ' * 100_000, '{"a": ' + "9" * 5000 + "}", r'{"a": "\ud800"}', r'{"\udfff": 1}']
 )
 def test_json_that_cannot_be_read_is_one_sentence(tmp_path: Path, line: str) -> None:
     with pytest.raises(FormatError, match=r"f\.txt:2: JSON that cannot be read"):

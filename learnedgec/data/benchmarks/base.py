@@ -15,12 +15,7 @@ from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.types import Floats, Indices
 
-__all__ = [
-    "Benchmark",
-    "Comparisons",
-    "Ranking",
-    "rating_means",
-]
+__all__ = ["Benchmark", "Comparisons", "Ranking", "rating_means"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,7 @@ from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Floats
 
-__all__ = [
-    "read_benchmark",
-]
+__all__ = ["read_benchmark"]
 
 JUDGEMENTS = ("rankings.csv", "judgements.xml", "ratings.csv", "scores.csv")
 

@@ -67,11 +67,7 @@ def read_cases(path: PathLike) -> list[Case]:
 
 
 CASES: Kind[list[Case]] = Kind(
-    "cases",
-    "set of cases",
-    join=concatenated,
-    read=read_cases,
-    hint="A file is also accepted.",
+    "cases", "set of cases", join=concatenated, read=read_cases, hint="A file is also accepted."
 )
 
 

@@ -84,10 +84,7 @@ def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Pat
 
 
 def fetch(
-    name: str,
-    *,
-    mirror: PathLike | None = None,
-    advance: Callable[[File], None] | None = None,
+    name: str, *, mirror: PathLike | None = None, advance: Callable[[File], None] | None = None
 ) -> list[Path]:
     """Make every file of a dataset available and return their local paths, in the catalog's order.
 

@@ -414,10 +414,7 @@ def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
     }
     assert benchmark.references is not None
     assert benchmark.references.texts() == [["He went ."], ["Fine !"], ["He went ."]]
-    assert [(r.sentence, r.ranks["edited"]) for r in benchmark.rankings] == [
-        (0, 1),
-        (2, 1),
-    ]
+    assert [(r.sentence, r.ranks["edited"]) for r in benchmark.rankings] == [(0, 1), (2, 1)]
     assert benchmark.ratings["effort"]["output"] == pytest.approx([2 / 3, 1, math.nan], nan_ok=True)
     both = load_benchmark("peet")
     # More white space is no change.

@@ -131,11 +131,7 @@ JFLEG_DEV = (("dev src .", ""), [[f"dev ref{number} ." for number in range(4)], 
         (load_parallel, "conll14", (("He go .", "Fine ."), [["He goes ."], ["Fine ."]])),
         (load_parallel, "jfleg:dev", JFLEG_DEV),
         (load_parallel, "peet:gector", (("gector OP .",), [["gector EC ."]])),
-        (
-            load_parallel,
-            "peet",
-            (("gecpd OP .", "gector OP ."), [["gecpd EC ."], ["gector EC ."]]),
-        ),
+        (load_parallel, "peet", (("gecpd OP .", "gector OP ."), [["gecpd EC ."], ["gector EC ."]])),
         # White space is normalised.
         (load_outputs, "gjg15", {"AMU": ("A b .", "C"), "INPUT": ("A b .", "")}),
         # Attacks are named after the metric.
