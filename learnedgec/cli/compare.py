@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,21 @@ from learnedgec.metrics.labels import is_sentinel
 from learnedgec.stats.significance import too_few_resamples
 
 
+@dataclass
+class _Baseline:
+    """What systems are compared with.
+
+    Attributes:
+        baseline: the output of the baseline, in addition to --hyp, or the name of a system among those.
+    """
+
+    baseline: str | None = None
+
+
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec compare`."""
     parser = flags.make_parser("compare", "Compare systems with a baseline by one or more metrics.")
-    parser.add_argument(
-        "--baseline",
-        type=str,
-        help="the output of the baseline, in addition to --hyp, or the name of a system among those",
-    )
+    flags.add_fields(parser, _Baseline)
     add_scoring(parser)
     flags.add_evaluation(parser, many_tests=True, plot=False)
     return parser

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -13,6 +14,18 @@ from learnedgec.data.catalog.files import cache_folder, fetch, verify
 from learnedgec.data.catalog.registry import DATASETS, Dataset, dataset
 from learnedgec.data.text import write_text
 from learnedgec.errors import DataError, InputError, PluginError
+
+
+@dataclass
+class _Mirror:
+    """Where the files are.
+
+    Attributes:
+        mirror: read from this folder, DIR/OWNER/REPOSITORY/COMMIT/PATH, instead of the cache and the network
+            (default: LEARNEDGEC_MIRROR).
+    """
+
+    mirror: str | None = None
 
 
 def build_parser() -> ArgumentParser:
@@ -26,16 +39,11 @@ def build_parser() -> ArgumentParser:
     fetching.add_argument(
         "names", nargs="*", type=str, default=[], help="names of datasets, or all"
     )
-    flags.add_quiet(fetching)
+    flags.add_fields(fetching, flags.Quiet)
     verifying.add_argument("names", nargs="*", type=str, default=[], help="datasets (default: all)")
     output.add_output_flags(verifying)
-    for action in (fetching, verifying):
-        action.add_argument(
-            "--mirror",
-            type=str,
-            help="read from this folder, DIR/OWNER/REPOSITORY/COMMIT/PATH, instead of the cache and the "
-            "network (default: LEARNEDGEC_MIRROR)",
-        )
+    flags.add_fields(fetching, _Mirror)
+    flags.add_fields(verifying, _Mirror)
     about = "list the contents, size and licence of each dataset"
     actions.add_subcommand("list", listing, help=about)
     actions.add_subcommand("fetch", fetching, help="download datasets into the cache")

@@ -23,7 +23,6 @@ from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.protocols import Reannotates
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.profile import PROFILE
-from learnedgec.runtime.progress import QUIET
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import check_writable
 
@@ -181,6 +180,41 @@ class _Resampling:
     seed: NonNegativeInt = 0
 
 
+@dataclass
+class Quiet:
+    """How much is printed on stderr.
+
+    Attributes:
+        quiet: print neither progress nor remarks on stderr, only errors and warnings about the validity of
+            results.
+    """
+
+    quiet: bool = False
+
+
+@dataclass
+class _Profile:
+    """What is measured.
+
+    Attributes:
+        profile: print on stderr at the end how many inputs models encoded, how fast, and how many were
+            cached.
+    """
+
+    profile: bool = False
+
+
+@dataclass
+class _Figures:
+    """What is drawn.
+
+    Attributes:
+        plot: write figures as PDF and PNG into this folder (extra `plot`).
+    """
+
+    plot: str | None = None
+
+
 def add_metrics(parser: ArgumentParser, *, reannotate: bool = False) -> None:
     """Add `--metric NAME…`, and `--reannotate` where metrics are given gold edits."""
     add_fields(parser, _Metrics, leave_out=() if reannotate else ["reannotate"])
@@ -199,21 +233,12 @@ def add_resampling(parser: ArgumentParser, *, many_tests: bool = False) -> None:
         parser.set_defaults(resamples=1000)
 
 
-def add_quiet(parser: Any) -> None:
-    """Add `--quiet`, which means the same in every command."""
-    parser.add_argument("--quiet", action="store_true", help=QUIET)
-
-
 def add_runtime(parser: ArgumentParser) -> None:
     """Add one flag per field of `Runtime`, `--quiet` and `--profile`."""
     about = "how to run; only --dtype and --tokenise affect scores"
-    group = parser.add_argument_group("runtime", about)
-    add_fields(group, Runtime, leave_out=["progress"])
-    add_quiet(group)
-    group.add_argument(
-        "--profile",
-        action="store_true",
-        help="print on stderr at the end how many inputs models encoded, how fast, and how many were cached",
+    leave_out = ["progress"]
+    add_fields(
+        parser, Runtime, Quiet, _Profile, title="runtime", description=about, leave_out=leave_out
     )
 
 
@@ -221,9 +246,7 @@ def add_evaluation(parser: ArgumentParser, *, many_tests: bool = False, plot: bo
     """Add the flags about intervals, figures (`--plot DIR`, unless left out), the runtime and output."""
     add_resampling(parser, many_tests=many_tests)
     if plot:
-        parser.add_argument(
-            "--plot", type=str, help="write figures as PDF and PNG into this folder (extra `plot`)"
-        )
+        add_fields(parser, _Figures)
     add_runtime(parser)
     add_output_flags(parser)
 

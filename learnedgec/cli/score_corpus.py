@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
@@ -108,12 +108,11 @@ def wants_blocks(options: Namespace) -> bool:
 def score_blocks(metrics: Sequence[Metric], options: Namespace) -> CorpusScores:
     """Score a corpus in blocks."""
     runtime = flags.read_runtime(options)
-    folder = Path(options.out_dir)
-    with _opened(options, folder) as corpus, _runner(options) as runner:
+    with _open_corpus(options) as corpus, _start_runner(options) as runner:
         return score_corpus(
             metrics,
             corpus,
-            folder,
+            Path(options.out_dir),
             runtime=runtime,
             runner=runner,
             sentences=options.sentences,
@@ -138,10 +137,9 @@ def report_failures(result: CorpusScores, folder: str) -> int:
     return 1 if result.failed else 0
 
 
-@contextmanager
-def _opened(options: Namespace, folder: Path) -> Iterator[Corpus]:
+def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
     """Open what the input flags name."""
-    copies = folder / "input"
+    copies = Path(options.out_dir) / "input"
     if options.parquet or options.jsonl:
         if options.src or options.hyp or options.ref or (options.parquet and options.jsonl):
             raise InputError(
@@ -151,34 +149,28 @@ def _opened(options: Namespace, folder: Path) -> Iterator[Corpus]:
         paths = options.parquet or options.jsonl
         systems = dict(zip(system_names(paths), paths, strict=True))
         kind: Literal["parquet", "jsonl"] = "parquet" if options.parquet else "jsonl"
-        with open_records(systems, kind, options.block_size, copies) as corpus:
-            yield corpus
-        return
+        return open_records(systems, kind, options.block_size, copies)
     if not options.hyp:
         raise InputError("no system output was given; name at least one file with --hyp.")
     if not options.src:
         raise InputError("no source was given; name the file with the source sentences by --src.")
     paths = system_files(options.hyp)
     systems = dict(zip(system_names(paths), paths, strict=True))
-    with open_lines(options.src, systems, options.ref or (), options.block_size, copies) as corpus:
-        yield corpus
+    return open_lines(options.src, systems, options.ref or (), options.block_size, copies)
 
 
-@contextmanager
-def _runner(options: Namespace) -> Iterator[Runner]:
+def _start_runner(options: Namespace) -> AbstractContextManager[Runner]:
     """Start what scores the blocks."""
     if options.engine == "local":
-        yield map
-        return
+        return nullcontext(map)
     from learnedgec.applications.corpus.ray import RayBlocks
 
-    with RayBlocks(
+    return RayBlocks(
         address=options.address,
         workers=options.workers,
         cpus=options.cpus_per_worker,
         gpus=options.gpus_per_worker,
-    ) as runner:
-        yield runner
+    )
 
 
 def _flag(name: str) -> str:
