@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Callable
@@ -29,22 +27,6 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return call
 
 
-def test_table_has_metrics_and_sentinels_with_counts_and_intervals(run: Run) -> None:
-    lines = run("--benchmark", "sample", "--metric", "gleu(iterations=1)").splitlines()
-    header = lines[0].split()
-    assert header[:5] == ["benchmark", "human", "systems", "comparisons", "metric"]
-    assert {"pearson", "spearman", "sentence_accuracy"} <= set(header)
-    assert [line.split()[4] for line in lines[2:]] == [
-        "gleu(iterations=1)",
-        "edit-count",
-        "length",
-        "constant",
-        "random",
-    ]
-    assert lines[2].split()[:4] == ["sample", "EW", "4", "313"]
-    assert "[" in lines[2]
-
-
 def test_json_holds_everything(run: Run) -> None:
     out = json.loads(
         run("--benchmark", "sample", "--metric", "green", "--human", "EW", "fluency", "--tests",
@@ -64,32 +46,6 @@ def test_json_holds_everything(run: Run) -> None:
         "sentence_accuracy",
         "segment_pearson",
     }
-
-
-def test_csv_has_a_row_per_metric_and_measure(run: Run) -> None:
-    rows = list(csv.DictReader(io.StringIO(run("--benchmark", "sample", "--format", "csv"))))
-    assert {row["metric"] for row in rows} == {"edit-count", "length", "constant", "random"}
-    row = next(r for r in rows if r["metric"] == "length" and r["measure"] == "sentence_kendall")
-    assert row["unit"] == "comparisons"
-    assert (
-        float(row["low_over_sentences"]) <= float(row["value"]) <= float(row["high_over_sentences"])
-    )
-
-
-@pytest.mark.parametrize(
-    ("show", "column"),
-    [
-        ("scores", "human EW"),
-        ("windows", "1-3"),
-        ("leave-one-out", "without"),
-        ("tests", "perm_both"),
-    ],
-)
-def test_other_tables(run: Run, show: str, column: str) -> None:
-    out = run("--benchmark", "sample", "--metric", "green", "--show", show, "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(out)))
-    assert rows
-    assert all(column in row for row in rows)
 
 
 def test_measures_are_chosen_by_name(run: Run) -> None:

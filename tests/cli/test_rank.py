@@ -1,11 +1,8 @@
-"""`learnedgec rank` from the command line."""
+"""`learnedgec rank`, `compare` and `rerank`: what the transcript of tables does not show."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,38 +10,20 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
+from learnedgec.data.text import write_jsonl, write_lines
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.statistics import Statistics
 
-Run = Callable[..., str]
+SYSTEMS = sorted(map(str, (SAMPLE_FOLDER / "systems").glob("*.txt")))
+INPUT = ["--hyp", *SYSTEMS, "--gold", str(SAMPLE_FOLDER / "gold.m2"), "--resamples", "150"]
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: str, code: int = 0) -> str:
-        systems = sorted(map(str, (SAMPLE_FOLDER / "systems").glob("*.txt")))
-        given = ["rank", "--src", str(SAMPLE_FOLDER / "source.txt"), "--hyp", *systems]
-        given += ["--gold", str(SAMPLE_FOLDER / "gold.m2"), "--resamples", "150", *words]
-        assert main(given) == code
-        captured = capsys.readouterr()
-        return captured.err if code else captured.out
-
-    return call
-
-
-def test_table_is_sorted_and_clustered(run: Run) -> None:
-    lines = run("--metric", "gleu(iterations=5)").splitlines()
-    assert lines[0].split() == ["system", "cluster", "ranks", "score", "low", "high", "beats"]
-    assert [line.split()[0] for line in lines[2:]] == ["strong", "careful", "eager", "weak"]
-    assert lines[2].split()[1:3] == ["1", "1"]
-
-
-def test_json_holds_everything(run: Run) -> None:
-    out = json.loads(
-        run("--metric", "length", "edit-count", "--by", "trueskill", "--format", "json")
-    )
-    assert [each["metric"] for each in out["rankings"]] == ["length", "edit-count"]
-    ranking = out["rankings"][1]
+def test_json_of_a_ranking_holds_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--metric", "length", "edit-count", "--by", "trueskill", "--format", "json"]
+    assert main(["rank", *INPUT, *words]) == 0
+    rankings = json.loads(capsys.readouterr().out)["rankings"]
+    assert [ranking["metric"] for ranking in rankings] == ["length", "edit-count"]
+    ranking = rankings[1]
     names = [row["system"] for row in ranking["systems"]]
     scores = [row["score"] for row in ranking["systems"]]
     assert names[0] == "eager"
@@ -56,30 +35,17 @@ def test_json_holds_everything(run: Run) -> None:
     assert "order:sentences, then pairs of careful eager strong weak" in ranking["signature"]
 
 
-@pytest.mark.parametrize("show", ["wins", "p-values"])
-def test_matrices_as_csv(run: Run, show: str) -> None:
-    rows = list(
-        csv.DictReader(io.StringIO(run("--metric", "gleu", "--show", show, "--format", "csv")))
-    )
-    assert [row["system"] for row in rows] == ["strong", "careful", "eager", "weak"]
-    for row in rows:
-        assert row[row["system"]] == ""
-        assert all(0 <= float(row[other["system"]]) <= 1 for other in rows if other is not row)
-
-
-def test_plots_are_written(run: Run, tmp_path: Path) -> None:
+def test_plots_are_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    run("--metric", "length", "--plot", str(tmp_path))
+    assert main(["rank", *INPUT, "--metric", "length", "--plot", str(tmp_path)]) == 0
+    kinds = [f"{kind}.{suffix}" for kind in ("intervals", "wins") for suffix in ("pdf", "png")]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "length.mean.intervals.pdf",
-        "length.mean.intervals.png",
-        "length.mean.wins.pdf",
-        "length.mean.wins.png",
+        f"length.mean.{kind}" for kind in kinds
     ]
 
 
-@pytest.mark.parametrize("command", ["rank", "compare"])
-def test_metrics_share_statistics(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", [["rank"], ["compare", "--baseline", SYSTEMS[0]]])
+def test_metrics_share_statistics(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[str] = []
     compute = M2.compute
 
@@ -88,8 +54,56 @@ def test_metrics_share_statistics(command: str, monkeypatch: pytest.MonkeyPatch)
         return compute(self, *given)
 
     monkeypatch.setattr(M2, "compute", counted)
-    systems = sorted(map(str, (SAMPLE_FOLDER / "systems").glob("*.txt")))
-    given = [command, "--gold", str(SAMPLE_FOLDER / "gold.m2"), "--hyp", *systems]
-    given += ["--baseline", systems[0]] if command == "compare" else []
-    assert main([*given, "--metric", "m2", "sentm2", "--resamples", "150"]) == 0
+    assert main([*command, *INPUT, "--metric", "m2", "sentm2"]) == 0
     assert computed == ["m2"]
+
+
+def test_a_comparison_says_what_to_paste_and_what_columns_mean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = {"source": ["a", "b", "c"], "base": ["a b", "c", "d"], "same": ["b a", "d", "c"]}
+    for name, texts in (outputs | {"better": ["a b c", "c d", "d"]}).items():
+        write_lines(tmp_path / f"{name}.txt", texts)
+    source, base, same, better = (
+        str(tmp_path / f"{name}.txt") for name in ("source", "base", "same", "better")
+    )
+    words = ["--src", source, "--baseline", base, "--hyp", better, same, "--metric", "length"]
+    assert main(["compare", *words, "--resamples", "99"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("better scores higher than base by length (2.0000 against 1.3333; ")
+    assert lines[1] == "same and base score the same by length (1.3333)."
+    assert lines[2] == (
+        "Wins, ties and losses count sentences; p is two-sided, after Holm's correction for 2 systems. Each "
+        "interval is for a single difference, without that correction: if it excludes 0 but p is not below "
+        "0.05, the difference is not significant after the correction."
+    )
+    assert lines[3].endswith("|test:paired-bootstrap|resamples:99|seed:0")
+
+
+@pytest.mark.parametrize("by", ["mbr(gleu)", "mbr(m2)", "vote"])
+def test_the_best_texts_alone(by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_lines(tmp_path / "source.txt", ["He go to school .", "Fine ."])
+    write_lines(tmp_path / "A.txt", ["He goes to school .", "Fine ."])
+    write_lines(tmp_path / "B.txt", ["He goes to school .", "Fine !"])
+    write_lines(tmp_path / "C.txt", ["He went school .", "Fine ."])
+    source, *systems = (str(tmp_path / f"{name}.txt") for name in ("source", "A", "B", "C"))
+    words = ["--src", source, "--hyp", *systems, "--annotator", "en-ewt-sm", "--quiet"]
+    assert main(["rerank", *words, "--by", by]) == 0
+    assert capsys.readouterr().out == "He goes to school .\nFine .\n"
+
+
+def test_an_nbest_file_with_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "nbest.jsonl"
+    rows = [
+        {"source": "a b", "candidates": ["a c", "a d"], "weights": [0.2, 0.8]},
+        {"source": "a", "candidates": ["b"], "weights": [1]},
+    ]
+    write_jsonl(path, rows)
+    words = ["rerank", "--nbest", str(path), "--by", "mbr(gleu)", "--quiet"]
+    assert main([*words, "--format", "json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["sentences"]
+    assert [(row["text"], row["chosen"]) for row in (first, second)] == [("a d", 2), ("b", 1)]
+    assert first["scores"][1] - first["scores"][0] == pytest.approx(first["margin"])
+    assert second["margin"] is None
+    assert main([*words, "--out", str(tmp_path / "best.txt")]) == 0
+    assert (tmp_path / "best.txt").read_text() == "a d\nb\n"

@@ -44,18 +44,6 @@ def rows(text: str) -> list[dict[str, str]]:
 # -- systems ----------------------------------------------------------------------------------
 
 
-def test_system_as_table(run: Run) -> None:
-    lines = run("systems", "--case", "sample", "--hyp", SYSTEM, "--metric", "m2").splitlines()
-    head = (
-        "cases n system metric original P original R original F upper P upper R upper F "
-        "lower P lower R lower F Δ CRS official CRS edits P-CRS official P-CRS edits"
-    )
-    assert lines[0].split() == head.split()
-    # P never varies: in the originals nothing is corrected wrongly.
-    start = ["sample", "6", "system", "m2", "1.000", "[1.000,", "1.000]", "0.667"]
-    assert lines[2].split()[:8] == start
-
-
 def test_do_nothing_and_perfect_systems_as_csv(run: Run, tmp_path: Path) -> None:
     sources = run("systems", "--case", "sample", "--show", "sources")
     (tmp_path / "nothing.txt").write_text(sources)

@@ -41,41 +41,6 @@ def score(files: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tupl
     return command
 
 
-def test_table(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
-    code, out, err = score("--hyp", str(files / "good.txt"), str(files / "bad.txt"))
-    assert code == 0
-    lines = out.splitlines()
-    assert lines[0].split()[:2] == ["system", "gleu"]
-    assert lines[2].split()[:2] == ["good", "1.0000"]
-    assert lines[3].split()[:2] == ["bad", "0.0000"]
-    blank, signature = err.splitlines()
-    assert blank == "bad: 1 of 2 hypotheses is blank where the source is not (line 2)."
-    assert signature.startswith("gleu(")
-    assert "|references:1|learnedgec:" in signature
-
-
-def test_json_has_the_promised_shape(
-    score: Callable[..., tuple[int, str, str]], files: Path
-) -> None:
-    code, out, _ = score("--hyp", str(files / "good.txt"), "--format", "json")
-    (record,) = json.loads(out)["scores"]
-    assert code == 0
-    assert set(record) == {"system", "metric", "score", "details", "signature"}
-    assert (record["system"], record["metric"], record["score"]) == ("good", "gleu", 1.0)
-    _, out, _ = score("--hyp", str(files / "bad.txt"), "--format", "json", "--level", "sentence")
-    (record,) = json.loads(out)["scores"]
-    assert len(record["sentences"]) == 2
-    assert record["sentences"][1]["score"] == pytest.approx(0.36787944117144233)
-
-
-def test_separated_formats(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
-    arguments = ("--hyp", str(files / "good.txt"), "--level", "sentence", "--format")
-    assert score(*arguments, "csv")[1] == (
-        "system,metric,sentence,score\ngood,gleu,1,1.0\ngood,gleu,2,1.0\n"
-    )
-    assert score(*arguments, "tsv")[1].splitlines()[1] == "good\tgleu\t1\t1.0"
-
-
 def test_out_writes_a_file(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
     for extra in (["--format", "csv", "--out", f"{files}/o"], ["--out", f"{files}/o.csv"]):
         code, out, err = score("--hyp", str(files / "good.txt"), *extra)
@@ -184,22 +149,6 @@ def test_evaluators_lists_and_explains(
     assert card.startswith("# tiny\n")
 
 
-def test_edits_are_shown_plain_in_a_pipe(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (files / "gold.m2").write_text(
-        "S He go home .\nA 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0\n\nS Fine .\n"
-    )
-    words = ["score", "--gold", str(files / "gold.m2"), "--hyp", str(files / "bad.txt"), "--quiet"]
-    assert main([*words, "--metric", "m2", "--show", "edits"]) == 0
-    out = capsys.readouterr().out
-    assert "  - 1:2     go → goes  [R:VERB:SVA]\n" in out
-    assert "\x1b" not in out
-    assert main([*words, "--metric", "m2", "--show", "edits", "--format", "json"]) == 0
-    edits = json.loads(capsys.readouterr().out)["edits"]
-    assert [(edit["sentence"], edit["edit"]) for edit in edits] == [(1, "missed"), (2, "unmatched")]
-    assert main([*words, "--metric", "gleu", "--show", "edits"]) == 2
-    assert "gleu does not compare edits" in capsys.readouterr().err
-
-
 def test_a_dry_run_asks_nothing(score: Callable[..., tuple[int, str, str]], files: Path) -> None:
     arguments = ("--hyp", str(files / "good.txt"), "--dry-run")
     code, out, _ = score(*arguments, metric="llm-s")
@@ -242,16 +191,6 @@ def test_metrics_with_equal_statistics_share_them(monkeypatch: pytest.MonkeyPatc
         alone = metric.score(sources, ["He goes .", ""], references)
         assert shared[metric]["a"].value == alone.value
         assert shared[metric]["a"].signature == alone.signature
-
-
-def test_a_table_leaves_out_what_is_seldom_asked_for(
-    score: Callable[..., tuple[int, str, str]], files: Path
-) -> None:
-    words = ("--hyp", str(files / "good.txt"), "--metric", "gleu", "--quiet")
-    assert score(*words)[1].splitlines()[0].split() == ["system", "gleu"]
-    wide = ["reference_deviation", "reference_low", "reference_high", "iterations"]
-    assert score(*words, "--wide")[1].splitlines()[0].split() == ["system", "gleu", *wide]
-    assert list(json.loads(score(*words, "--format", "json")[1])["scores"][0]["details"]) == wide
 
 
 def test_explain_says_what_a_score_means(

@@ -116,35 +116,6 @@ def test_the_suffix_says_the_format(
         assert len(json.loads(text)["scores"]) == 4
 
 
-def test_latex_of_a_ranking_has_intervals_a_caption_and_the_best_in_bold(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ["--metric", "gleu(iterations=5)", "--resamples", "200", "--format", "latex"]
-    assert main(["rank", *INPUT, *words]) == 0
-    out = capsys.readouterr().out
-    assert out.splitlines()[3:6] == [
-        r"  \begin{tabular}{lrlrlr}",
-        r"    \toprule",
-        r"    system & score & 95\% interval & cluster & ranks & beats \\",
-    ]
-    bold = re.findall(r"^    (\w+) & \\textbf\{[\d.]+\} & \[[\d.]+, [\d.]+\] & ", out, re.MULTILINE)
-    assert bold == ["strong"]
-    assert r"\caption{Systems by gleu, with 95\% bootstrap intervals. Bold: the best" in out
-    assert r"  \par\smallskip{\footnotesize gleu: \texttt{gleu(iterations=5)}}" in out
-
-
-def test_latex_of_a_comparison_has_the_baseline_and_mathematics(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ["--baseline", f"{SYSTEMS}/strong.txt", "--resamples", "9", "--metric", "green"]
-    assert main(["compare", *INPUT, *words, "--format", "latex"]) == 0
-    out = capsys.readouterr().out
-    assert r"system & score & $\Delta$ & interval & p & win/tie/loss \\" in out
-    assert re.search(r"eager & \\textbf\{0\.6879\} & \$-\$0\.2554 & \[\$-\$", out)
-    assert r"\textbf{0.9433} & -- & -- & -- & --" in out
-    assert "p: of the difference from strong, after Holm's correction for 3 tests. Each" in out
-
-
 @pytest.mark.parametrize("command", [["rank"], ["compare", *BASELINE]])
 def test_no_score_of_a_sentinel_is_the_best(
     command: list[str], capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,63 @@
+"""Exact output of each command in each format, over the embedded sample.
+
+`python tests/cli/test_transcript.py` writes `transcript.txt` anew after a change that was meant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from embedded import SAMPLE_FOLDER
+
+from learnedgec.cli.main import main
+
+TRANSCRIPT = Path(__file__).with_name("transcript.txt")
+COMMANDS = dict(re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", TRANSCRIPT.read_text("utf-8"), re.M))
+
+
+def copy_sample(folder: Path) -> None:
+    """Copy the sample, and in `two` the first two sentences."""
+    shutil.copytree(SAMPLE_FOLDER, folder, dirs_exist_ok=True)
+    (folder / "two").mkdir()
+    for path in (*folder.glob("*.txt"), *folder.glob("systems/*.txt")):
+        lines = path.read_text("utf-8").splitlines(keepends=True)
+        (folder / "two" / path.name).write_text("".join(lines[:2]), "utf-8")
+    blocks = (folder / "gold.m2").read_text("utf-8").split("\n\n")
+    (folder / "two" / "gold.m2").write_text("\n\n".join(blocks[:2]) + "\n", "utf-8")
+
+
+def printed(command: str) -> str:
+    """Return what a command prints on stdout, without the version that signatures name."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        assert main([*shlex.split(command)]) == 0
+    return re.sub(r"learnedgec:[^|\s\"]+", "learnedgec:VERSION", out.getvalue())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("sample")
+    copy_sample(place)
+    return place
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_output(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert printed(command) == COMMANDS[command]
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)
+        copy_sample(Path(place))
+        text = "".join(f"$ {command}\n{printed(command)}" for command in COMMANDS)
+    TRANSCRIPT.write_text(text, "utf-8")
