@@ -7,15 +7,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from embedded import Sample, read_sample
 from hypothesis import settings
 
-from learnedgec.applications.corpus.reading import Corpus, open_lines
 from learnedgec.data.catalog import files
 from learnedgec.data.catalog.registry import DATASETS, Dataset, File
 from learnedgec.data.text import write_lines
+
+if TYPE_CHECKING:
+    from learnedgec.applications.corpus.reading import Corpus
 
 # Output wraps at this width, also in a pipe; that of whoever runs the tests must not matter.
 os.environ.pop("COLUMNS", None)
@@ -62,6 +65,8 @@ def corpus_files(sample: Sample, tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def corpus(corpus_files: dict[str, str], tmp_path: Path) -> Iterator[Corpus]:
     """Return these files as a corpus in blocks of ten sentences."""
+    from learnedgec.applications.corpus.reading import open_lines
+
     systems, references = {"weak": corpus_files["weak"]}, [corpus_files["reference"]]
     with open_lines(corpus_files["source"], systems, references, 10, tmp_path) as found:
         yield found

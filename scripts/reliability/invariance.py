@@ -20,7 +20,7 @@ from trial import Trial, main
 
 from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.statistics import Statistics, joined_statistics
 from learnedgec.runtime.runtime import Runtime
 
 # How far scores of encoders may be apart; other scores are equal.
@@ -32,13 +32,15 @@ EXACT = {
 }
 
 
-def close(metric: Metric, found: object, expected: object, what: str) -> None:
+def close(metric: Metric, actual: object, expected: object, label: str) -> None:
     """Raise unless numbers are equal, or for a learned metric nearly so."""
-    difference = np.abs(np.asarray(found, dtype=float) - np.asarray(expected, dtype=float))
-    both = np.isnan(np.asarray(found, dtype=float)) & np.isnan(np.asarray(expected, dtype=float))
-    worst = float(np.max(np.where(both, 0.0, difference), initial=0.0))
-    allowed = 0.0 if metric.name in EXACT else TOLERANCE
-    assert worst <= allowed, f"{what}: {worst:.2g} apart"
+    np.testing.assert_allclose(
+        np.asarray(actual, dtype=float),
+        np.asarray(expected, dtype=float),
+        rtol=0,
+        atol=0 if metric.name in EXACT else TOLERANCE,
+        err_msg=label,
+    )
 
 
 class Rows:
@@ -67,22 +69,6 @@ class Rows:
             self.references if metric.needs_references else None,
             runtime=runtime,
         )
-
-
-def merged(parts: Sequence[Statistics]) -> Statistics:
-    """Return the statistics of shards as those of the whole; the second axis is padded."""
-    arrays = {}
-    for name in parts[0].arrays:
-        columns = [part[name] for part in parts]
-        wide = max((column.shape[1:] for column in columns), default=())
-        padded = [
-            np.pad(
-                column, [(0, 0), *((0, w - s) for w, s in zip(wide, column.shape[1:], strict=True))]
-            )
-            for column in columns
-        ]
-        arrays[name] = np.concatenate(padded)
-    return Statistics(arrays, tuple(record for part in parts for record in part.records))
 
 
 def same(
@@ -120,8 +106,9 @@ def attempt(metric: Metric, rows: Rows, way: str, seed: int, folder: Path) -> No
         parts = [
             rows.take(part).statistics(metric, plain) for part in (range(cut), range(cut, count))
         ]
-        whole = {name: merged([part[name] for part in parts]) for name in expected}
-        same(metric, whole, expected, way, corpus=True)
+        for name, statistics in expected.items():
+            with joined_statistics(lambda name=name: [part[name] for part in parts]) as whole:  # type: ignore[misc]
+                same(metric, {name: whole}, {name: statistics}, way, corpus=True)
     elif way == "systems":
         for name, hypotheses in rows.systems.items():
             alone = rows.take(range(count))

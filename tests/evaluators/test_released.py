@@ -15,11 +15,12 @@ from learnedgec.runtime.runtime import Runtime
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 PACKAGE = CHECKPOINTS / "joint-mpnet-3"
 METRICS = ("some", "impara", "preference")
-# Scores of the sample's systems; a change moves users' scores and belongs into the changelog.
+# Scores of the systems on the sample's first sentences. The changelog names each change that moves them.
+SENTENCES = 24
 SCORES = {
-    "some": {"careful": 0.789619, "eager": 0.848261, "strong": 0.859619, "weak": 0.678374},
-    "impara": {"careful": 0.762513, "eager": 0.896985, "strong": 0.917792, "weak": 0.407062},
-    "preference": {"careful": 1.323019, "eager": 2.242916, "strong": 2.339485, "weak": -0.245257},
+    "some": {"careful": 0.788875, "eager": 0.844479, "strong": 0.853206, "weak": 0.686588},
+    "impara": {"careful": 0.752098, "eager": 0.866846, "strong": 0.880899, "weak": 0.416595},
+    "preference": {"careful": 1.250117, "eager": 2.164046, "strong": 2.186865, "weak": -0.211361},
 }
 
 
@@ -31,9 +32,10 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_scores_of_the_sample_stay(name: str, runtime: Runtime) -> None:
-    sources = read_lines(SAMPLE_FOLDER / "source.txt")
+    sources = read_lines(SAMPLE_FOLDER / "source.txt")[:SENTENCES]
     systems = {
-        system: read_lines(SAMPLE_FOLDER / "systems" / f"{system}.txt") for system in SCORES[name]
+        system: read_lines(SAMPLE_FOLDER / "systems" / f"{system}.txt")[:SENTENCES]
+        for system in SCORES[name]
     }
     scores = load_metric(name).score_systems(sources, systems, runtime=runtime)
     for system, expected in SCORES[name].items():
