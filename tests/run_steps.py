@@ -1,19 +1,23 @@
-"""Run commands and Python examples one after the other, as a user of an installed wheel would in one folder.
+"""Run commands and Python examples as a user of an installed wheel would.
 
-A program of its own: steps come as JSON on stdin, and what became of each goes as JSON lines to the file that
-is named. Commands are split and expanded by a shell, and share one process, so that models are loaded once.
+A program of its own, which imports once what takes seconds to import. Each line on stdin is an order: a
+folder, the steps to run there one after the other, and the file for their results. A process of its own
+carries out each order; a line on stdout says when it has ended.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
+import os
 import subprocess
 import sys
-import time
 import traceback
 from pathlib import Path
+
+IMPORTED = ("learnedgec.cli.main", "learnedgec.training.fit", "spacy", "scipy.stats", "rich.table")
 
 
 def words_of(command: str) -> list[str]:
@@ -41,23 +45,34 @@ def run(step: dict[str, str], names: dict[str, object]) -> int:
         return int(ended.code or 0)
 
 
-def everything(results: Path) -> None:
-    """Run all steps."""
-    steps = json.load(sys.stdin)
-    # A console script finds what is installed, not what is in this folder.
-    sys.path.remove("")
+def carry_out(steps: list[dict[str, str]], results: str) -> None:
+    """Run the steps in this folder, and write what became of each as a line of JSON."""
     names: dict[str, object] = {"__name__": "example"}
-    with results.open("w", encoding="utf-8") as file:
+    with Path(results).open("w", encoding="utf-8") as file:
         for step in steps:
             out, err = io.StringIO(), io.StringIO()
-            start = time.process_time()
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = run(step, names)
-            seconds = time.process_time() - start
-            found = {**step, "code": code, "out": out.getvalue(), "err": err.getvalue()}
-            found["seconds"] = round(seconds, 1)
-            print(json.dumps(found), file=file, flush=True)
+            result = {**step, "code": code, "out": out.getvalue(), "err": err.getvalue()}
+            print(json.dumps(result), file=file, flush=True)
+
+
+def main() -> None:
+    """Carry out orders until stdin ends."""
+    # A console script finds what is installed, not what is in this folder.
+    sys.path.remove("")
+    for module in IMPORTED:
+        importlib.import_module(module)
+    for line in sys.stdin:
+        order = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            os.chdir(order["folder"])
+            carry_out(order["steps"], order["results"])
+            os._exit(0)
+        os.waitpid(child, 0)
+        print("done", flush=True)
 
 
 if __name__ == "__main__":
-    everything(Path(sys.argv[1]))
+    main()
