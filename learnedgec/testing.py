@@ -12,11 +12,10 @@ learnedgec's own metrics pass the same checks.
 
 from __future__ import annotations
 
-import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError, LearnedgecError, LengthError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
+from learnedgec.metrics.scores import Score, Scores
 from learnedgec.runtime.runtime import Runtime
 
 __all__ = ["CHECKS", "Texts", "blank_texts", "check_metric", "sample_texts"]
@@ -49,9 +49,22 @@ class Texts:
     systems: Mapping[str, Sequence[str]]
     references: References
 
-    def references_for(self, metric: Metric) -> References | None:
-        """Return the references if the metric needs some."""
-        return self.references if metric.needs_references else None
+    def of(
+        self, metric: Metric, outputs: Sequence[str], order: Sequence[int] | None = None
+    ) -> tuple[list[str], list[str], References | None]:
+        """Return what a metric scores: sources, outputs, and references if it needs some.
+
+        Args:
+            metric: the metric.
+            outputs: N outputs.
+            order: the sentences in their order; all as they are by default.
+        """
+        numbers = range(len(self.sources)) if order is None else order
+        return (
+            [self.sources[number] for number in numbers],
+            [outputs[number] for number in numbers],
+            self.references.select(numbers) if metric.needs_references else None,
+        )
 
 
 @cache
@@ -95,8 +108,8 @@ def check_metric(metric: Metric) -> None:
     for check in CHECKS:
         try:
             check(metric)
-        except AssertionError:
-            raise
+        except AssertionError as error:
+            raise AssertionError(f"{metric.label}: {error}.") from error.__cause__
         except Exception as error:  # a metric of others raises errors of any kind
             checked = (check.__doc__ or "").partition("\n")[0]
             raise AssertionError(
@@ -104,71 +117,54 @@ def check_metric(metric: Metric) -> None:
             ) from error
 
 
+@lru_cache(maxsize=64)
+def _sample_scores(metric: Metric) -> Scores[Score]:
+    """Return the scores of all systems of the sample, which several checks read."""
+    texts = sample_texts()
+    references = texts.references if metric.needs_references else None
+    return metric.score_systems(texts.sources, texts.systems, references)
+
+
 def check_name(metric: Metric) -> None:
     """Check that name and label parse back to the metric; an unregistered class has its import path."""
     kind = type(metric)
     try:
         hash(metric)
-    except TypeError as error:
-        raise AssertionError(
-            f"{metric.label}: it cannot be hashed ({error}); its parameters must be numbers, texts or tuples."
-        ) from error
-    try:
         if metric.name not in REGISTRY:
             metric_class(f"{kind.__module__}:{kind.__qualname__}")
-        for name in (str(metric), metric.label):
-            parsed = load_metric(name)
-            _require(parsed == metric, metric, f"{name!r} parses to another metric, {parsed}")
-            _require(hash(parsed) == hash(metric), metric, "equal metrics have different hashes")
+        parsed = {load_metric(str(metric)), load_metric(metric.label)}
+    except TypeError as error:
+        reason = f"it cannot be hashed ({error}); its parameters must be numbers, texts or tuples"
+        raise AssertionError(reason) from error
     except LearnedgecError as error:
-        raise AssertionError(
-            f"{metric.label}: its name does not parse back to it: {error}"
-        ) from error
+        raise AssertionError(f"its name does not parse back to it: {error}") from error
+    assert parsed == {metric}, f"{str(metric)!r} or its label parses to another metric, {parsed}"
 
 
 def check_pickling(metric: Metric) -> None:
     """Check that a copy made by pickling, as for another process, is equal."""
-    copy = pickle.loads(pickle.dumps(metric))
-    _require(copy == metric, metric, "it is another metric after pickling")
+    assert pickle.loads(pickle.dumps(metric)) == metric, "it is another metric after pickling"
 
 
 def check_scores(metric: Metric) -> None:
     """Check that every system's scores are finite, float64, and parallel to the sentences."""
-    texts = sample_texts()
-    scores = metric.score_systems(texts.sources, texts.systems, texts.references_for(metric))
-    size = len(texts.sources)
-    for system, score in scores.items():
-        _finite(metric, f"of {system}", score.value, score.sentences)
-        _require(score.metric == str(metric), metric, f"its score is called {score.metric}")
+    size = len(sample_texts().sources)
+    for system, score in _sample_scores(metric).items():
+        _finite(f"of {system}", score)
+        assert score.metric == str(metric), f"its score is called {score.metric}"
         shape, dtype = score.sentences.shape, score.sentences.dtype
-        _require(shape == (size,), metric, f"its sentence scores have the shape {shape}")
-        _require(dtype == np.float64, metric, f"its sentence scores are {dtype}")
-        _require(len(score.statistics) == size, metric, "its statistics lack sentences")
+        assert shape == (size,), f"its sentence scores have the shape {shape}"
+        assert dtype == np.float64, f"its sentence scores are {dtype}"
+        assert len(score.statistics) == size, "its statistics lack sentences"
         for name, column in score.sentence_details.items():
-            _require(len(column) == size, metric, f"the sentence detail {name!r} lacks sentences")
+            assert len(column) == size, f"the sentence detail {name!r} lacks sentences"
 
 
 def check_blanks(metric: Metric) -> None:
     """Check that empty and blank sentences have a finite score, and so has a copy of the source."""
     for texts in (blank_texts(), sample_texts()):
-        system = texts.systems.get("blank", texts.sources)
-        score = metric.score(texts.sources, system, texts.references_for(metric))
-        _finite(metric, "of blank or unchanged sentences", score.value, score.sentences)
-
-
-def check_order(metric: Metric) -> None:
-    """Check that a sentence's score depends neither on the order of sentences nor on the batch size."""
-    texts = sample_texts()
-    outputs, references = texts.systems["eager"], texts.references_for(metric)
-    expected = metric.score(texts.sources, outputs, references).sentences
-    order = list(reversed(range(len(outputs))))
-    reversed_ = metric.score(
-        [texts.sources[number] for number in order],
-        [outputs[number] for number in order],
-        None if references is None else references.select(order),
-        runtime=Runtime(batch_tokens=64),
-    ).sentences[::-1]
-    _equal(metric, "in the reverse order and in small batches", reversed_, expected)
+        outputs = texts.systems.get("blank", texts.sources)
+        _finite("of blank or unchanged sentences", metric.score(*texts.of(metric, outputs)))
 
 
 def check_neighbours(metric: Metric) -> None:
@@ -176,49 +172,62 @@ def check_neighbours(metric: Metric) -> None:
     if metric.sentence_scores_depend_on_others:
         return
     texts = sample_texts()
-    outputs, references = texts.systems["strong"], texts.references_for(metric)
-    expected = metric.score(texts.sources, outputs, references).sentences
+    expected = _sample_scores(metric)["strong"].sentences
     for number in (0, 17, 40):
-        alone = metric.score(
-            [texts.sources[number]],
-            [outputs[number]],
-            None if references is None else references.select([number]),
-        ).sentences
+        alone = metric.score(*texts.of(metric, texts.systems["strong"], [number])).sentences
         when = f"of sentence {number + 1} alone (declare sentence_scores_depend_on_others if it must be)"
-        _equal(metric, when, alone, expected[[number]])
+        _equal(when, alone, expected[[number]])
+
+
+def check_order(metric: Metric) -> None:
+    """Check that a sentence's score depends neither on the order of sentences nor on the batch size."""
+    texts = sample_texts()
+    backwards = texts.of(metric, texts.systems["weak"], range(len(texts.sources))[::-1])
+    scores = metric.score(*backwards, runtime=Runtime(batch_tokens=64)).sentences
+    expected = _sample_scores(metric)["weak"].sentences
+    _equal("in the reverse order and in small batches", scores[::-1], expected)
 
 
 def check_systems(metric: Metric) -> None:
     """Check that a system scores alone as it does with others."""
     texts = sample_texts()
-    references = texts.references_for(metric)
-    together = metric.score_systems(texts.sources, texts.systems, references)
-    for system in ("eager", "weak"):
-        alone = metric.score(texts.sources, texts.systems[system], references)
-        _equal(metric, f"of {system} alone", alone.sentences, together[system].sentences)
-        _equal(metric, f"of {system} alone", [alone.value], [together[system].value])
+    alone = metric.score(*texts.of(metric, texts.systems["eager"]))
+    together = _sample_scores(metric)["eager"]
+    _equal("of eager alone", alone.sentences, together.sentences)
+    _equal("of eager alone", [alone.value], [together.value])
 
 
 def check_aggregate(metric: Metric) -> None:
     """Check that the corpus score, and that of a resample, follows from the statistics."""
-    texts = sample_texts()
-    score = metric.score(texts.sources, texts.systems["careful"], texts.references_for(metric))
+    score = _sample_scores(metric)["careful"]
     again = metric.aggregate(score.statistics)
-    _require(again == score.value, metric, f"it aggregates to {again}, and scored {score.value}")
-    everything = np.arange(len(texts.sources))
+    assert again == score.value, f"it aggregates to {again}, and scored {score.value}"
+    everything = np.arange(len(score.sentences))
     resampled = metric.aggregate_many(score.statistics, np.stack([everything, everything]))
-    _equal(metric, "of a resample with every sentence once", resampled, [score.value] * 2)
+    _equal("of a resample with every sentence once", resampled, [score.value] * 2)
 
 
 def check_lengths(metric: Metric) -> None:
     """Check that texts of different lengths are refused, and no texts at all."""
     two = References.from_texts(["a", "b"])
-    _refuses(metric, LengthError, ["a", "b"], ["a"], two)
-    _refuses(metric, InputError, [], [], References(()))
+    refused: list[tuple[type[Exception], list[str], list[str], References | None]] = [
+        (LengthError, ["a", "b"], ["a"], two),
+        (InputError, [], [], References(())),
+    ]
     if metric.needs_references:
-        _refuses(metric, LengthError, ["a"], ["a"], two)
-        _refuses(metric, InputError, ["a"], ["a"], None)
-        _refuses(metric, InputError, ["a", "b"], ["a", "b"], References((two[0], ())))
+        refused += [
+            (LengthError, ["a"], ["a"], two),
+            (InputError, ["a"], ["a"], None),
+            (InputError, ["a", "b"], ["a", "b"], References((two[0], ()))),
+        ]
+    for error, sources, hypotheses, references in refused:
+        try:
+            metric.score(sources, hypotheses, references)
+        except error:
+            continue
+        counts = f"{len(sources)} sources, {len(hypotheses)} hypotheses"
+        rows = "no references" if references is None else f"references for {len(references)}"
+        raise AssertionError(f"it scores {counts} and {rows}; {error.__name__} was expected")
 
 
 CHECKS: tuple[Callable[[Metric], None], ...] = (
@@ -227,48 +236,24 @@ CHECKS: tuple[Callable[[Metric], None], ...] = (
     check_lengths,
     check_scores,
     check_blanks,
-    check_order,
     check_neighbours,
+    check_order,
     check_systems,
     check_aggregate,
 )
 """The single checks, in the order in which `check_metric` makes them."""
 
 
-def _require(holds: bool, metric: Metric, problem: str) -> None:
-    if not holds:
-        raise AssertionError(f"{metric.label}: {problem}.")
+def _finite(of: str, score: Score) -> None:
+    """Raise unless a score and those of its sentences are finite."""
+    assert np.isfinite(score.value), f"the score {of} is {score.value}"
+    bad = np.flatnonzero(~np.isfinite(score.sentences))
+    assert not len(bad), f"scores {of} are not finite, such as that of sentence {bad[:1] + 1}"
 
 
-def _finite(metric: Metric, of: str, value: float, sentences: npt.ArrayLike) -> None:
-    _require(bool(np.isfinite(value)), metric, f"the score {of} is {value}")
-    bad = np.flatnonzero(~np.isfinite(sentences))
-    _require(
-        not len(bad), metric, f"scores {of} are not finite, such as that of sentence {bad[:1] + 1}"
-    )
-
-
-def _equal(metric: Metric, when: str, scores: npt.ArrayLike, expected: npt.ArrayLike) -> None:
+def _equal(when: str, scores: npt.ArrayLike, expected: npt.ArrayLike) -> None:
     """Raise unless scores are what they are otherwise."""
-    pairs = zip(np.asarray(scores).tolist(), np.asarray(expected).tolist(), strict=True)
-    for one, other in pairs:
-        same = math.isclose(one, other, rel_tol=1e-6, abs_tol=_TOLERANCE)
-        _require(same, metric, f"a score {when} is {one!r}, and otherwise {other!r}")
-
-
-def _refuses(
-    metric: Metric,
-    error: type[Exception],
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
-    references: References | None,
-) -> None:
-    try:
-        metric.score(sources, hypotheses, references)
-    except error:
-        return
-    counts = f"{len(sources)} sources, {len(hypotheses)} hypotheses"
-    rows = "no references" if references is None else f"references for {len(references)}"
-    raise AssertionError(
-        f"{metric.label}: it scores {counts} and {rows}; {error.__name__} was expected."
-    )
+    first, second = np.asarray(scores), np.asarray(expected)
+    for number in np.flatnonzero(~np.isclose(first, second, rtol=1e-6, atol=_TOLERANCE))[:1]:
+        values = f"{first[number].item()!r}, and otherwise {second[number].item()!r}"
+        raise AssertionError(f"a score {when} is {values}")

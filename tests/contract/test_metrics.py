@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from learnedgec.data.references import References
 from learnedgec.errors import InputError, LengthError, ParameterError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import METRICS, load_metric
-from learnedgec.metrics.statistics import joined_statistics
-from learnedgec.testing import CHECKS, blank_texts
+from learnedgec.metrics.statistics import Statistics, joined_statistics
+from learnedgec.testing import CHECKS, blank_texts, sample_texts
 
 # Encoders batch differently; float32 then agrees to this.
 TOLERANCE = 1e-5
@@ -116,6 +117,11 @@ def references_for(metric: Metric, references: References) -> References | None:
     return references if metric.needs_references else None
 
 
+@cache
+def statistics_of_weak(metric: Metric) -> Statistics:
+    return metric.statistics(*sample_texts().of(metric, sample_texts().systems["weak"]))
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_keeps_what_metrics_of_other_packages_must_keep(
     metric: Metric, check: Callable[[Metric], None]
@@ -142,9 +148,8 @@ def test_unknown_parameter_is_refused(metric: Metric) -> None:
         load_metric(metric.name, no_such_parameter=1)
 
 
-def test_joined_blocks_have_the_score_of_all_sentences(metric: Metric, sample: Sample) -> None:
-    references = references_for(metric, sample.references)
-    statistics = metric.statistics(sample.sources, sample.systems["weak"], references)
+def test_joined_blocks_have_the_score_of_all_sentences(metric: Metric) -> None:
+    statistics = statistics_of_weak(metric)
     # Enough for NumPy to add up in another order than from left to right.
     many = statistics.take(np.tile(np.arange(len(statistics)), 30))
     cuts = [0, 1, 130, 131, 700, len(many)]
@@ -189,9 +194,8 @@ def test_does_not_touch_global_random_state(metric: Metric, sample: Sample) -> N
     assert states() == before
 
 
-def test_statistics_are_pure_arrays(metric: Metric, sample: Sample, tmp_path: Path) -> None:
-    references = references_for(metric, sample.references)
-    statistics = metric.statistics(sample.sources, sample.systems["weak"], references)
+def test_statistics_are_pure_arrays(metric: Metric, tmp_path: Path) -> None:
+    statistics = statistics_of_weak(metric)
     np.savez(tmp_path / "s.npz", **statistics.arrays)
     with np.load(tmp_path / "s.npz", allow_pickle=False) as loaded:
         assert set(loaded) == set(statistics.arrays)
