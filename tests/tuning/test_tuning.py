@@ -174,9 +174,9 @@ def test_folds_value_the_choice_on_sentences_it_did_not_see(
     random = np.random.default_rng(5)
     noise = {name: random.random(80) for name in planted.systems}
     chance = dataclasses.replace(planted, rankings=(), ratings={"noise": noise})
-    plan = SearchPlan(trials=40, validation=validation, folds=4)  # type: ignore[arg-type]
+    plan = SearchPlan(trials=15, validation=validation, folds=3)  # type: ignore[arg-type]
     tuning = tune(Parts(), chance, Goal("segment-pearson"), plan)
-    assert len(tuning.folds) == 4
+    assert len(tuning.folds) == 3
     mean, deviation = tuning.held_out
     held_out = np.array([fold.held_out for fold in tuning.folds])
     assert (mean, deviation) == pytest.approx((held_out.mean(), held_out.std()))
