@@ -13,7 +13,6 @@ from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cleme import Cleme
 from learnedgec.metrics.gotoscorer import GotoScorer
-from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.statistics import Statistics
@@ -36,36 +35,6 @@ REFERENCES = References.from_annotated(
 @pytest.fixture
 def scores() -> dict[str, Score]:
     return load_metric("m2").score_systems(SOURCES, {"ours": HYPOTHESES}, REFERENCES)
-
-
-def test_rows_name_every_edit(scores: dict[str, Score]) -> None:
-    rows = M2().edit_rows(scores["ours"].statistics)
-    assert [tuple(row.values()) for row in rows] == [
-        (1, 4, "matched", 1, 2, "go", "goes", "SVA"),
-        (1, 4, "missed", 2, 2, "", "to||towards", "PREP"),
-        (1, 4, "unmatched", 2, 4, "home now", "home", ""),
-        (3, 0, "unmatched", 0, 1, "b", "c", ""),
-        (3, 0, "missed", 0, 1, "b", "d", ""),
-    ]
-
-
-def test_plain_text(scores: dict[str, Score]) -> None:
-    text = edit_text(load_metric("m2"), scores, SOURCES, {"ours": HYPOTHESES}, colour=False)
-    assert text.splitlines()[1:] == [
-        "",
-        "ours 1  annotator 4  tp 1  proposed 2  gold 2",
-        "  source      He go home now",
-        "  hypothesis  He goes home",
-        "  = 1:2     go → goes  [SVA]",
-        "  - 2:2     ∅ → to||towards  [PREP]",
-        "  + 2:4     home now → home",
-        "",
-        "ours 3  annotator 0  tp 0  proposed 1  gold 1",
-        "  source      b",
-        "  hypothesis  c",
-        "  + 0:1     b → c",
-        "  - 0:1     b → d",
-    ]
 
 
 def test_colour_says_the_same(scores: dict[str, Score]) -> None:

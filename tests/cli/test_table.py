@@ -116,23 +116,6 @@ def test_the_suffix_says_the_format(
         assert len(json.loads(text)["scores"]) == 4
 
 
-@pytest.mark.parametrize("command", [["rank"], ["compare", *BASELINE]])
-def test_no_score_of_a_sentinel_is_the_best(
-    command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = [*command, *INPUT, "--resamples", "200", "--metric", "length(unit='char')"]
-    assert main([*words, "--format", "latex"]) == 0
-    out = capsys.readouterr().out
-    assert r"\textbf" not in out
-    assert "Bold" not in out
-    assert main([*words, "green", "--format", "latex"]) == 0
-    out = capsys.readouterr().out
-    bold = [line for line in out.splitlines() if r"\textbf" in line]
-    assert bold
-    assert all(line.startswith("    green ") for line in bold)
-    assert "None for the sentinels (length(unit='char'))." in out
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
