@@ -172,10 +172,9 @@ def test_a_checkpoint_that_could_run_code_is_refused(words: list[str], tmp_path:
     with pytest.raises(ConfigError, match=r"last\.ckpt is damaged, or holds more than tensors"):
         train(more, progress=False)
     assert not (tmp_path / "ran").exists()
-    for content in (b"", b"no checkpoint", last.read_bytes()[:5000]):
-        last.write_bytes(content)
-        with pytest.raises(ConfigError, match=r"last\.ckpt is damaged"):
-            train(more, progress=False)
+    last.write_bytes(last.read_bytes()[:5000])
+    with pytest.raises(ConfigError, match=r"last\.ckpt is damaged"):
+        train(more, progress=False)
 
 
 def test_an_interrupted_run_leaves_ctrl_c_as_it_was(

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnedgec.data.catalog.ratings import load_ratings
@@ -44,6 +44,7 @@ def test_equal_outputs_are_one_with_their_mean(tmp_path: Path) -> None:
     ),
     st.integers(1, 3),
 )
+@settings(max_examples=40)
 def test_pairs_are_those_that_differ_by_enough(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, int]], difference: int
 ) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from learnedgec.evaluators.packages import check_package
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import train, training_data
+from learnedgec.training.module import EvaluatorModule
 
 CONFIG = """
 seed_everything: 3
@@ -75,24 +76,16 @@ def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None
         manifest["files"]
     )
 
-    # In a new process, without the encoder it was trained from, the scores are the same.
-    program = (
-        "import sys, json; from learnedgec.evaluators.evaluator import Evaluator;"
-        "e = Evaluator.load(sys.argv[1]);"
-        "print(json.dumps(e.predict(['He go .'], ['He goes .'])['meaning'].tolist()))"
-    )
+    # From another folder, without the encoder that it was trained from, the scores are the same.
+    copy = shutil.copytree(result.package, tmp_path / "copy")
     hidden = tiny_encoder.rename(tiny_encoder.with_name("hidden"))
     try:
-        output = subprocess.run(
-            [sys.executable, "-c", program, str(result.package)],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        scores = Evaluator.load(str(copy)).predict(["He go ."], ["He goes ."])
     finally:
         hidden.rename(tiny_encoder)
-    here = evaluator.predict(["He go ."], ["He goes ."])["meaning"]
-    assert json.loads(output) == pytest.approx(here, abs=1e-5)
+    here = evaluator.predict(["He go ."], ["He goes ."])
+    for head, values in scores.items():
+        assert values == pytest.approx(here[head], abs=1e-5)
 
 
 def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path) -> None:
@@ -132,27 +125,28 @@ def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path
 
 
 def test_resume_gives_the_same_weights_as_no_interruption(
-    tmp_path: Path, tiny_encoder: Path
+    tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = ("--trainer.max_epochs", "2")
+    # 6 steps an epoch: step 9 lies inside the second epoch, and every third step is kept.
+    short = ["--trainer.max_epochs", "2", "--data.batch_size", "48"]
+    short += ["--last.every_n_train_steps", "3"]
     whole = package_of(options(tmp_path, tiny_encoder, "whole", *short))
-    # 18 steps an epoch: step 25 lies inside the second epoch, and every fifth step is kept.
-    program = (
-        "import os, sys; from learnedgec.training import fit, module;"
-        "step = module.EvaluatorModule.training_step;"
-        "module.EvaluatorModule.training_step = lambda self, batch, index:"
-        " os._exit(9) if self.global_step == 25 else step(self, batch, index);"
-        "fit.train(sys.argv[1:], progress=False)"
-    )
+    step = EvaluatorModule.training_step
+
+    def killed(self: EvaluatorModule, batch: Any, index: int) -> torch.Tensor:
+        if self.global_step == 9:
+            raise MemoryError
+        return step(self, batch, index)
+
     arguments = options(tmp_path, tiny_encoder, "killed", *short)
-    killed = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True)
-    assert killed.returncode == 9
+    monkeypatch.setattr(EvaluatorModule, "training_step", killed)
+    with pytest.raises(MemoryError):
+        train(arguments, progress=False)
+    monkeypatch.setattr(EvaluatorModule, "training_step", step)
     assert not (tmp_path / "checkpoints" / "killed").exists()
     last = torch.load(tmp_path / "runs" / "killed" / "last.ckpt", weights_only=True)
-    assert last["global_step"] == 25
+    assert last["global_step"] == 9
     resumed = package_of([*arguments, "--resume"])
-    from safetensors.torch import load_file
-
     first, second = (load_file(folder / "model.safetensors") for folder in (whole, resumed))
     assert first.keys() == second.keys()
     for name, tensor in first.items():
