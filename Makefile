@@ -57,7 +57,7 @@ test-notebooks: $(VENV)/.installed
 
 test-ray: $(VENV)/.installed
 	$(INSTALL) --no-build-isolation -e '.[ray]'
-	scripts/test tests/runtime/test_ray.py
+	scripts/test tests/applications/corpus/test_ray.py
 
 # Twenty steps of GRPO.
 test-trl: $(VENV)/.installed

@@ -55,11 +55,7 @@ def push_evaluator(
 
     Example: `push_evaluator("checkpoints/mine", "org/mine")` returns `org/mine@` and the commit.
     """
-    if not is_hub_name(repository):
-        raise BadNameError(
-            f"{repository[:200]!r} is not the name of a repository on a hub; a name such as "
-            f"org/{Path(name).name} was expected."
-        )
+    _check_name(repository)
     package = find_evaluator(name)
     manifest = check_package(package)
     place, branch = split_revision(repository)
@@ -104,11 +100,7 @@ def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
 
     Example: `pull_evaluator("org/mine@v1", "checkpoints")` returns `checkpoints/mine`.
     """
-    if not is_hub_name(name):
-        raise BadNameError(
-            f"{name[:200]!r} is not the name of a repository on a hub; a name such as "
-            "org/name or org/name@revision was expected."
-        )
+    _check_name(name)
     package = fetch_package(name, fresh=True)
     manifest = check_package(package)
     if output is None:
@@ -118,3 +110,12 @@ def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
         for file in (*manifest["files"], MANIFEST):
             shutil.copyfile(package / file, folder / file)
     return target
+
+
+def _check_name(repository: str) -> None:
+    """Raise `BadNameError` unless a name is that of a repository on a hub."""
+    if not is_hub_name(repository):
+        raise BadNameError(
+            f"{repository[:200]!r} is not the name of a repository on a hub; a name such as "
+            "org/name or org/name@revision was expected."
+        )

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from random import Random
 
@@ -136,21 +137,11 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """Yield subsets, metrics and ways without end; every metric in turn."""
     random = Random(seed)
     references = gold()
-    known = metrics(folder)
-    number = 0
-    while True:
-        for label, metric in known.items():
-            number += 1
-            way = "jobs" if number % 200 == 0 else random.choice(WAYS)
-            run = partial(
-                attempt,
-                metric,
-                Rows(random, references),
-                way,
-                random.randrange(1 << 30),
-                folder / "kept",
-            )
-            yield Trial(f"{label}, {way}", run)
+    for number, (label, metric) in enumerate(cycle(metrics(folder)), 1):
+        way = "jobs" if number % 200 == 0 else random.choice(WAYS)
+        rows, seed = Rows(random, references), random.randrange(1 << 30)
+        run = partial(attempt, metric, rows, way, seed, folder / "kept")
+        yield Trial(f"{label}, {way}", run)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,8 @@ def gold() -> References:
     return References.from_m2(sample_folder() / "gold.m2", SOURCES)
 
 
-def metrics(folder: Path) -> dict[str, Metric]:
-    """Return label -> metric for each that loads here; models and files are written into a folder.
+def metrics(folder: Path) -> Iterator[tuple[str, Metric]]:
+    """Yield the label of each metric that loads here, and the metric; models are written into a folder.
 
     Learned metrics come twice: with the released evaluator, and with a tiny one.
     """
@@ -78,13 +78,12 @@ def metrics(folder: Path) -> dict[str, Metric]:
     }
     named = [(name, name, small.get(name, {})) for name in METRICS]
     named += [(f"{name} (joint-mpnet-3)", name, {}) for name in ("some", "impara", "preference")]
-    found: dict[str, Metric] = {}
     for label, name, parameters in named:
         try:
             metric = load_metric(name, **parameters)
             used = gold().select([0]) if metric.needs_references else None
             metric.score(SOURCES[:1], SOURCES[:1], used)
-            found[label] = metric
         except LearnedgecError as error:
             print(f"{label} is left out: {error}", file=sys.stderr)
-    return found
+        else:
+            yield label, metric

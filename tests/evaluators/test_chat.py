@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
@@ -95,13 +94,6 @@ def test_an_error_is_one_sentence_without_the_key(
     with pytest.raises(ModelError, match=message) as caught:
         endpoint(server, attempts=2).ask("Hello")
     assert KEY not in str(caught.value)
-
-
-def test_no_server() -> None:
-    server = ChatServer(say("fine"))
-    server.close()
-    with pytest.raises(ModelError, match=r"failed \(.*onnect"):
-        endpoint(server, attempts=2).ask("Hello")
 
 
 def test_a_redirect_does_not_carry_the_key_to_another_host(server: ChatServer) -> None:
@@ -209,19 +201,6 @@ def test_answers_are_stored_by_everything_they_depend_on(tmp_path: Path) -> None
     assert AnswerStore(tmp_path, "url", "model").get("prompt") == answer
     assert AnswerStore(tmp_path, "url", "another").get("prompt") is None
     assert store.get("prompt ") is None
-
-
-def test_several_writers_share_a_folder(tmp_path: Path) -> None:
-    def work(writer: int) -> None:
-        for number in range(20):
-            AnswerStore(tmp_path, "url").put(f"{writer}-{number}", Answer(f"{writer} {number}"))
-
-    with ThreadPoolExecutor(4) as executor:
-        list(executor.map(work, range(4)))
-    store = AnswerStore(tmp_path, "url")
-    for writer in range(4):
-        for number in range(20):
-            assert store.get(f"{writer}-{number}") == Answer(f"{writer} {number}")
 
 
 def test_the_key_is_in_no_file(server: ChatServer, tmp_path: Path) -> None:

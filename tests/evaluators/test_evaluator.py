@@ -19,7 +19,6 @@ from learnedgec.errors import ModelError, PackageError, UnknownNameError
 from learnedgec.evaluators import evaluator as evaluator_module
 from learnedgec.evaluators.batching import TruncationWarning
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
-from learnedgec.evaluators.loading import load_tokenizer
 from learnedgec.evaluators.packages import (
     check_package,
     find_evaluator,
@@ -52,36 +51,6 @@ def test_found_by_name_and_by_directory(
         UnknownNameError, match="no evaluator is named 'tinny'; did you mean 'tiny'"
     ):
         find_evaluator("tinny")
-
-
-def test_from_pretrained_reads_a_package(tiny_evaluator: Path) -> None:
-    model = EvaluatorModel.from_pretrained(tiny_evaluator, dtype=torch.float32).eval()
-    tokenizer = load_tokenizer(str(tiny_evaluator))
-    with torch.inference_mode():
-        batch = tokenizer(HYPOTHESES[0], return_tensors="pt")
-        fluency = model(dict(batch), ["fluency"])["fluency"]
-    predicted = Evaluator.load(str(tiny_evaluator)).predict(SOURCES[:1], HYPOTHESES[:1])
-    assert predicted["fluency"] == pytest.approx(fluency.numpy(), abs=1e-5)
-
-
-def test_progress_is_shown_under_the_evaluators_name(
-    tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown = []
-    run = evaluator_module.run
-
-    def watched(*given: Any, description: str, **options: Any) -> Any:
-        shown.append(description)
-        return run(*given, description=description, **options)
-
-    monkeypatch.setattr(evaluator_module, "run", watched)
-    Evaluator.load(str(tiny_evaluator)).predict(["Never seen ."], ["Not seen yet ."])
-    assert set(shown) == {"tiny"}
-
-
-def test_weights_are_float16_on_disk(tiny_evaluator: Path) -> None:
-    weights = load_file(tiny_evaluator / "model.safetensors")
-    assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
 
 
 def test_a_package_of_4_bits_scores_what_its_rounded_model_scores(tmp_path: Path) -> None:
