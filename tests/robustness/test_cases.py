@@ -29,8 +29,8 @@ from learnedgec.robustness.cases import (
 )
 def test_action_distance_and_words(source: str, expected: ContextChange) -> None:
     original = Pair("He go to the old school .", "He goes to the old school .")
-    (found,) = describe_changes(Case(original, (Pair(source, "any"),)))
-    assert found == expected
+    (change,) = describe_changes(Case(original, (Pair(source, "any"),)))
+    assert change == expected
 
 
 def test_distance_counts_from_the_nearest_error_and_needs_one() -> None:

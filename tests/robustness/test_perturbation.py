@@ -56,16 +56,14 @@ def made_by(case: Case, variant: int) -> Action:
         if edit.start == edit.end:
             assert not {edit.start - 1, edit.start} <= set(touched)
             assert not error.start < edit.start < error.end
-    # What there was to correct, and how, is what it was.
-    before = [
-        (source[e.start : e.end], e.correction)
-        for e in reference_edits(original.source, original.target)
-    ]
-    words = changed.source.split()
-    after = [
-        (words[e.start : e.end], e.correction)
-        for e in reference_edits(changed.source, changed.target)
-    ]
+    # Both have the same corrections.
+    before, after = (
+        [
+            (pair.source.split()[e.start : e.end], e.correction)
+            for e in reference_edits(pair.source, pair.target)
+        ]
+        for pair in (original, changed)
+    )
     assert before == after
     if edit.start == edit.end:
         return "insert"

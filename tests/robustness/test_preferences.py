@@ -23,8 +23,8 @@ def case(*pairs: tuple[str, str]) -> Case:
 
 
 def evaluate(cases: list[Case], metric: Metric = LENGTH) -> PreferenceRobustness:
-    (found,) = evaluate_preferences({"mine": cases}, [metric], resamples=30)
-    return found
+    (result,) = evaluate_preferences({"mine": cases}, [metric], resamples=30)
+    return result
 
 
 def test_worked_out_by_hand() -> None:
@@ -40,19 +40,19 @@ def test_worked_out_by_hand() -> None:
         case(("a", "b"), ("a c", "b c")),
     ]
     unchanged = case(("a", "b c"), ("d", "d"))
-    found = evaluate([*cases, unchanged])
-    assert (found.count, found.left_out, found.metric) == (3, 1, "length")
-    assert found.accuracy.value == pytest.approx(3 / 7)
-    assert found.ties.value == pytest.approx(3 / 7)
-    assert found.always.value == pytest.approx(1 / 3)
-    assert found.crs.value == pytest.approx(2 / 3)
-    assert found.p_crs.value == pytest.approx((1 + 0 + 1) / 3)
+    result = evaluate([*cases, unchanged])
+    assert (result.count, result.left_out, result.metric) == (3, 1, "length")
+    assert result.accuracy.value == pytest.approx(3 / 7)
+    assert result.ties.value == pytest.approx(3 / 7)
+    assert result.always.value == pytest.approx(1 / 3)
+    assert result.crs.value == pytest.approx(2 / 3)
+    assert result.p_crs.value == pytest.approx((1 + 0 + 1) / 3)
     margins = [1, 1, 2, 0, -2, 0, 0]
-    assert found.margin.value == pytest.approx(2 / 7)
-    assert found.spread.value == pytest.approx((8 / 3) ** 0.5 / 3)
-    assert found.within.value == pytest.approx(8 / 7 / statistics.pvariance(margins))
+    assert result.margin.value == pytest.approx(2 / 7)
+    assert result.spread.value == pytest.approx((8 / 3) ** 0.5 / 3)
+    assert result.within.value == pytest.approx(8 / 7 / statistics.pvariance(margins))
     for name in ("accuracy", "ties", "always", "crs", "p_crs", "margin", "spread", "within"):
-        estimate = getattr(found, name)
+        estimate = getattr(result, name)
         assert estimate.low <= estimate.value <= estimate.high
 
 
