@@ -189,35 +189,31 @@ def parse_m2(lines: Sequence[str], name: str = "M2") -> list[AnnotatedSentence]:
         >>> block.annotations[0][0].corrections
         ('c', 'd')
     """
-    blocks: list[AnnotatedSentence] = []
-    source: str | None = None
-    annotations: dict[int, list[Edit]] = {}
-
-    def finish() -> None:
-        if source is not None:
-            sorted_edits = {number: tuple(edits) for number, edits in sorted(annotations.items())}
-            blocks.append(AnnotatedSentence(source, sorted_edits or {0: ()}))
-
+    blocks: list[tuple[str, dict[int, list[Edit]]]] = []
     for number, line in enumerate(lines, 1):
         place = f"{name}:{number}"
         if line.startswith("S ") or line == "S":
-            finish()
-            source, annotations = line[2:], {}
+            blocks.append((line[2:], {}))
         elif line.startswith("A "):
-            if source is None:
+            if not blocks:
                 raise FormatError(f"{place}: an 'A' line precedes the first 'S' line.")
+            source, annotations = blocks[-1]
             annotator, edit = _parse_annotation(line, place, len(source.split()))
-            annotations.setdefault(annotator, [])
-            if edit is not None:
-                annotations[annotator].append(edit)
+            annotations.setdefault(annotator, []).extend([] if edit is None else [edit])
         elif line.strip():
             raise FormatError(
                 f"{place}: a line starting with 'S ' or 'A ' was expected: {line[:60]!r}."
             )
-    finish()
     if not blocks:
         raise FormatError(f"{name}:1: no 'S' line; an M2 file was expected.")
-    return blocks
+    return [
+        AnnotatedSentence(
+            source,
+            {annotator: tuple(edits) for annotator, edits in sorted(annotations.items())}
+            or {0: ()},
+        )
+        for source, annotations in blocks
+    ]
 
 
 def read_m2(path: PathLike) -> list[AnnotatedSentence]:

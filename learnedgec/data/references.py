@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -206,6 +206,11 @@ class References(Sequence[tuple[Reference, ...]]):
     def select(self, indices: Iterable[int]) -> References:
         """Return the references of the given sentences, in that order, repeats allowed."""
         return References(tuple(self.rows[index] for index in indices))
+
+    def without(self, annotators: Collection[int]) -> References:
+        """Return the references of all other annotators."""
+        rows = (tuple(r for r in row if r.annotator not in annotators) for row in self.rows)
+        return References(tuple(rows))
 
     def without_edits(self) -> References:
         """Return the texts without gold edits, so that edits are extracted as for hypotheses."""

@@ -73,7 +73,7 @@ def as_sentences(given: Sentences, argument: str) -> list[str]:
     items = as_items(given, argument, "a sequence of texts")
     if set(map(type, items)) <= {str} and all(map(_is_sentence, items)):
         return items
-    return [_as_text(item, argument, index) for index, item in enumerate(items)]
+    return [_as_text(item, f"{argument}[{index}]") for index, item in enumerate(items)]
 
 
 def as_optional_sentences(given: Items[str | None], argument: str) -> list[str | None]:
@@ -84,7 +84,7 @@ def as_optional_sentences(given: Items[str | None], argument: str) -> list[str |
     """
     items = as_items(given, argument, "a sequence of texts")
     return [
-        None if item is None or _is_nan(item) else _as_text(item, argument, index)
+        None if item is None or _is_nan(item) else _as_text(item, f"{argument}[{index}]")
         for index, item in enumerate(items)
     ]
 
@@ -129,26 +129,25 @@ def as_items(given: Any, argument: str, expected: str) -> list[Any]:
         raise InputError(
             f"{argument} is {_kind(given)}, which can be read only once; make it a list."
         )
-    # A table has columns, not items, and only what has one dimension is a sequence of its items.
+    # A table has columns, not items; a scalar array has none either.
     tabular = hasattr(given, "ndim") and not (given.ndim and hasattr(given, "tolist"))
     unordered = isinstance(given, bytes | bytearray | Mapping | Set)
-    sequence = isinstance(given, Sized) and isinstance(given, Iterable)
-    if tabular or unordered or not sequence:
+    if tabular or unordered or not (isinstance(given, Sized) and isinstance(given, Iterable)):
         raise InputError(f"{argument} is {_kind(given)}; {expected} was expected.")
     items: list[Any] = given.tolist() if hasattr(given, "tolist") else list(given)
     return items
 
 
-def _as_text(item: object, argument: str, index: int) -> str:
+def _as_text(item: object, place: str) -> str:
     """Return an item as plain `str`, or raise naming its place."""
-    if isinstance(item, str) and _is_whole(item):
-        check_length(item, f"{argument}[{index}]")
-        return str(item)
-    if isinstance(item, str):
+    if not isinstance(item, str):
+        raise InputError(f"{place} is {_shown(item)}; a text was expected.")
+    if not _is_whole(item):
         raise InputError(
-            f"{argument}[{index}] is {_shown(item)}, which contains half a character (a lone surrogate)."
+            f"{place} is {_shown(item)}, which contains half a character (a lone surrogate)."
         )
-    raise InputError(f"{argument}[{index}] is {_shown(item)}; a text was expected.")
+    check_length(item, place)
+    return str(item)
 
 
 def check_length(text: str, place: str) -> None:

@@ -11,19 +11,6 @@ from learnedgec.data.configuration import configurations, with_configurations
 from learnedgec.errors import UnknownNameError
 
 
-@pytest.mark.parametrize("content", [b"src: \xe9\n", b"\xff\xfe"])
-def test_a_configuration_that_is_no_text(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
-) -> None:
-    file = tmp_path / "config.yaml"
-    file.write_bytes(content)
-    assert main(["score", "--config", str(file)]) == 2
-    assert "config.yaml:1: not UTF-8" in capsys.readouterr().err
-
-
-# -- names of those that come along ----------------------------------------------------------------
-
-
 def test_a_name_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = configurations()["some-mini"]
@@ -65,7 +52,6 @@ def test_a_typo_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     ("name", "message"),
     [
         ("binary.yaml", "binary.yaml:1: not UTF-8 (byte 0xff); convert the file to UTF-8."),
-        ("empty.yaml", "empty.yaml holds no key; a configuration in YAML was expected."),
         ("notes.yaml", "notes.yaml holds no key; a configuration in YAML was expected."),
         (
             "folder",
@@ -84,7 +70,6 @@ def test_a_file_that_is_no_configuration_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "binary.yaml").write_bytes(b"\xff\x00")
-    (tmp_path / "empty.yaml").touch()
     (tmp_path / "notes.yaml").write_text("# To do.\n\n")
     (tmp_path / "folder").mkdir()
     wrong = {"score": "jobs: x\n", "train": "name: a\ntrainer: {max_steps: x}\n"}

@@ -218,18 +218,10 @@ class Benchmark:
         groups: dict[frozenset[int], dict[str, tuple[str, ...]]] = {}
         for name, hypotheses in self.systems.items():
             groups.setdefault(self.excluded.get(name, frozenset()), {})[name] = hypotheses
-        return [(systems, self._without(annotators)) for annotators, systems in groups.items()]
-
-    def _without(self, annotators: frozenset[int]) -> References | None:
-        """Return the references of the other annotators."""
-        if self.references is None or not annotators:
-            return self.references
-        return References(
-            tuple(
-                tuple(reference for reference in row if reference.annotator not in annotators)
-                for row in self.references
-            )
-        )
+        return [
+            (systems, None if self.references is None else self.references.without(annotators))
+            for annotators, systems in groups.items()
+        ]
 
 
 def rating_means(values: Mapping[str, Floats]) -> dict[str, float]:

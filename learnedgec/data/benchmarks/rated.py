@@ -13,7 +13,6 @@ from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.ratings import Rating, load_ratings
 from learnedgec.data.records import read_table
-from learnedgec.data.references import References
 from learnedgec.stats.raters import RaterAgreement, rater_agreement
 
 __all__ = ["autojqe", "gmeg", "swedish", "tmu_gfm"]
@@ -99,8 +98,8 @@ def swedish(references: str = "corpus") -> Benchmark:
     rated = load_ratings("swedish")
     columns = {name: [rating for rating in rated if rating.system == name] for name in systems}
     ratings = _values(columns, _DIMENSIONS)
-    annotators = (0,) if references == "corpus" else tuple(range(1, len(systems) + 1))
-    targeted = {name: frozenset(annotators) - {number} for number, name in enumerate(systems, 1)}
+    corpus, post_edits = frozenset({0}), frozenset(range(1, len(systems) + 1))
+    targeted = {name: post_edits - {number} for number, name in enumerate(systems, 1)}
     notices = []
     for dimension in _DIMENSIONS:
         twice = [r.raters[dimension] for r in rated if len(r.raters[dimension]) > 1]
@@ -115,12 +114,7 @@ def swedish(references: str = "corpus") -> Benchmark:
         name="swedish" if references == "corpus" else f"swedish:{references}",
         sources=parallel.sources,
         systems=systems,
-        references=References(
-            tuple(
-                tuple(reference for reference in row if reference.annotator in annotators)
-                for row in parallel.references
-            )
-        ),
+        references=parallel.references.without(post_edits if references == "corpus" else corpus),
         ratings=ratings,
         official={name: rating_means(values) for name, values in ratings.items()},
         excluded={} if references == "corpus" else targeted,

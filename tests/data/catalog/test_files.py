@@ -24,20 +24,22 @@ def test_a_mirror_is_read_and_verified(put_dataset: PutDataset) -> None:
     assert [status.state for status in files.verify("gug")] == ["ok", "ok"]
 
 
-def test_an_altered_file_is_refused(put_dataset: PutDataset) -> None:
+@pytest.mark.parametrize(
+    ("content", "state", "message"),
+    [
+        ("A !\n", "altered", r"a\.txt is not the catalog's file"),
+        (None, "absent", r"gug is not in the mirror: .* copy https://.*owner/gug/"),
+    ],
+)
+def test_a_file_that_is_not_the_catalogs_is_refused(
+    put_dataset: PutDataset, content: str | None, state: str, message: str
+) -> None:
     put_dataset("gug", {"a.txt": "A .\n"})
-    files.dataset_file("gug", "a.txt").write_text("A !\n")
-    with pytest.raises(DataError, match=r"a\.txt is not the catalog's file"):
+    place = files.dataset_file("gug", "a.txt")
+    place.unlink() if content is None else place.write_text(content)
+    with pytest.raises(DataError, match=message):
         files.dataset_file("gug", "a.txt")
-    assert [status.state for status in files.verify("gug")] == ["altered"]
-
-
-def test_an_absent_file_names_the_ways_out(put_dataset: PutDataset) -> None:
-    put_dataset("gug", {"a.txt": "A .\n"})
-    files.dataset_file("gug", "a.txt").unlink()
-    with pytest.raises(DataError, match=r"gug is not in the mirror: .* copy https://.*owner/gug/"):
-        files.dataset_file("gug", "a.txt")
-    assert [status.state for status in files.verify("gug")] == ["absent"]
+    assert [status.state for status in files.verify("gug")] == [state]
 
 
 def test_the_argument_comes_before_the_variable(put_dataset: PutDataset, tmp_path: Path) -> None:
