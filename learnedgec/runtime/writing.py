@@ -35,14 +35,15 @@ def check_writable(path: PathLike) -> None:
     """
     with _reported(path):
         target = _target(path)
+        if target is None:
+            return
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not _is_stream(target):
-            folder = target.parent
-            while not folder.exists():
-                folder = folder.parent
-            with tempfile.TemporaryFile(dir=folder):
-                pass
+        folder = target.parent
+        while not folder.exists():
+            folder = folder.parent
+        with tempfile.TemporaryFile(dir=folder):
+            pass
 
 
 @contextmanager
@@ -61,8 +62,8 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     """
     with _reported(path):
         target = _target(path)
-        if _is_stream(target):
-            yield target
+        if target is None:
+            yield Path(path)
             return
         temporary = _beside(target)
         try:
@@ -86,7 +87,7 @@ def atomic_folder(path: PathLike) -> Iterator[Path]:
         OutputError: the place cannot be written.
     """
     with _reported(path):
-        target = _target(path)
+        target = _target(path) or Path(path)
         temporary = _beside(target)
         try:
             temporary.mkdir()
@@ -106,39 +107,29 @@ def _reported(path: PathLike) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-    except UnicodeEncodeError:
-        reason = "the name holds characters that no file can have"
-    else:
-        return
-    name = os.fspath(path)
-    shown = name if len(name) <= 200 else f"{name[:200]}…"
-    raise OutputError(f"{shown} cannot be written ({reason}); choose another output path.")
+        raise OutputError(
+            f"{os.fspath(path)[:200]} cannot be written ({error.strerror or error}); choose another output "
+            "path."
+        ) from None
 
 
-def _target(path: PathLike) -> Path:
-    """Return the file that a path leads to, or a pipe's or device's own path.
+def _target(path: PathLike) -> Path | None:
+    """Return the file or folder that a path leads to; `None` for a pipe or a device.
 
     Raises:
-        OSError: the path is invalid, or what exists there cannot be written.
+        OSError: the path is invalid, or the file that exists there cannot be written.
     """
-    if "\0" in os.fspath(path):
-        raise OSError(errno.EINVAL, "the name holds a NUL character")
-    given = Path(path)
     try:
-        mode = given.stat().st_mode
+        mode = os.stat(path).st_mode  # noqa: PTH116 - a Path of an invalid name cannot be made
     except (FileNotFoundError, NotADirectoryError):
-        return Path(os.path.realpath(given))
-    # A folder is replaced by its parent's rights, and may be absent for an instant.
-    if not stat.S_ISDIR(mode) and not os.access(given, os.W_OK):
+        return Path(os.path.realpath(path))
+    except ValueError:
+        raise OSError(errno.EINVAL, "no file can have this name") from None
+    if stat.S_ISDIR(mode):
+        return Path(os.path.realpath(path))
+    if not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    return (
-        given if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) else Path(os.path.realpath(given))
-    )
-
-
-def _is_stream(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
+    return Path(os.path.realpath(path)) if stat.S_ISREG(mode) else None
 
 
 def _beside(target: Path) -> Path:

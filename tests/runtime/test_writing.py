@@ -102,7 +102,7 @@ def test_the_longest_names_work(tmp_path: Path) -> None:
     assert names(tmp_path) == [name]
     with pytest.raises(OutputError, match="File name too long"):
         write_text(tmp_path / ("é" * 128), "text")
-    with pytest.raises(OutputError, match="NUL"):
+    with pytest.raises(OutputError, match="no file can have"):
         write_text(f"{tmp_path}/a\0b", "text")
     with pytest.raises(OutputError, match="no file can have"):
         write_text(f"{tmp_path}/a\ud800b", "text")
