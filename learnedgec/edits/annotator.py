@@ -19,11 +19,13 @@ Correction" (ACL 2017); alignment: Felice, Bryant and Briscoe (COLING 2016).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from learnedgec.data.m2 import Edit
+from learnedgec.data.references import References
 from learnedgec.edits.parsing import (
     BLOCK,
     find_annotator,
@@ -34,7 +36,7 @@ from learnedgec.edits.parsing import (
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 
-__all__ = ["extract_edits"]
+__all__ = ["edits_of_targets", "extract_edits"]
 
 
 def extract_edits(
@@ -73,12 +75,12 @@ def extract_edits(
             targets.setdefault(source, {})[target] = None
     blocks: list[list[tuple[str, str]]] = []
     size = BLOCK
-    for source, found in targets.items():
+    for source, changed in targets.items():
         if size >= BLOCK:
             blocks.append([])
             size = 0
-        blocks[-1] += [(source, target) for target in found]
-        size += len(found) + 1
+        blocks[-1] += [(source, target) for target in changed]
+        size += len(changed) + 1
     work = partial(_extract_block, path, types) if path else partial(_ask, annotator, types)
     results = parallel_map(work, blocks, "edits", runtime, chunk_size=1)
     edits = {
@@ -91,9 +93,9 @@ def extract_edits(
 
 def _ask(annotator: str, types: bool, pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
     """Return the edits of some pairs, from an annotator that is not a pipeline."""
-    found = registered_annotator(annotator)
-    assert found is not None
-    return [tuple(edits) for edits in found.annotate(pairs, types=types)]
+    registered = registered_annotator(annotator)
+    assert registered is not None
+    return [tuple(edits) for edits in registered.annotate(pairs, types=types)]
 
 
 def _extract_block(
@@ -104,3 +106,46 @@ def _extract_block(
 
     parsed = parse_sentences(load_pipeline(path, types), (text for pair in pairs for text in pair))
     return [annotate(parsed[source], parsed[target], types) for source, target in pairs]
+
+
+def edits_of_targets(
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    references: References,
+    extract: Callable[[Sequence[tuple[str, str]]], Sequence[tuple[Edit, ...]]],
+) -> tuple[list[tuple[Edit, ...]], References]:
+    """Return the edits of N hypotheses, and the references with edits for all of them.
+
+    Args:
+        sources: N sentences.
+        hypotheses: N corrections of them.
+        references: references of the N sentences. Gold edits are kept; edits of plain texts are extracted as
+            for hypotheses.
+        extract: function that returns the edits between each source and target; it is called once.
+
+    Example:
+        >>> from learnedgec.edits.max_match import reference_edits
+        >>> edits, gold = edits_of_targets(
+        ...     ["a b"], ["a c"], References.from_texts(["d b"]),
+        ...     lambda pairs: [reference_edits(*pair) for pair in pairs],
+        ... )
+        >>> edits[0][0].correction, gold[0][0].edits[0].correction
+        ('c', 'd')
+    """
+    pairs = list(zip(sources, hypotheses, strict=True))
+    for source, row in zip(sources, references, strict=True):
+        pairs += [(source, reference.text) for reference in row if reference.edits is None]
+    edits = extract(pairs)
+    edits_of = dict(zip(pairs, edits, strict=True))
+    annotated = References(
+        tuple(
+            tuple(
+                reference
+                if reference.edits is not None
+                else replace(reference, edits=edits_of[source, reference.text])
+                for reference in row
+            )
+            for source, row in zip(sources, references, strict=True)
+        )
+    )
+    return list(edits[: len(hypotheses)]), annotated

@@ -6,14 +6,29 @@ A package adds an annotator under the entry point group `learnedgec.annotators` 
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from learnedgec.data.m2 import Edit
-from learnedgec.edits.plain import PlainAnnotator
+from learnedgec.edits.token_alignment import (
+    Step,
+    alignment_tables,
+    break_long_runs,
+    trace_back,
+)
 from learnedgec.runtime.plugins import Plugin, Registry
 
-__all__ = ["ANNOTATORS", "Annotator"]
+__all__ = ["ANNOTATORS", "Annotator", "PlainAnnotator"]
+
+# A substitution costs 0.5 to 1.7: less than a deletion and an insertion, and so near ERRANT's on BEA-19.
+_UNLIKE, _CHARACTERS = 0.5, 1.2
+# Substituted tokens that are more alike than this are an edit of their own.
+_ALIKE = 0.75
 
 
 @runtime_checkable
@@ -35,6 +50,140 @@ class Annotator(Protocol):
             pairs: distinct pairs; spaces separate the tokens that spans count.
             types: whether edits need a type; otherwise `""` is enough.
         """
+
+
+class PlainAnnotator:
+    """ERRANT's alignment and merging without a parse, with the types `M`, `R` and `U`.
+
+    Tokens are aligned at the smallest cost (`learnedgec.edits.token_alignment`). A substitution costs
+    `0.5 + 1.2·d`, where d is the share of characters that differ (normalised insertions and deletions), and 0
+    if only the case differs. Neighbouring steps that are not matches become edits as in ERRANT. Tokens that
+    differ only in spaces, hyphens and apostrophes form one edit. So does a change of case with the
+    punctuation or word before it. Two neighbouring substitutions are two edits, and a substitution of similar
+    tokens is always an edit of its own. All other neighbouring steps form one edit.
+    ERRANT's rules that need a part of speech are left out.
+
+    Agreement with ERRANT (`en-ewt-sm`) on English in span, correction and type `M`, `R` or `U`: recall 94.6 %
+    and precision 96.3 % for ERRANT's 1,209 edits in 437 pairs of BEA-19 dev (`pillars:dev`); 90.7 % and 91.6
+    % for its 6,157 edits in the first 1,500 pairs of JFLEG test. The two constants were chosen on
+    `pillars:train`.
+    """
+
+    version = "1"
+
+    def annotate(self, pairs: Sequence[tuple[str, str]], *, types: bool) -> list[tuple[Edit, ...]]:
+        """Return the edits between each source and target.
+
+        Example:
+            >>> PlainAnnotator().annotate([("Hon gå hem nu", "Hon går hem .")], types=True)[0][0]
+            Edit(start=1, end=2, correction='går', type='R', alternatives=())
+        """
+        return [
+            tuple(self._edits(source.split(), target.split(), types)) for source, target in pairs
+        ]
+
+    def _edits(self, source: list[str], target: list[str], types: bool) -> list[Edit]:
+        edits = []
+        for _, start, end, left, right in _Merge(source, target).steps():
+            kind = self._type(source[start:end], target[left:right]) if types else ""
+            edits.append(Edit(start, end, " ".join(target[left:right]), kind))
+        return edits
+
+    def _type(self, old: list[str], new: list[str]) -> str:
+        """Return the type; as in ERRANT, a last token that differs only in case does not count."""
+        if old and new and len(old) + len(new) > 2 and old[-1].lower() == new[-1].lower():
+            old, new = old[:-1], new[:-1]
+        return "R" if old and new else "U" if old else "M"
+
+
+class _Merge:
+    """Merges the steps from one sentence to another into edits."""
+
+    def __init__(self, source: list[str], target: list[str]) -> None:
+        self.source, self.target = source, target
+        self.low, self.other_low = ([w.lower() for w in words] for words in (source, target))
+
+    def steps(self) -> list[Step]:
+        """Return the edits, from left to right."""
+        edits: list[Step] = []
+        run: list[Step] = []
+        for step in break_long_runs(self._aligned()):
+            if step[0][0] not in "MT":
+                run.append(step)
+                continue
+            edits += self._merged(run)
+            run = []
+            if step[0] != "M":
+                edits.append(step)
+        return [*edits, *self._merged(run)]
+
+    def _aligned(self) -> list[Step]:
+        """Return the cheapest alignment."""
+        from rapidfuzz.distance import Indel
+        from rapidfuzz.process import cdist
+
+        if not self.source or not self.target:
+            substitution = np.zeros((len(self.source), len(self.target)))
+        else:
+            unlike = cdist(
+                self.source, self.target, scorer=Indel.normalized_distance, dtype=np.float64
+            )
+            same = np.array(self.low)[:, None] == np.array(self.other_low)
+            substitution = np.where(same, 0.0, _UNLIKE + _CHARACTERS * unlike)
+        tables = alignment_tables(self.source, self.target, self.low, self.other_low, substitution)
+        return trace_back(tables[1])
+
+    def _merged(self, steps: list[Step]) -> list[Step]:
+        """Return neighbouring deletions, insertions and substitutions as edits, by ERRANT's rules."""
+        kinds = [step[0] for step in steps]
+        if len(steps) < 2:
+            return steps
+        if len(set(kinds)) == 1 and "S" not in kinds:
+            return [_joined(steps)]
+        spans = combinations(range(len(steps)), 2)
+        for first, last in sorted(spans, key=lambda span: span[0] - span[1]):
+            if "S" not in kinds[first : last + 1]:
+                continue
+            _, start, end, left, right = _joined(steps[first : last + 1])
+            low, other_low = self.low[start:end], self.other_low[left:right]
+            before, after = steps[:first], steps[last + 1 :]
+            if low[-1] == other_low[-1]:
+                capital = len(low) == 1 and self.target[left][0].isupper()
+                capital |= len(other_low) == 1 and self.source[start][0].isupper()
+                if first == 0 and capital:
+                    return [_joined(steps[: last + 1]), *self._merged(after)]
+                if any(len(words) > 1 and _is_punctuation(words[-2]) for words in (low, other_low)):
+                    pair = _joined(steps[last - 1 : last + 1])
+                    return [*self._merged(steps[: last - 1]), pair, *self._merged(after)]
+            if _spelling(low) == _spelling(other_low):
+                joined = _joined(steps[first : last + 1])
+                return [*self._merged(before), joined, *self._merged(after)]
+            if last == first + 1 and (
+                len(low) == len(other_low) == 2
+                or (kinds[first] == "S" and _are_alike(low[0], other_low[0]))
+                or (kinds[last] == "S" and _are_alike(low[-1], other_low[-1]))
+            ):
+                return [*self._merged(steps[:last]), *self._merged(steps[last:])]
+        return [_joined(steps)]
+
+
+def _joined(steps: Sequence[Step]) -> Step:
+    """Return neighbouring steps as one step."""
+    return "X", steps[0][1], steps[-1][2], steps[0][3], steps[-1][4]
+
+
+def _spelling(words: Sequence[str]) -> str:
+    return re.sub("['’-]", "", "".join(words))
+
+
+def _is_punctuation(word: str) -> bool:
+    return all(unicodedata.category(sign)[0] in "PS" for sign in word)
+
+
+def _are_alike(word: str, other: str) -> bool:
+    from rapidfuzz.distance import Indel
+
+    return bool(Indel.normalized_similarity(word, other) > _ALIKE)
 
 
 def _plugged(plugin: Plugin) -> Annotator:

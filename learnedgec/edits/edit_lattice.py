@@ -162,8 +162,8 @@ class EditLattice:
 
     def _list_arcs(self) -> _Arcs | None:
         """Return all arcs, or `None` if there are too many."""
-        lengths, found = self._merge(self._edges, MOST_ARCS)
-        return None if len(found) > MOST_ARCS else _Arcs(self._edges, lengths, found)
+        lengths, listed = self._merge(self._edges, MOST_ARCS)
+        return None if len(listed) > MOST_ARCS else _Arcs(self._edges, lengths, listed)
 
     def _merge(
         self, edges: Iterable[Arc], most: float, origin: Vertex | None = None
@@ -184,25 +184,25 @@ class EditLattice:
             is listed again each time a shorter one replaces it.
         """
         into: Lengths = defaultdict(dict)
-        found: list[Arc] = []
+        listed: list[Arc] = []
         for middle, steps in groupby(edges, itemgetter(0)):
             arcs = sorted(into[middle].items())
             nexts = []
             for edge in steps:
-                unchanged, known = int(edge in self._kept), into[edge[1]]
-                nexts.append((edge[1], unchanged, known))
+                unchanged, arcs_in = int(edge in self._kept), into[edge[1]]
+                nexts.append((edge[1], unchanged, arcs_in))
                 if origin is None or middle == origin:
-                    known[middle] = (1, unchanged)
+                    arcs_in[middle] = (1, unchanged)
             for start, (length, unchanged) in arcs:
-                for end, more, known in nexts:
+                for end, more, arcs_in in nexts:
                     if unchanged + more <= self.max_unchanged_words and (
-                        start not in known or length + 1 < known[start][0]
+                        start not in arcs_in or length + 1 < arcs_in[start][0]
                     ):
-                        known[start] = (length + 1, unchanged + more)
-                        found.append((start, end))
-            if len(found) > most:
+                        arcs_in[start] = (length + 1, unchanged + more)
+                        listed.append((start, end))
+            if len(listed) > most:
                 break
-        return into, found
+        return into, listed
 
     # -- 3. gold weighting --------------------------------------------------------------------
 
@@ -379,13 +379,13 @@ class _Arcs:
 
     def over(self, spans: Collection[SourceSpan], width: int) -> dict[SourceSpan, list[Arc]]:
         """Return the arcs over each of the given source spans, sorted."""
-        found: dict[SourceSpan, set[Arc]] = defaultdict(set)
+        arcs: dict[SourceSpan, set[Arc]] = defaultdict(set)
         if spans:
             for arc in self._order:
                 span = arc[0] // width, arc[1] // width
                 if span in spans:
-                    found[span].add(arc)
-        return {span: sorted(arcs) for span, arcs in found.items()}
+                    arcs[span].add(arc)
+        return {span: sorted(over) for span, over in arcs.items()}
 
     def _changes(self, arc: Arc) -> bool:
         """Return whether an arc is an edit: not all its edges keep their token."""

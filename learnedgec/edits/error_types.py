@@ -56,7 +56,7 @@ def check_types(edits: Iterable[Iterable[Edit]], references: References, way: st
         InputError: the gold edits' types are not ERRANT's, and the system's are.
     """
     foreign = foreign_types(
-        edit.type for row in references for each in row for edit in each.edits or ()
+        edit.type for row in references for reference in row for edit in reference.edits or ()
     )
     if foreign and not foreign_types(edit.type for made in edits for edit in made):
         shown = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")

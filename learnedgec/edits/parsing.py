@@ -103,14 +103,14 @@ def find_annotator(name: str) -> Path:
         )
     folder = _find_pipeline(name)
     if folder is None:
-        found = {
+        names = {
             place.name
-            for each in lookup_folders()
-            if each.is_dir()
-            for place in each.iterdir()
+            for parent in lookup_folders()
+            if parent.is_dir()
+            for place in parent.iterdir()
             if _is_pipeline(place)
         }
-        found |= set(ANNOTATORS)
+        names |= set(ANNOTATORS)
         hint = (
             f"An annotator is {RELEASED}, plain, a spaCy package such as {USUAL}, or a directory."
         )
@@ -119,7 +119,7 @@ def find_annotator(name: str) -> Path:
                 f"It comes with learnedgec, but its folder checkpoints/{RELEASED} is missing here: install "
                 f"learnedgec again, or name an installed spaCy package such as {USUAL}, or a directory."
             )
-        raise UnknownNameError("annotator", name, found, hint=hint)
+        raise UnknownNameError("annotator", name, names, hint=hint)
     return folder
 
 
@@ -260,8 +260,8 @@ class Sentence(list[Token]):
         return " ".join(token.text for token in self)
 
     def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        return Sentence(found) if isinstance(index, slice) else found
+        item = super().__getitem__(index)
+        return Sentence(item) if isinstance(index, slice) else item
 
 
 def parse_sentences(pipeline: Any, texts: Iterable[str]) -> dict[str, Sentence]:

@@ -59,13 +59,13 @@ class BartScore(Similarity):
 
     def compare(self, pairs: Sequence[TextPair], runtime: Runtime) -> dict[str, Floats]:
         """Return `precision`, `recall` or both: the mean log-likelihood of a token."""
-        found = {}
+        likelihoods = {}
         if self.direction != "hyp->ref":
             turned = [(reference, text) for text, reference in pairs]
-            found["precision"] = self._log_likelihoods(turned, runtime)
+            likelihoods["precision"] = self._log_likelihoods(turned, runtime)
         if self.direction != "ref->hyp":
-            found["recall"] = self._log_likelihoods(pairs, runtime)
-        return found
+            likelihoods["recall"] = self._log_likelihoods(pairs, runtime)
+        return likelihoods
 
     def chosen(self, similarities: dict[str, Array]) -> Floats:
         """Return the log-likelihood in the given direction, or the mean of both."""
@@ -89,7 +89,7 @@ class BartScore(Similarity):
         tokenizer = load_tokenizer(self.model)
         sentences, numbered, places = number_pairs(tokenizer, pairs)
         lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
-        found = np.empty(len(numbered))
+        likelihoods = np.empty(len(numbered))
         bound = held_tokens(model.config.hidden_size, runtime)
         read = numbered[:, 0]
         for part in parts(read, read, lengths, bound):
@@ -101,8 +101,8 @@ class BartScore(Similarity):
                 runtime,
             )
             targets = [sentences[number] for number in numbered[part, 1]]
-            found[part] = _write(model, tokenizer, states, rows, targets, runtime)
-        return found[places]
+            likelihoods[part] = _write(model, tokenizer, states, rows, targets, runtime)
+        return likelihoods[places]
 
 
 def _write(
@@ -114,7 +114,7 @@ def _write(
     runtime: Runtime,
 ) -> Floats:
     """Return the mean log-likelihood per token of each target, given its row of `states`."""
-    found = np.empty(len(targets))
+    likelihoods = np.empty(len(targets))
     budget = max(min(runtime.batch_tokens, _LOGITS // model.config.vocab_size), 1)
     with torch.inference_mode(), autocast(runtime):
         for group in group_by_length([len(ids) for ids in targets], budget):
@@ -129,5 +129,5 @@ def _write(
             ).logits.float()
             chosen = logits.gather(2, labels[:, :, None])[:, :, 0] - logits.logsumexp(dim=2)
             means = (chosen * mask).sum(dim=1) / mask.sum(dim=1)
-            found[group] = means.cpu().double().numpy()
-    return found
+            likelihoods[group] = means.cpu().double().numpy()
+    return likelihoods

@@ -100,15 +100,15 @@ class BertScore(Similarity):
             states = model(**model_inputs(batch, model)).last_hidden_state
             return torch.nn.functional.normalize(states.float(), dim=-1)
 
-        found = np.empty((len(numbered), 2))
+        scores = np.empty((len(numbered), 2))
         bound = held_tokens(model.config.hidden_size, runtime)
         for part in parts(numbered[:, 0], numbered[:, 1], lengths, bound):
             held, rows = np.unique(numbered[part], return_inverse=True)
             inputs = [sentences[number] for number in held]
             states = token_states(encode, tokenizer, inputs, runtime)
             shares = torch.from_numpy(np.concatenate([weights(ids) for ids in inputs]))
-            found[part] = _match(states, shares.to(states.values), rows.reshape(-1, 2), runtime)
-        precision, recall = found[places].T
+            scores[part] = _match(states, shares.to(states.values), rows.reshape(-1, 2), runtime)
+        precision, recall = scores[places].T
         total = precision + recall
         f = np.where(total != 0, 2 * precision * recall / np.where(total != 0, total, 1), 0)
         return {"p": precision, "r": recall, "f": f}
@@ -184,7 +184,7 @@ def _match(
         runtime: token budget.
     """
     lengths = np.diff(states.starts.cpu().numpy())[pairs].sum(axis=1)
-    found = np.zeros((len(pairs), 2))
+    scores = np.zeros((len(pairs), 2))
     with torch.inference_mode():
         for group in group_by_length(lengths, runtime.batch_tokens):
             (left, left_real), (right, right_real) = (states.index(c) for c in pairs[group].T)
@@ -194,5 +194,5 @@ def _match(
             recall = (cosine.amax(dim=1) * shares[right] * right_real).sum(dim=1)
             empty = (shares[left] * left_real).sum(dim=1) * (shares[right] * right_real).sum(dim=1)
             both = torch.stack([precision, recall], dim=1) * (empty != 0)[:, None]
-            found[group] = both.cpu().double().numpy()
-    return found
+            scores[group] = both.cpu().double().numpy()
+    return scores

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -17,15 +17,16 @@ from scipy.special import expit
 
 from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import extract_edits
+from learnedgec.data.sentences import check_length
+from learnedgec.edits.annotator import edits_of_targets, extract_edits
 from learnedgec.edits.chunks import CLASSES, chunk_length, classify, cut, shared_spans
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
-from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_overlap import gold_edits
 from learnedgec.metrics.needs import need_model
+from learnedgec.metrics.ngrams import Unit
 from learnedgec.metrics.reference_choice import (
     best_along,
     first_best,
@@ -34,7 +35,6 @@ from learnedgec.metrics.reference_choice import (
     sample_blocks,
 )
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.units import Unit, characters_apart, references_apart
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Texts
@@ -56,6 +56,9 @@ _LENGTH_WEIGHTS = {
     ("sentence", "dependent"): ((10, 1, 10), (10, 0.25, 1), (10, 1, 1)),
     ("sentence", "independent"): ((10, 2.5, 10), (10, 0.25, 1), (10, 1, 1)),
 }
+
+# Replaces a space where characters are tokens.
+_SPACE = "\u2423"
 
 # The names of the classes in tables of edits.
 _SHOWN = dict(
@@ -151,7 +154,7 @@ class ChunkOverlap(Metric):
             sources, hypotheses = (
                 [characters_apart(text) for text in texts] for texts in (sources, hypotheses)
             )
-            references = references_apart(references)
+            references = _references_apart(references)
 
         def extract(pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
             if self.edits == "aligned":
@@ -199,27 +202,12 @@ class ChunkOverlap(Metric):
         ):
             tokens = tuple(source.split())
             targets = [without_overlaps(target) for target in (proposed, *map(gold_edits, row))]
-            spans = shared_spans(len(tokens), targets)
             chunks = []
-            for span, chunk, *others in zip(
-                spans, *(cut(tokens, target, spans) for target in targets), strict=True
-            ):
-                classes = classify(self.assumption, chunk, others)
-                length = min(chunk_length(span, chunk), _LONGEST)
-                for column, kind in enumerate(classes):
+            for chunk, length, changed in _compare_chunks(self.assumption, tokens, targets):
+                for column, kind in enumerate(chunk["counts"]):
                     lengths[number, column, CLASSES.index(kind), length] += 1
-                changed = [chunk_length(span, other) for other in others if other.changed]
                 gold[:, number] += sum(changed), len(changed)
-                chunks.append(
-                    {
-                        "start": span.start,
-                        "end": span.end,
-                        "original": " ".join(tokens[span.start : span.end]),
-                        "correction": " ".join(chunk.tokens),
-                        "references": [" ".join(other.tokens) for other in others],
-                        "counts": classes,
-                    }
-                )
+                chunks.append(chunk)
             annotators = [reference.annotator for reference in row]
             annotator[number, : len(row)] = annotators
             records.append({"annotators": annotators, "chunks": chunks})
@@ -457,6 +445,25 @@ def _with_text(row: Sequence[Reference]) -> tuple[Reference, ...]:
     return tuple(reference for reference in row if reference.text.strip()) or tuple(row[:1])
 
 
+def _compare_chunks(
+    assumption: str, tokens: tuple[str, ...], targets: Sequence[Sequence[Edit]]
+) -> Iterator[tuple[dict[str, Any], int, list[int]]]:
+    """Yield each chunk's record, its length, and the lengths of the references' chunks that change it."""
+    spans = shared_spans(len(tokens), targets)
+    cuts = (cut(tokens, target, spans) for target in targets)
+    for span, chunk, *others in zip(spans, *cuts, strict=True):
+        record = {
+            "start": span.start,
+            "end": span.end,
+            "original": " ".join(tokens[span.start : span.end]),
+            "correction": " ".join(chunk.tokens),
+            "references": [" ".join(other.tokens) for other in others],
+            "counts": classify(assumption, chunk, others),
+        }
+        changed = [chunk_length(span, other) for other in others if other.changed]
+        yield record, min(chunk_length(span, chunk), _LONGEST), changed
+
+
 def _corrected(chunk: Mapping[str, Any], column: int) -> str:
     """Return the hypothesis' text in a chunk or, for fn, that of the reference."""
     text: str = chunk["correction"]
@@ -496,3 +503,28 @@ def _similarity_sums(
                 sums[number, column, CLASSES.index(kind)] += weight
                 chunk["weights"].append(weight)
     return sums
+
+
+def characters_apart(text: str) -> str:
+    """Return a text in which each character is a token; `␣` replaces white space.
+
+    Raises:
+        InputError: there are more characters than a sentence may have tokens.
+
+    Example:
+        >>> characters_apart("He go")
+        'H e ␣ g o'
+    """
+    apart = " ".join(_SPACE if character.isspace() else character for character in text)
+    check_length(apart, "a sentence, of characters,")
+    return apart
+
+
+def _references_apart(references: References) -> References:
+    """Return the texts of references with each character a token, without gold edits, which are of words."""
+    return References(
+        tuple(
+            tuple(Reference(characters_apart(r.text), annotator=r.annotator) for r in row)
+            for row in references
+        )
+    )

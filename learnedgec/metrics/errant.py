@@ -11,10 +11,9 @@ import numpy as np
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.annotator import edits_of_targets, extract_edits
 from learnedgec.edits.error_types import Tier, at_tier, check_types, foreign_types
 from learnedgec.edits.parsing import default_annotator, describe_annotator
-from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
@@ -70,7 +69,7 @@ class Errant(EditOverlap):
         annotator: the spaCy pipeline: `en-ewt-sm` (included in learnedgec), an installed package or a
             directory; or `plain`, which is language-independent: it extracts edits by tokens and
             characters, with the types `M`, `R` and `U` (it finds 94.6 % of ERRANT's 1,209 edits in 437
-            pairs of BEA-19 dev; see `learnedgec.edits.plain`); or an annotator of another package (entry
+            pairs of BEA-19 dev; see `learnedgec.edits.annotators`); or an annotator of another package (entry
             points `learnedgec.annotators`). The default is `en_core_web_sm` if it is installed, else
             `en-ewt-sm`.
         tokens: `single` leaves out edits with two or more tokens on a side, `multi` the others.
@@ -213,7 +212,9 @@ class Errant(EditOverlap):
         """Return a caveat on gold edits that ERRANT did not extract: their boundaries follow other rules."""
         if self.reannotate:
             return []
-        types = {edit.type for row in references for each in row for edit in each.edits or ()}
+        types = {
+            edit.type for row in references for reference in row for edit in reference.edits or ()
+        }
         foreign = foreign_types(types)
         if types == {"UNK"} and self.mode in ("span-correction", "type-correction"):
             return [

@@ -16,11 +16,11 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ngrams import (
     RESAMPLES_AT_ONCE,
     SharedCounts,
+    Unit,
     resampled_totals,
     slices,
 )
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.units import Unit
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
@@ -119,28 +119,32 @@ class Gleu(Metric):
         Each row has a length, then the denominators (hypothesis) or numerators (reference) of the precisions.
         """
         assert references is not None
-        own = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
-        against = np.zeros((len(hypotheses), references.most, 1 + self.n), dtype=np.int64)
+        denominators = np.zeros((len(hypotheses), 1 + self.n), dtype=np.int64)
+        numerators = np.zeros((len(hypotheses), references.most, 1 + self.n), dtype=np.int64)
         for part in slices(len(hypotheses)):
             choices = References(references.rows[part])
-            found = SharedCounts.number(sources[part], hypotheses[part], choices, self.unit, self.n)
-            rows, ngrams = found.rows + part.start, found.ngrams
-            own[rows, 0] = ngrams.lengths[found.hypothesis]
-            against[rows, found.columns, 0] = ngrams.lengths[found.reference]
+            shared = SharedCounts.number(
+                sources[part], hypotheses[part], choices, self.unit, self.n
+            )
+            rows, ngrams = shared.rows + part.start, shared.ngrams
+            denominators[rows, 0] = ngrams.lengths[shared.hypothesis]
+            numerators[rows, shared.columns, 0] = ngrams.lengths[shared.reference]
             for order in range(1, self.n + 1):
-                own[rows, order] = ngrams.sizes(found.hypothesis, order)
+                denominators[rows, order] = ngrams.sizes(shared.hypothesis, order)
                 position, count, (expected, unwanted) = ngrams.counts(
-                    order, found.hypothesis, found.reference, found.source
+                    order, shared.hypothesis, shared.reference, shared.source
                 )
                 right, wrong = np.minimum(count, expected), np.minimum(count, unwanted)
                 if self.form == "official":
-                    kept = found.sum(position, right - np.where(expected > 0, 0, wrong))
-                    kept = np.maximum(kept, 0)
+                    numerator = shared.sum(position, right - np.where(expected > 0, 0, wrong))
+                    numerator = np.maximum(numerator, 0)
                 else:
-                    kept = found.sum(position, right - np.maximum(wrong - expected, 0))
-                against[rows, found.columns, order] = kept
+                    numerator = shared.sum(position, right - np.maximum(wrong - expected, 0))
+                numerators[rows, shared.columns, order] = numerator
         counts = np.array([len(choices) for choices in references], dtype=np.int64)
-        return Statistics({"hypothesis": own, "reference": against, "references": counts})
+        return Statistics(
+            {"hypothesis": denominators, "reference": numerators, "references": counts}
+        )
 
     def aggregate(self, statistics: Statistics) -> float:
         """Return the mean over iterations of the corpus score with sampled references."""
@@ -169,36 +173,37 @@ class Gleu(Metric):
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the score of each sentence, the mean over its references."""
-        against = statistics["reference"]
-        own = np.broadcast_to(statistics["hypothesis"][:, None], against.shape)
+        numerators = statistics["reference"]
+        denominators = np.broadcast_to(statistics["hypothesis"][:, None], numerators.shape)
         if self.form == "official":
-            own, against = np.maximum(own, 1), np.maximum(against, 1)
+            denominators, numerators = np.maximum(denominators, 1), np.maximum(numerators, 1)
         else:
-            without = (own == 0) & (np.arange(own.shape[-1]) > 0)
-            own, against = np.where(without, 1, own), np.where(without, 1, against)
-        scores = _gleu(own, against)
+            without = (denominators == 0) & (np.arange(denominators.shape[-1]) > 0)
+            denominators = np.where(without, 1, denominators)
+            numerators = np.where(without, 1, numerators)
+        scores = _gleu(denominators, numerators)
         counts = statistics["references"]
-        real = np.arange(against.shape[1]) < counts[:, None]
+        real = np.arange(numerators.shape[1]) < counts[:, None]
         means: Floats = np.where(real, scores, 0.0).sum(axis=1) / counts
         return means
 
     def _iterations(self, statistics: Statistics, samples: npt.NDArray[np.intp]) -> Floats:
         """Return the corpus score of each resample and iteration, float64 (B, iterations)."""
-        own, against = statistics["hypothesis"], statistics["reference"]
+        denominators, numerators = statistics["hypothesis"], statistics["reference"]
         counts = statistics["references"]
         most = int(counts.max())
         iterations = 1 if most == 1 else self.iterations
-        totals = np.repeat(resampled_totals(against[:, 0], samples)[:, None], iterations, axis=1)
+        totals = np.repeat(resampled_totals(numerators[:, 0], samples)[:, None], iterations, axis=1)
         # Sum of the first reference everywhere, plus the difference where another is picked: the product
         # runs at matrix speed. Integers below 2^24 are exact in float32, which takes half as long.
-        largest = samples.shape[1] * int(np.abs(against - against[:, :1]).max(initial=0))
+        largest = samples.shape[1] * int(np.abs(numerators - numerators[:, :1]).max(initial=0))
         kind: type[np.floating[Any]] = np.float32 if largest < 1 << 24 else np.float64
         for count in range(2, most + 1):
             if not (counts == count).any():
                 continue
             picks = _picks(count, samples.shape[1], iterations)
             for column in range(1, count):
-                difference = _difference(against, counts, count, column).astype(kind)
+                difference = _difference(numerators, counts, count, column).astype(kind)
                 for first in range(0, samples.shape[1], _SENTENCES_AT_ONCE):
                     places = slice(first, first + _SENTENCES_AT_ONCE)
                     chosen = (picks[:, places] == column).astype(kind)
@@ -208,20 +213,20 @@ class Gleu(Metric):
                         sums = chosen @ steps.reshape(len(steps), -1)
                         sums = np.rint(sums).astype(np.int64).reshape(iterations, -1, 1 + self.n)
                         totals[part] += sums.transpose(1, 0, 2)
-        lengths = resampled_totals(own, samples)[:, None]
+        lengths = resampled_totals(denominators, samples)[:, None]
         return _gleu(np.broadcast_to(lengths, totals.shape), totals)
 
 
-def _difference(against: Array, counts: Array, count: int, column: int) -> Array:
+def _difference(numerators: Array, counts: Array, count: int, column: int) -> Array:
     """Return what another reference than the first changes, 0 for sentences without `count` of them."""
-    difference = against[:, column] - against[:, 0]
+    difference = numerators[:, column] - numerators[:, 0]
     return np.where((counts == count)[:, None], difference, 0)
 
 
-def _gleu(own: Array, against: Array) -> Floats:
+def _gleu(denominators: Array, numerators: Array) -> Floats:
     """Return GLEU from (…, 1+n) lengths with denominators and lengths with numerators."""
-    zero = (own == 0).any(axis=-1) | (against <= 0).any(axis=-1)
-    own, against = np.maximum(own, 1), np.maximum(against, 1)
-    brevity = np.minimum(0.0, 1.0 - against[..., 0] / own[..., 0])
-    logs = np.log(against[..., 1:] / own[..., 1:]).sum(axis=-1) / 4
+    zero = (denominators == 0).any(axis=-1) | (numerators <= 0).any(axis=-1)
+    denominators, numerators = np.maximum(denominators, 1), np.maximum(numerators, 1)
+    brevity = np.minimum(0.0, 1.0 - numerators[..., 0] / denominators[..., 0])
+    logs = np.log(numerators[..., 1:] / denominators[..., 1:]).sum(axis=-1) / 4
     return np.where(zero, 0.0, np.exp(brevity + logs))

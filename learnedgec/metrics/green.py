@@ -11,11 +11,11 @@ import numpy.typing as npt
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.ngrams import SharedCounts, resampled_totals, slices
+from learnedgec.metrics.ngrams import SharedCounts, Unit, resampled_totals, slices
+from learnedgec.metrics.reference_choice import first_best
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.units import Unit
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats, Ints, Texts
+from learnedgec.types import Array, Floats, Indices, Ints, Texts
 
 __all__ = ["Green"]
 
@@ -70,27 +70,29 @@ class Green(Metric):
         counts = np.zeros((len(hypotheses), references.most, self.n, 3), dtype=np.int64)
         for part in slices(len(hypotheses)):
             choices = References(references.rows[part])
-            found = SharedCounts.number(sources[part], hypotheses[part], choices, self.unit, self.n)
-            source, reference, hypothesis = found.source, found.reference, found.hypothesis
+            shared = SharedCounts.number(
+                sources[part], hypotheses[part], choices, self.unit, self.n
+            )
+            source, reference, hypothesis = shared.source, shared.reference, shared.hypothesis
             _, first, same = np.unique(
                 source * (reference.max() + 1) + reference, return_index=True, return_inverse=True
             )
             for order in range(1, self.n + 1):
                 s, r, h = (
-                    found.ngrams.sizes(texts, order) for texts in (source, reference, hypothesis)
+                    shared.ngrams.sizes(texts, order) for texts in (source, reference, hypothesis)
                 )
-                position, count, (in_source,) = found.ngrams.counts(
+                position, count, (in_source,) = shared.ngrams.counts(
                     order, reference[first], source[first]
                 )
-                sr = found.sum(position, np.minimum(count, in_source))[same]
-                position, count, (in_source, in_reference) = found.ngrams.counts(
+                sr = shared.sum(position, np.minimum(count, in_source))[same]
+                position, count, (in_source, in_reference) = shared.ngrams.counts(
                     order, hypothesis, source, reference
                 )
-                sh = found.sum(position, np.minimum(count, in_source))
-                rh = found.sum(position, np.minimum(count, in_reference))
-                srh = found.sum(position, np.minimum(count, np.minimum(in_source, in_reference)))
+                sh = shared.sum(position, np.minimum(count, in_source))
+                rh = shared.sum(position, np.minimum(count, in_reference))
+                srh = shared.sum(position, np.minimum(count, np.minimum(in_source, in_reference)))
                 # The regions of the docstring, by inclusion and exclusion.
-                counts[found.rows + part.start, found.columns, order - 1] = np.stack(
+                counts[shared.rows + part.start, shared.columns, order - 1] = np.stack(
                     [s - sr - sh + rh + srh, h + sr - sh - rh, r + sh - sr - rh], axis=1
                 )
         return Statistics(
@@ -143,16 +145,12 @@ class Green(Metric):
             scores = 1 / (alpha / precision + (1 - alpha) / recall)
         return precision, recall, np.where((precision == 0) | (recall == 0), 0.0, scores)
 
-    def _choice(self, statistics: Statistics) -> Ints:
+    def _choice(self, statistics: Statistics) -> Indices:
         """Return the number of each sentence's best reference."""
         scores = self._scores(statistics["counts"])[2]
-        absent = np.arange(scores.shape[1]) >= statistics["references"][:, None]
-        scores[absent] = -1.0
-        # Sort by the first key last: F over all orders decides, the position breaks full ties.
-        position = -np.broadcast_to(np.arange(scores.shape[1]), absent.shape)
-        keys = (position, *np.moveaxis(scores, -1, 0))
-        choice: Ints = np.lexsort(keys, axis=1)[:, -1]
-        return choice
+        real = np.arange(scores.shape[1]) < statistics["references"][:, None]
+        # F over all orders decides, then over fewer; the first of equal references wins.
+        return first_best(list(np.moveaxis(scores, -1, 0))[::-1], real)
 
     def _chosen(self, statistics: Statistics) -> Ints:
         """Return the counts against each sentence's best reference, int (N, n, 3)."""

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.ngrams import Unit, units
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.metrics.units import Unit, units
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 

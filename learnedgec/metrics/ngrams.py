@@ -1,4 +1,4 @@
-"""Metrics that count n-grams of the source, the hypothesis and the references.
+"""What metrics count: words or characters, and n-grams of the source, the hypothesis and the references.
 
 All counts are integers and come from one table of every distinct text's n-grams, so the systems of one
 run share the work on the sources and references. With s, r and h the multisets of n-grams of source,
@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.metrics.units import Unit
 from learnedgec.types import Ints
+
+Unit = Literal["word", "char"]
+"""What metrics count; characters where spaces do not separate words, or words are too coarse."""
 
 # Sentences counted, and resamples summed, at a time: bounds memory at a few hundred MiB.
 SENTENCES_AT_ONCE = 20_000
@@ -25,6 +28,16 @@ RESAMPLES_AT_ONCE = 500
 
 # A table is made of numbers that are below so many times their count; others are sorted.
 _SPARSE = 4
+
+
+def units(text: str, unit: Unit) -> list[str]:
+    """Return the tokens of a text, or its characters with the spaces between tokens.
+
+    Example:
+        >>> units("He go", "char")
+        ['H', 'e', ' ', 'g', 'o']
+    """
+    return text.split() if unit == "word" else list(text)
 
 
 class NgramCounts:
@@ -77,12 +90,12 @@ class NgramCounts:
         offset = np.arange(len(position)) - np.repeat(np.cumsum(many) - many, many)
         entry = starts[texts][position] + offset
         gram = keys[entry] - texts[position] * size
-        found = []
+        found_in = []
         for other in others:
             key = other[position] * size + gram
             place = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
-            found.append(np.where(keys[place] == key, counts[place], 0))
-        return position, counts[entry], found
+            found_in.append(np.where(keys[place] == key, counts[place], 0))
+        return position, counts[entry], found_in
 
 
 def _numbered_units(texts: Sequence[str], unit: Unit) -> tuple[Ints, Ints]:
@@ -114,8 +127,8 @@ def _ranks(values: Ints, bound: int) -> Ints:
 def _counted(values: Ints, bound: int) -> tuple[Ints, Ints]:
     """Return the distinct values, all at least 0 and below `bound`, and how often each occurs."""
     if bound > _SPARSE * len(values):
-        found: tuple[Ints, Ints] = np.unique(values, return_counts=True)
-        return found
+        counted: tuple[Ints, Ints] = np.unique(values, return_counts=True)
+        return counted
     counts = np.bincount(values, minlength=bound)
     distinct = np.flatnonzero(counts)
     return distinct, counts[distinct]

@@ -12,10 +12,9 @@ from scipy.spatial.distance import cdist
 
 from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.annotator import edits_of_targets, extract_edits
 from learnedgec.edits.error_types import Tier, at_tier, check_types
 from learnedgec.edits.parsing import default_annotator, describe_annotator
-from learnedgec.edits.targets import edits_of_targets
 from learnedgec.errors import InputError, ParameterError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_overlap import (

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from learnedgec import AnnotatedSentence, Edit, References, load_metric
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics.units import characters_apart, units
+from learnedgec.metrics.chunk_overlap import characters_apart
+from learnedgec.metrics.ngrams import units
 
 # Metrics that have the parameter, without what is not for characters.
 NAMES = [
