@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from embedded import Sample
 
-from learnedgec.data.m2 import apply_edits
 from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import (
@@ -19,7 +18,6 @@ from learnedgec.edits.parsing import (
     load_pipeline,
 )
 from learnedgec.errors import ModelError, UnknownNameError
-from learnedgec.runtime.runtime import Runtime
 
 NAME = "en-ewt-sm"
 Found = list[tuple[int, int, str, str]]
@@ -93,38 +91,10 @@ def test_scrambled_sentences_too(official: Any, sample: Sample) -> None:
     assert our_edits(pairs) == official_edits(official, pairs)
 
 
-def test_edits_make_the_target(pairs: Sequence[tuple[str, str]]) -> None:
-    for (source, target), edits in zip(pairs, extract_edits(pairs, NAME), strict=True):
-        assert apply_edits(source, edits) == " ".join(target.split())
-
-
-def test_types() -> None:
-    pairs = [
-        ("She go to school .", "She goes to school ."),
-        ("I seen teh dog", "I have seen the dog"),
-    ]
-    assert our_edits(pairs) == [
-        [(1, 2, "goes", "R:VERB:SVA")],
-        [(1, 1, "have", "M:VERB:TENSE"), (2, 3, "the", "R:SPELL")],
-    ]
-
-
 def test_empty_and_blank_sentences() -> None:
-    assert our_edits(
-        [("", ""), (" ", "  "), ("", "A"), ("A b", ""), ("a  b", "a b")], types=False
-    ) == [
-        [],
-        [],
-        [(0, 0, "A", "")],
-        [(0, 2, "", "")],
-        [],
-    ]
+    blank = [("", ""), (" ", "  "), ("", "A"), ("A b", ""), ("a  b", "a b")]
+    assert our_edits(blank, types=False) == [[], [], [(0, 0, "A", "")], [(0, 2, "", "")], []]
     assert extract_edits([], NAME) == []
-
-
-def test_processes_change_nothing(pairs: Sequence[tuple[str, str]]) -> None:
-    several = [*pairs, *((source, "Also " + target) for source, target in pairs)]
-    assert extract_edits(several, NAME, runtime=Runtime(jobs=2)) == extract_edits(several, NAME)
 
 
 def test_pipelines_are_found_by_name_and_by_directory(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -237,15 +239,9 @@ def test_choice_is_by_rounded_f_then_counts(
 def test_tables_by_type() -> None:
     metric = Errant(annotator=NAME, types=True)
     statistics = scored(MADE, GOLD, types=True).statistics
+    f_of_r = pytest.approx(5 / 9)
     assert metric.by_type(statistics, "operation") == {
-        "R": {
-            "tp": 1,
-            "fp": 1,
-            "fn": 0,
-            "precision": 0.5,
-            "recall": 1.0,
-            "f0.5": pytest.approx(5 / 9),
-        },
+        "R": {"tp": 1, "fp": 1, "fn": 0, "precision": 0.5, "recall": 1.0, "f0.5": f_of_r},
         "M": {"tp": 0, "fp": 1, "fn": 1, "precision": 0.0, "recall": 0.0, "f0.5": 0.0},
         "U": {"tp": 0, "fp": 0, "fn": 1, "precision": 1.0, "recall": 0.0, "f0.5": 0.0},
     }
@@ -268,14 +264,8 @@ def test_the_default_annotator_is_decided_when_the_metric_is_named(
 def test_signature_names_the_annotator() -> None:
     references = References.from_texts(["a c"])
     signature = Errant(annotator=NAME).signature(references)
-    for part in (
-        "annotator='en-ewt-sm'",
-        "|annotator-version:0.1.0 (sha256 ",
-        "|errant:",
-        "|spacy:",
-    ):
-        assert part in signature
-    assert signature.endswith("|gold:aligned")
+    parts = r"annotator='en-ewt-sm'.*\|annotator-version:0\.1\.0 \(sha256 .*\|errant:.*\|spacy:"
+    assert re.search(parts + r".*\|gold:aligned$", signature)
 
 
 def test_unusable_parameters() -> None:
@@ -310,23 +300,19 @@ PLAIN = "errant(annotator='plain')"
 @pytest.mark.parametrize(
     ("kind", "mode", "message"),
     [
-        (
-            "UNK",
-            "span-correction",
-            "every gold edit has the type UNK, which counts in detection only",
-        ),
-        (
-            "SVA",
-            "span-correction",
-            r"not ERRANT's \('SVA' is not one of its types\), so scores differ",
-        ),
+        ("UNK", "span-correction", "every gold edit has the type UNK, which counts in detection"),
+        ("SVA", "span-correction", r"not ERRANT's \('SVA' is not one of its types\), so scores"),
         ("SVA", "token-detection", "not ERRANT's"),
+        ("R:VERB:SVA", "span-correction", None),
+        ("R", "span-correction", None),
+        ("UNK", "span-detection", None),
     ],
 )
-def test_gold_edits_of_others_are_noticed(kind: str, mode: str, message: str) -> None:
+def test_gold_edits_of_others_are_noticed(kind: str, mode: str, message: str | None) -> None:
     metric = replace(load_metric(PLAIN), mode=mode)
-    with pytest.warns(UserWarning, match=message):
-        metric.score(["He go home ."], ["He goes home ."], gold_of(kind))
+    with pytest.warns(UserWarning, match=message) if message else nullcontext():
+        score = metric.score(["He go home ."], ["He goes home ."], gold_of(kind))
+    assert score.details["tp"] == (kind != "UNK" or mode == "span-detection")
 
 
 def test_counts_by_type_do_not_mix_two_sets_of_types() -> None:
@@ -338,15 +324,6 @@ def test_counts_by_type_do_not_mix_two_sets_of_types() -> None:
     anew = metric.reannotated()
     assert anew.by_type(anew.score(*made, gold_of("ArtOrDet")).statistics)["R"]["tp"] == 1
     assert metric.by_type(metric.score(*made, gold_of("R")).statistics)["R"]["tp"] == 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "mode"),
-    [("R:VERB:SVA", "span-correction"), ("R", "span-correction"), ("UNK", "span-detection")],
-)
-def test_gold_edits_of_errant_are_not(kind: str, mode: str) -> None:
-    metric = replace(load_metric(PLAIN), mode=mode)
-    assert metric.score(["He go home ."], ["He goes home ."], gold_of(kind)).details["tp"] == 1
 
 
 def test_reannotated_references_are_texts() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -182,22 +181,19 @@ def test_what_the_weights_do_not_know_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["[]", "{}", '{"format": "learnedgec difficulties 1", "systems": [], "sentences": [1]}'],
+    [
+        "[]",
+        "{}",
+        '{"format": "learnedgec difficulties 1", "systems": [], "sentences": [1]}',
+        # Weights of another length than the sentence has chunks.
+        '{"format": "learnedgec difficulties 1", "systems": [], "sentences": [{"source": "he go", '
+        '"gold": [[1, 2, ["goes"]]], "weights": [0.5, 0]}]}',
+    ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
     file = tmp_path / "weights.json"
     file.write_text(content)
     with pytest.raises(FormatError, match="not a file of correction difficulties"):
-        Difficulties.load(file)
-
-
-def test_weights_of_another_length_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "weights.json"
-    GotoScorer().learn(["he go"], {"a": ["he goes"]}, References.from_texts(["he goes"])).save(file)
-    content = json.loads(file.read_text())
-    content["sentences"][0]["weights"].pop()
-    file.write_text(json.dumps(content))
-    with pytest.raises(FormatError):
         Difficulties.load(file)
 
 
@@ -226,7 +222,7 @@ def test_order_of_the_published_scores(mirror: Path) -> None:
             published[cells[0]] = float(cells[7])
     # A part of the sentences, for time's sake; the tool that made the table takes ERRANT's edits and one
     # reference. On all sentences the correlations are .999 and .993.
-    part = slice(None, None, 4)
+    part = slice(None, None, 8)
     systems = {name: read_lines(seeda / f"outputs/all/{name}.txt")[part] for name in published}
     references = References.from_texts(read_lines(conll / "reference/ref0")[part])
     metric = GotoScorer(annotator="en-ewt-sm")

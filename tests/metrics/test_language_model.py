@@ -18,7 +18,7 @@ from learnedgec.evaluators import causal
 from learnedgec.evaluators.causal import token_scores
 from learnedgec.metrics.asano import Asano
 from learnedgec.metrics.likelihood import Likelihood, as_written
-from learnedgec.metrics.scribendi import Scribendi, indel_ratio, token_sort_ratio
+from learnedgec.metrics.scribendi import Scribendi, token_sort_ratio
 from learnedgec.runtime.runtime import Runtime
 
 
@@ -96,16 +96,6 @@ def test_scribendi_equals_its_definition(tiny_causal: Path, sample: Sample) -> N
     )
     found = score.sentence_details["perplexity"]
     assert found == pytest.approx([perplexity(text) for text in hypotheses], rel=1e-4)
-
-
-def test_scribendi_sums_resamples(tiny_causal: Path, sample: Sample) -> None:
-    metric = Scribendi(model=str(tiny_causal))
-    statistics = metric.statistics(sample.sources, sample.systems["eager"])
-    samples = np.random.default_rng(0).integers(0, len(statistics), (4, len(statistics)))
-    expected = [metric.aggregate(statistics.take(row)) for row in samples]
-    assert metric.aggregate_many(statistics, samples) == pytest.approx(expected)
-    strict = Scribendi(model=str(tiny_causal), threshold=1.0)
-    assert strict.aggregate(statistics) < metric.aggregate(statistics)
 
 
 def test_likelihood_equals_its_definition(tiny_causal: Path, sample: Sample) -> None:
@@ -193,12 +183,6 @@ def test_scores_do_not_depend_on_the_batch(
 )
 def test_token_sort_ratio(first: str, second: str, expected: float) -> None:
     assert token_sort_ratio(first, second) == pytest.approx(expected)
-
-
-def test_indel_ratio() -> None:
-    for first, second in [("abcd", "abxd"), ("a b", "b a"), ("", "abc"), ("kitten", "sitting")]:
-        assert indel_ratio(first, second) == pytest.approx(literal_ratio(first, second))
-    assert indel_ratio("", "") == 1.0
 
 
 def test_empty_sentences(tiny_causal: Path) -> None:

@@ -251,13 +251,7 @@ def test_an_interrupt_ends_the_program_while_an_endpoint_is_slow(
 
 
 def test_no_usable_answer_is_an_error_or_the_lowest(server: ChatServer, runtime: Runtime) -> None:
-    def mostly(call: Call) -> None:
-        if "bad" in call.prompt:
-            call.complete("no idea")
-        else:
-            rate(call)
-
-    server.usual = mostly
+    server.usual = lambda call: call.complete("no idea") if "bad" in call.prompt else rate(call)
     sources, hypotheses = ["x", "y", "z"], ["good one", "bad", "good"]
     with pytest.raises(ModelError, match=r"1 of 3 corrections, the first 'bad' .*'no idea'"):
         LlmS("tiny", server.url).score(sources, hypotheses, runtime=runtime)

@@ -23,7 +23,6 @@ from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.m2 import M2
 from learnedgec.metrics.pretrained_overlap import PtErrant, PtM2
-from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -293,44 +292,6 @@ def test_bartscore_weighs_too(tiny_sequence_model: Path) -> None:
     assert score.sentences == pytest.approx(
         [f_of((goes, goes + homes, goes + none), 0.5)], abs=1e-4
     )
-
-
-def test_weights_do_not_depend_on_the_memory_bound(
-    tiny_encoder: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    metric = PtM2(encoder=str(tiny_encoder), layer=2)
-    given = (sample.sources, sample.systems["eager"], sample.references)
-    free = metric.score(*given)
-    monkeypatch.setattr("learnedgec.metrics.similarity._MEBIBYTE", 2**14)
-    bound = metric.score(*given, runtime=Runtime(states_mb=1, batch_tokens=256))
-    assert bound.sentences == pytest.approx(free.sentences, abs=1e-4)
-
-
-def test_statistics_are_kept_on_disk(tiny_encoder: Path, sample: Sample, tmp_path: Path) -> None:
-    metric = PtM2(encoder=str(tiny_encoder), layer=2)
-    given = (sample.sources, sample.systems["eager"], sample.references)
-    first, second = (
-        metric.score(*given, runtime=Runtime(cache_dir=str(tmp_path))) for _ in range(2)
-    )
-    assert (tmp_path / "store.sqlite").is_file()
-    assert second.sentences.tolist() == first.sentences.tolist()
-    assert list(second.statistics.records) == list(first.statistics.records)
-
-
-def test_resamples_choose_annotators_anew(tiny_encoder: Path, sample: Sample) -> None:
-    metric = PtM2(encoder=str(tiny_encoder), layer=2, level="corpus")
-    statistics = metric.statistics(sample.sources, sample.systems["eager"], sample.references)
-    draws = np.random.default_rng(0).integers(0, len(statistics), (3, len(statistics)))
-
-    def corpus(taken: Statistics) -> float:
-        total = (0.0, 0.0, 0.0)
-        sums = np.stack([taken[name] for name in ("tp", "proposed", "gold")], axis=-1)
-        for row, count in zip(sums, taken["references"], strict=True):
-            total = best([add(total, tuple(choice)) for choice in row[:count]], 0.5)
-        return f_of(total, 0.5)
-
-    expected = [corpus(statistics.take(draw)) for draw in draws]
-    assert metric.aggregate_many(statistics, draws) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.realdata

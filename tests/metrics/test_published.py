@@ -59,43 +59,43 @@ def save_as_pickle(folder: Path, seed: int) -> Path:
     return folder
 
 
-def save_modern(folder: Path, pooling: str) -> Path:
-    """Write a ModernBERT regressor."""
+def save_tiny(folder: Path, kind: type[Any], config: type[Any], **options: Any) -> Path:
+    """Write a model of some kind with random weights; a DeBERTa as published, without a head."""
     torch.manual_seed(3)
     made = tiny.tokenizer()
-    config = ModernBertConfig(
-        vocab_size=len(made),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=256,
-        pad_token_id=made.pad_token_id,
-        cls_token_id=made.cls_token_id,
-        sep_token_id=made.sep_token_id,
-        bos_token_id=made.cls_token_id,
-        eos_token_id=made.sep_token_id,
-        classifier_pooling=pooling,
-        num_labels=1,
+    model = kind(
+        config(
+            vocab_size=len(made),
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            max_position_embeddings=256,
+            **options,
+        )
     )
-    model = ModernBertForSequenceClassification(config)
     torch.nn.init.normal_(model.classifier.weight, std=1.0)
-    model.save_pretrained(folder)
+    getattr(model, "deberta", model).save_pretrained(folder)
     made.save_pretrained(folder)
     return folder
 
 
+def save_modern(folder: Path, pooling: str) -> Path:
+    """Write a ModernBERT regressor."""
+    made = tiny.tokenizer()
+    ids = {f"{name}_token_id": getattr(made, f"{name}_token_id") for name in ("pad", "cls", "sep")}
+    ids |= {"bos_token_id": made.cls_token_id, "eos_token_id": made.sep_token_id}
+    options = {"classifier_pooling": pooling, "num_labels": 1}
+    kinds = ModernBertForSequenceClassification, ModernBertConfig
+    return save_tiny(folder, *kinds, **ids, **options)
+
+
 def save_deberta(folder: Path) -> Path:
     """Write a pretrained DeBERTa-v3, which has no head yet."""
-    torch.manual_seed(4)
-    made = tiny.tokenizer()
-    config = DebertaV2Config(
-        vocab_size=len(made),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=256,
+    return save_tiny(
+        folder,
+        DebertaV2ForSequenceClassification,
+        DebertaV2Config,
         relative_attention=True,
         position_buckets=32,
         norm_rel_ebd="layer_norm",
@@ -105,10 +105,6 @@ def save_deberta(folder: Path) -> Path:
         type_vocab_size=0,
         pooler_hidden_size=32,
     )
-    # As published: the weights of the encoder alone.
-    DebertaV2ForSequenceClassification(config).deberta.save_pretrained(folder)
-    made.save_pretrained(folder)
-    return folder
 
 
 def save_adapter(folder: Path, base: Path, keep: Sequence[str] = ("classifier", "pooler")) -> Path:
