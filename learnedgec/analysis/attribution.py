@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import factorial
 
 import numpy as np
@@ -122,40 +122,25 @@ def attribute_edits(
     metric.check_alone()
     check_lengths(("sources", sources), ("hypotheses", hypotheses))
     if edits is None:
-        found = extract_edits(
-            list(zip(sources, hypotheses, strict=True)),
-            annotator or default_annotator(),
-            runtime=runtime,
-        )
-    else:
-        check_lengths(("sources", sources), ("edits", edits))
-        # Sets of edits are told apart by position, and edits are applied from left to right.
-        found = [tuple(sorted(each, key=lambda edit: (edit.start, edit.end))) for each in edits]
+        pairs = list(zip(sources, hypotheses, strict=True))
+        edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
+    check_lengths(("sources", sources), ("edits", edits))
     games = [
-        _Game(number, source, hypothesis, own, exact_up_to, permutations, seed)
-        for number, (source, hypothesis, own) in enumerate(
-            zip(sources, hypotheses, found, strict=True), 1
+        _Game(number, source, hypothesis, of_sentence, exact_up_to, permutations, seed)
+        for number, (source, hypothesis, of_sentence) in enumerate(
+            zip(sources, hypotheses, edits, strict=True), 1
         )
     ]
-    rows: dict[tuple[int, str], int] = {}
-    # Equal sentences with equal references are one, so that systems with common edits share texts.
-    same: dict[tuple[object, ...], int] = {}
-    places: list[Indices] = []
-    for number, game in enumerate(games):
-        row = references[number] if references is not None else None
-        sentence = same.setdefault((sources[number], row), number)
-        places.append(
-            np.array([rows.setdefault((sentence, text), len(rows)) for text in game.texts])
-        )
-    numbers = [number for number, _ in rows]
+    # The metric computes equal texts of equal sentences once.
+    rows = [number for number, game in enumerate(games) for _ in game.texts]
     statistics = metric.statistics(
-        [sources[number] for number in numbers],
-        [text for _, text in rows],
-        None if references is None else references.select(numbers),
+        [sources[number] for number in rows],
+        [text for game in games for text in game.texts],
+        None if references is None else references.select(rows),
         runtime=runtime,
     )
-    scores = np.asarray(metric.sentence_scores(statistics), dtype=np.float64)
-    return [game.attribution(scores[place]) for game, place in zip(games, places, strict=True)]
+    scores = iter(np.asarray(metric.sentence_scores(statistics), dtype=np.float64))
+    return [game.attribution(np.array(list(islice(scores, len(game.texts))))) for game in games]
 
 
 _MOST_EXACT = 16
@@ -167,7 +152,8 @@ class _Game:
     A set is a number whose bits say which edits are in it: bit 0 for the leftmost.
 
     Attributes:
-        texts: one for each set that is scored.
+        sets: every set that is scored.
+        texts: the text of each of them.
     """
 
     def __init__(
@@ -175,62 +161,60 @@ class _Game:
         number: int,
         source: str,
         hypothesis: str,
-        edits: tuple[Edit, ...],
+        edits: Sequence[Edit],
         exact_up_to: int,
         permutations: int,
         seed: int,
     ) -> None:
-        if apply_edits(source, edits).split() != hypothesis.split():
+        # Sets of edits are told apart by position, and edits are applied from left to right.
+        self.edits = tuple(sorted(edits, key=lambda edit: (edit.start, edit.end)))
+        if apply_edits(source, self.edits).split() != hypothesis.split():
             raise InputError(
-                f"the edits of sentence {number} make {apply_edits(source, edits)!r} from its source, not "
-                f"the hypothesis {hypothesis!r}; give the edits that belong to it."
+                f"the edits of sentence {number} make {apply_edits(source, self.edits)!r} from its source, "
+                f"not the hypothesis {hypothesis!r}; give the edits that belong to it."
             )
-        self.edits = edits
         size = len(edits)
-        self.whole = (1 << size) - 1
+        whole = (1 << size) - 1
         self.exact = size <= exact_up_to
-        self.orders = None if self.exact else _orders(size, permutations, seed)
         if self.exact:
-            sets = dict.fromkeys(range(self.whole + 1))
+            self.sets = list(range(whole + 1))
         else:
-            sets = dict.fromkeys([0, self.whole])
-            sets |= dict.fromkeys(1 << place for place in range(size))
-            sets |= dict.fromkeys(self.whole ^ (1 << place) for place in range(size))
-            sets |= dict.fromkeys(chosen for chain in self._chains() for chosen in chain)
-        self.places = {chosen: place for place, chosen in enumerate(sets)}
+            self.orders = _orders(size, permutations, seed)
+            # Each order goes through E+1 sets, from none to all edits.
+            self.chains = [
+                list(accumulate((1 << place for place in order), initial=0))
+                for order in self.orders.tolist()
+            ]
+            alone = [1 << place for place in range(size)]
+            without = [whole ^ bit for bit in alone]
+            ordered = [chosen for chain in self.chains for chosen in chain]
+            self.sets = list(dict.fromkeys([0, whole, *alone, *without, *ordered]))
         # Both ends are scored as they were given.
-        texts = {0: source, self.whole: hypothesis} if edits else {0: source}
+        ends = {whole: hypothesis, 0: source}
         self.texts = [
-            texts[chosen]
-            if chosen in texts
-            else apply_edits(source, [e for place, e in enumerate(edits) if chosen >> place & 1])
-            for chosen in sets
-        ]
-
-    def _chains(self) -> list[list[int]]:
-        """Return the E+1 sets that each order goes through, from none to all edits."""
-        assert self.orders is not None
-        return [
-            list(accumulate((1 << place for place in order), initial=0))
-            for order in self.orders.tolist()
+            ends[chosen]
+            if chosen in ends
+            else apply_edits(
+                source, [edit for place, edit in enumerate(self.edits) if chosen >> place & 1]
+            )
+            for chosen in self.sets
         ]
 
     def attribution(self, scores: Floats) -> Attribution:
         """Return what follows from the scores of the texts."""
         size = len(self.edits)
-        value = {chosen: scores[place] for chosen, place in self.places.items()}
+        value = dict(zip(self.sets, scores, strict=True))
         bits = [1 << place for place in range(size)]
-        none, whole = value[0], value[self.whole]
-        if self.exact:
-            shapley, error = _shapley(scores, size), np.zeros(size)
-        else:
-            shapley, error = self._sampled(value)
+        none, whole = value[0], value[(1 << size) - 1]
+        shapley, error = (
+            (_shapley(scores, size), np.zeros(size)) if self.exact else self._sampled(value)
+        )
         return Attribution(
             edits=self.edits,
             source_score=float(none),
             score=float(whole),
             add_one=np.array([value[bit] - none for bit in bits]),
-            leave_one_out=np.array([whole - value[self.whole ^ bit] for bit in bits]),
+            leave_one_out=np.array([whole - value[(1 << size) - 1 ^ bit] for bit in bits]),
             shapley=shapley,
             standard_error=error,
             exact=self.exact,
@@ -241,9 +225,8 @@ class _Game:
 
         The gains of one order sum to the whole difference, and so do their means.
         """
-        assert self.orders is not None
         gains = np.empty(self.orders.shape)
-        for row, (order, chain) in enumerate(zip(self.orders, self._chains(), strict=True)):
+        for row, (order, chain) in enumerate(zip(self.orders, self.chains, strict=True)):
             gains[row, order] = np.diff([value[chosen] for chosen in chain])
         # An order and its reverse are not independent; pairs of them are.
         pairs = gains.reshape(-1, 2, len(self.edits)).mean(axis=1)

@@ -22,14 +22,14 @@ def contamination(metric: Metric, tested: str) -> tuple[str, ...]:
         >>> contamination(load_metric("gleu"), "gmeg:fce")
         ()
     """
-    found = []
+    warnings = []
     for name in metric.evaluators():
-        met = [each for each in learned_from(name) if share_text(_data(each), _data(tested))]
-        if met:
-            found.append(
-                f"{name} was trained on {', '.join(met)}; its results here are meaningless."
+        shared = [data for data in learned_from(name) if share_text(_data(data), _data(tested))]
+        if shared:
+            warnings.append(
+                f"{name} was trained on {', '.join(shared)}; its results here are meaningless."
             )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def _data(name: str) -> str:

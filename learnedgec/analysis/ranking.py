@@ -328,18 +328,18 @@ def rank(
         >>> rank("length", ["a", "b"], systems)
         SystemRanking(metric='length', by='mean', order=['long', 'short'])
     """
-    found = as_metric(metric)
-    given = as_inputs([found], sources, as_systems(systems), references, runtime)
+    metric = as_metric(metric)
+    inputs = as_inputs([metric], sources, as_systems(systems), references, runtime)
     return rank_systems(
-        found,
-        found.compute_systems(*given, runtime),
+        metric,
+        metric.compute_systems(*inputs, runtime),
         by=by,
         significance=significance,
         resamples=resamples,
         level=level,
         seed=seed,
         model=model,
-        signature=found.signature(given.references, runtime=runtime),
+        signature=metric.signature(inputs.references, runtime=runtime),
     )
 
 

@@ -57,8 +57,8 @@ def licences(metrics: Iterable[Metric], benchmark: str = "") -> list[dict[str, s
     head, *words = benchmark.split(":")
     shown = [*_BENCHMARKS.get(head, ()), *(["reassess"] if "rewrites" in words else [])]
     roles = [("shown", name) for name in shown]
-    for name in dict.fromkeys(each for metric in metrics for each in metric.evaluators()):
-        roles += [(f"{name} has learned from it", each) for each in learned_from(name)]
+    for evaluator in dict.fromkeys(name for metric in metrics for name in metric.evaluators()):
+        roles += [(f"{evaluator} has learned from it", data) for data in learned_from(evaluator)]
     rows = []
     for role, name in roles:
         head = name.partition(":")[0]

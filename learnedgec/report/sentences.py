@@ -358,10 +358,10 @@ def operations(metric: Errant, statistics: Statistics) -> list[list[int]]:
                 place = _place(edit["type"])
                 table[place][place] += 1
                 continue
-            met = next((other for other in ours if _meet(edit, other)), None)
-            table[_place(edit["type"])][3 if met is None else _place(met["type"])] += 1
-            if met is not None:
-                ours.remove(met)
+            partner = next((other for other in ours if _meet(edit, other)), None)
+            table[_place(edit["type"])][3 if partner is None else _place(partner["type"])] += 1
+            if partner is not None:
+                ours.remove(partner)
         for edit in ours:
             table[3][_place(edit["type"])] += 1
     return table

@@ -233,8 +233,8 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> None:
     Raises:
         LeakageError: the benchmark has CoNLL-2014 text, and is not that tenth with a sentence objective.
     """
-    found = overlapping(benchmark.sources)
-    if not found:
+    overlap = overlapping(benchmark.sources)
+    if not overlap:
         return
     head, *words = benchmark.name.split(":")
     if head == "gjg15" and "dev10" in words:
@@ -246,7 +246,7 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> None:
         )
     else:
         reason = (
-            f"{benchmark.name} has {len(found)} sentences of CoNLL-2014, on which metrics are tested; "
+            f"{benchmark.name} has {len(overlap)} sentences of CoNLL-2014, on which metrics are tested; "
             "tune on gmeg:dev, tmu-gfm or jfleg:FOLDER, or on gjg15:dev10 with a sentence objective (the "
             "evaluator joint-mpnet-3 has learned from tmu-gfm, gmeg:wiki and JFLEG: tune its metrics on "
             "gmeg:fce or gjg15:dev10)"

@@ -84,17 +84,18 @@ def judged(benchmark: Benchmark, name: str) -> Benchmark:
         columns = benchmark.ratings[dimension].items()
         covered.append({system for system, column in columns if not np.isnan(column).all()})
     if not covered:
-        known = {*benchmark.official, *benchmark.ratings}
-        known |= {"EW", "TS"} if benchmark.rankings else set()
-        raise UnknownNameError(f"human score of {benchmark.name}", name, known)
-    kept = [system for system in benchmark.systems if all(system in names for names in covered)]
-    left = [system for system in benchmark.systems if system not in kept]
+        names = {*benchmark.official, *benchmark.ratings}
+        names |= {"EW", "TS"} if benchmark.rankings else set()
+        raise UnknownNameError(f"human score of {benchmark.name}", name, names)
+    judged_systems = set.intersection(*covered)
+    chosen = [system for system in benchmark.systems if system in judged_systems]
+    left = [system for system in benchmark.systems if system not in judged_systems]
     if not left:
         return benchmark
-    if not kept:
+    if not chosen:
         raise InputError(f"no system of {benchmark.name} has a human score {name}; choose another.")
     notice = f"{', '.join(left)}: no human score {name}, left out."
-    return dataclasses.replace(benchmark.select(kept), notices=(*benchmark.notices, notice))
+    return dataclasses.replace(benchmark.select(chosen), notices=(*benchmark.notices, notice))
 
 
 def human_scores(
@@ -121,14 +122,14 @@ def human_scores(
     dimension = _dimension(benchmark, name)
     if _is_of_rankings(benchmark, name):
         rate = partial(_rate, seed=seed, cache_dir=cache_dir, progress=progress)
-        found = _from_rankings(benchmark, name, drawn, seed, rate)
+        scores = _from_rankings(benchmark, name, drawn, seed, rate)
     elif dimension:
-        found = _from_ratings(benchmark, name, dimension, drawn, seed)
+        scores = _from_ratings(benchmark, name, dimension, drawn, seed)
     else:
         assert published is not None
         many = np.broadcast_to(published, (len(drawn), len(published)))
-        found = HumanScores(name, published, many)
-    return found if published is None else dataclasses.replace(found, scores=published)
+        scores = HumanScores(name, published, many)
+    return scores if published is None else dataclasses.replace(scores, scores=published)
 
 
 def _is_of_rankings(benchmark: Benchmark, name: str) -> bool:
@@ -178,8 +179,8 @@ def _rate(
     """Return TrueSkill's runs, float64 (runs, S), from the cache if they are there."""
     counts = hashlib.sha256(wins.tobytes() + ties.tobytes()).hexdigest()
     key = key_of(f"rate_judgements|{wins.shape}|{runs}|{seed}|{__version__}", counts)
-    if cache_dir is not None and (kept := Store(cache_dir).load(key)) is not None:
-        return kept[0]["mu"]
+    if cache_dir is not None and (stored := Store(cache_dir).load(key)) is not None:
+        return stored[0]["mu"]
     mu = rate_judgements(wins, ties, runs=runs, seed=seed, progress=progress)
     if cache_dir is not None:
         Store(cache_dir).save(key, {"mu": mu})
