@@ -306,15 +306,6 @@ def test_a_run_shorter_than_an_epoch_gives_an_evaluator(
         assert state["global_step"] <= int(steps)
 
 
-def test_a_run_without_evaluation_is_refused_before_it_starts(
-    train: Callable[..., tuple[int, str, str]],
-) -> None:
-    code, _, err = train("--config", "mine.yaml", "--trainer.limit_val_batches", "0")
-    assert code == 2
-    assert "leave validation on" in err
-    assert not Path("runs/mine/log").exists()
-
-
 def test_columns_are_checked_before_leakage(
     train: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from learnedgec import load_metric
-from learnedgec.errors import ConfigError, LeakageError
+from learnedgec.errors import LeakageError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import learned_from
 from learnedgec.metrics.sentinels import Length
@@ -98,13 +98,6 @@ def test_an_unchecked_teacher_is_a_leak(tmp_path: Path, tiny_evaluator: Path) ->
     source = DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], f"some(model='{unchecked}')")
     with pytest.raises(LeakageError, match=r"the teacher .* was not checked"):
         list(source.material())
-
-
-def test_says_what_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="DistilledPairs has no pair sources"):
-        DistilledPairs([], "length")
-    with pytest.raises(ConfigError, match="gleu needs references"):
-        DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "gleu")
 
 
 def test_the_loss_is_the_error_of_the_difference() -> None:

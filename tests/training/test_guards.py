@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from embedded import SAMPLE_FOLDER
 from torch.nn.functional import softplus
 
 from learnedgec.cli.main import main
-from learnedgec.errors import ConfigError, FormatError, LeakageError, ModelError
+from learnedgec.errors import ConfigError, LeakageError, ModelError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.loading import load_pretrained
 from learnedgec.training import data as training_data_module
@@ -25,7 +24,7 @@ from learnedgec.training.data import TrainingData
 from learnedgec.training.examples import Example, pair_examples
 from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
-from learnedgec.training.pairs import RankedPair, read_ranked_pairs, write_ranked_pairs
+from learnedgec.training.pairs import RankedPair, write_ranked_pairs
 from learnedgec.training.pairs.impact import ImpactPairs
 
 CONFIG = """
@@ -177,14 +176,18 @@ def test_a_checkpoint_that_could_run_code_is_refused(words: list[str], tmp_path:
         train(more, progress=False)
 
 
-def test_an_interrupted_run_leaves_ctrl_c_as_it_was(
-    words: list[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    # Pairs are made before Lightning looks at signals, and that may take hours.
+    ("kind", "method"),
+    [(TrainingData, "prepare_data"), (EvaluatorModule, "training_step")],
+)
+def test_an_interruption_is_the_callers_and_leaves_ctrl_c_as_it_was(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, kind: type, method: str
 ) -> None:
-    def interrupted(self: TrainingData) -> None:
+    def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    # While pairs are made, which may take hours, before Lightning has seen to signals.
-    monkeypatch.setattr(TrainingData, "prepare_data", interrupted)
+    monkeypatch.setattr(kind, method, interrupt)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         train(words, progress=False)
@@ -200,13 +203,6 @@ def test_a_tokenizer_in_python_serves_all_but_detection(words: list[str], tmp_pa
     heads = ["--model.heads", "{quality: {objective: detection}}"]
     with pytest.raises(ConfigError, match="does not give the positions of its tokens"):
         train([*words, "--model.encoder", encoder, *heads], progress=False)
-
-
-def test_equal_sides_are_no_pair(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.jsonl"
-    write_ranked_pairs(path, [RankedPair("s", "b", "w"), RankedPair("s", "b", "b")])
-    with pytest.raises(FormatError, match=r"pairs\.jsonl:2: 'better' and 'worse' are the same"):
-        read_ranked_pairs(path)
 
 
 def test_what_mistakes_are_learnt_from_is_checked_before_pairs_are_made(
@@ -365,35 +361,18 @@ def test_an_evaluator_without_a_pooler_lends_none(tmp_path: Path) -> None:
         EvaluatorModule({"fluency": HeadOptions()}, encoder=str(folder), pooling="pooler")
 
 
-def test_the_card_says_that_nothing_was_checked(tmp_path: Path, words: list[str]) -> None:
-    result = train([*words, "--data.check_leakage", "false"], progress=False)
-    assert result is not None
-    manifest = json.loads((result.package / "manifest.json").read_text())
-    assert manifest["data"]["check_leakage"] is False
-    assert "**not** checked" in (result.package / "README.md").read_text()
-    shutil.rmtree(result.package)
-
-
 def test_what_was_not_checked_for_leaks_cannot_be_continued_unnoticed(
     words: list[str], tmp_path: Path
 ) -> None:
     first = train([*words, "--data.check_leakage", "false"], progress=False)
     assert first is not None
+    manifest = json.loads((first.package / "manifest.json").read_text())
+    assert manifest["data"]["check_leakage"] is False
+    assert "**not** checked" in (first.package / "README.md").read_text()
     again = [*words, "--name", "again", "--model.encoder", str(first.package)]
     with pytest.raises(LeakageError, match="was not checked against SEEDA"):
         train(again, progress=False)
     assert train([*again, "--data.check_leakage", "false"], progress=False) is not None
-
-
-def test_an_interruption_is_one_for_the_caller(
-    words: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(EvaluatorModule, "training_step", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        train(words, progress=False)
 
 
 def test_ratings_without_a_source_teach_heads_that_read_none(

@@ -123,27 +123,6 @@ def test_losses_are_those_of_the_formulas(tiny_encoder: Path) -> None:
     assert loss_of(module, "c", outputs["c"], batch) == pytest.approx(error**2, abs=1e-4)
 
 
-def test_a_head_that_ranks_learns_from_both_contexts_of_a_case(tiny_encoder: Path) -> None:
-    module = EvaluatorModule(
-        {"quality": HeadOptions(objective="logistic")}, encoder=str(tiny_encoder), dropout=0.0
-    ).eval()
-    texts = (("s", "He goes ."), ("s", "He go ."), ("t", "A dog goes ."), ("t", "A dog go ."))
-    examples = [
-        *pair_examples({"quality": [RankedPair("u", "x", "y")]}),
-        Example(texts, consistent=("quality",)),
-    ]
-    batch = batch_of(module, examples)
-    with torch.inference_mode():
-        values = module._outputs(batch)["quality"]
-        loss = loss_of(module, "quality", values, batch)
-        alone = [
-            float(module.model(module.tokenizer(text, return_tensors="pt"), ["quality"])["quality"])
-            for text in ("x", "y", *(hypothesis for _, hypothesis in texts))
-        ]
-    terms = [math.log1p(math.exp(alone[i + 1] - alone[i])) for i in (0, 2, 4)]
-    assert loss == pytest.approx(sum(terms) / 3, abs=1e-5)
-
-
 def test_consistency_is_the_mean_of_both_divergences() -> None:
     values = torch.tensor([[2.0, 1.0, 0.5, 0.7], [0.0, 1.0, 3.0, -1.0]])
     expected = []
@@ -214,11 +193,18 @@ def test_files_of_pairs(tmp_path: Path) -> None:
     pairs = [RankedPair("s", "b", "w", 0.5, "g", "o"), RankedPair("t", "b", "")]
     write_ranked_pairs(path, pairs)
     assert read_ranked_pairs(path) == [pairs[0], RankedPair("t", "b", "", group="t")]
-    path.write_text(
-        '{"source": "s", "better": "b", "worse": "w"}\n{"source": "s", "better": 3, "worse": ""}\n'
-    )
-    with pytest.raises(FormatError, match=r"pairs\.jsonl:2: 'better' must be a text"):
-        read_ranked_pairs(path)
-    path.write_text('{"source": "s", "better": "b", "worse": "w", "margin": -1}\n')
-    with pytest.raises(FormatError, match=r":1: 'margin'"):
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"source": "s", "better": 3, "worse": ""}', "'better' must be a text"),
+        ('{"source": "s", "better": "b", "worse": "w", "margin": -1}', "'margin'"),
+        ('{"source": "s", "better": "b", "worse": "b"}', "'better' and 'worse' are the same"),
+    ],
+)
+def test_lines_that_are_no_pairs(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"source": "s", "better": "b", "worse": "w"}\n' + line + "\n")
+    with pytest.raises(FormatError, match=rf"pairs\.jsonl:2: {message}"):
         read_ranked_pairs(path)

@@ -150,6 +150,8 @@ def test_empty_lists_and_needless_references() -> None:
     with pytest.raises(ConfigError, match="outputs is empty"):
         ReferencedPairs([], ["sample"])
     pairs = ReferencedPairs(["sample"], ["sample"])
+    with pytest.raises(ConfigError, match="has no pair sources"):
+        DistilledPairs([], "length")
     with pytest.raises(ConfigError, match="needs references; name datasets"):
         DistilledPairs([pairs], "gleu")
     with pytest.raises(ConfigError, match="needs no references; leave out the key references"):
