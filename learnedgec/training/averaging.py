@@ -62,26 +62,9 @@ def average(
         raise ConfigError(f"{len(names)} evaluators cannot be averaged; name two or more.")
     folders = [find_evaluator(member) for member in names]
     manifests = [check_package(folder) for folder in folders]
-    digests = [manifest["files"]["model.safetensors"] for manifest in manifests]
-    if len(set(digests)) < len(digests):
-        raise ConfigError(f"{', '.join(names)}: the same weights are named twice; name each once.")
-    fingerprint = data.fingerprint()
     members = [Evaluator.load(str(folder), runtime=Runtime(device="cpu")) for folder in folders]
-    expected = _traits(manifests[0], members[0].model)
-    for member, manifest, evaluator in zip(names, manifests, members, strict=True):
-        _check_data(member, manifest, fingerprint)
-        for trait, value in _traits(manifest, evaluator.model).items():
-            if value != expected[trait]:
-                raise ConfigError(
-                    f"{member} and {names[0]} cannot be averaged: they differ in their {trait}; "
-                    "average runs of one configuration that differ only in their seed."
-                )
+    _check_members(names, manifests, members, data.fingerprint())
     first = members[0].model
-    if first.config.lora:
-        raise ConfigError(
-            f"{', '.join(names)} cannot be averaged: they have low-rank matrices, whose mean would "
-            "have a higher rank; choose one of them."
-        )
     model = EvaluatorModel(copy.deepcopy(first.config))
     states = [member.model.state_dict() for member in members]
     model.load_state_dict(
@@ -98,17 +81,43 @@ def average(
         weights,
         evaluator.tokenizer,
         configuration=_shared(read_text(folders[0] / "training.yaml")),
-        data=fingerprint,
+        data=data.fingerprint(),
         results=results,
         seed=[manifest["seed"] for manifest in manifests],
         encoder=manifests[0]["encoder"],
         continued=manifests[0].get("continued"),
         averaged=[
-            {"name": manifest["name"], "sha256": digest}
-            for manifest, digest in zip(manifests, digests, strict=True)
+            {"name": manifest["name"], "sha256": manifest["files"]["model.safetensors"]}
+            for manifest in manifests
         ],
     )
     return Result(path, results)
+
+
+def _check_members(
+    names: Sequence[str],
+    manifests: Sequence[Mapping[str, Any]],
+    members: Sequence[Evaluator],
+    data: Mapping[str, Any],
+) -> None:
+    """Raise `ConfigError` if evaluators differ in more than their seeds, or one is named twice."""
+    digests = {manifest["files"]["model.safetensors"] for manifest in manifests}
+    if len(digests) < len(names):
+        raise ConfigError(f"{', '.join(names)}: the same weights are named twice; name each once.")
+    expected = _traits(manifests[0], members[0].model)
+    for name, manifest, evaluator in zip(names, manifests, members, strict=True):
+        _check_data(name, manifest, data)
+        for trait, value in _traits(manifest, evaluator.model).items():
+            if value != expected[trait]:
+                raise ConfigError(
+                    f"{name} and {names[0]} cannot be averaged: they differ in their {trait}; "
+                    "average runs of one configuration that differ only in their seed."
+                )
+    if members[0].model.config.lora:
+        raise ConfigError(
+            f"{', '.join(names)} cannot be averaged: they have low-rank matrices, whose mean would "
+            "have a higher rank; choose one of them."
+        )
 
 
 def _check_data(name: str, manifest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
