@@ -36,11 +36,9 @@ def build_parser() -> ArgumentParser:
     actions = parser.add_subcommands(dest="action", title="actions")
     listing, fetching, verifying = (ArgumentParser(exit_on_error=False) for _ in range(3))
     output.add_output_flags(listing)
-    fetching.add_argument(
-        "names", nargs="*", type=str, default=[], help="names of datasets, or all"
-    )
+    flags.add_names(fetching, "names of datasets, or all")
     flags.add_fields(fetching, flags.Quiet)
-    verifying.add_argument("names", nargs="*", type=str, default=[], help="datasets (default: all)")
+    flags.add_names(verifying, "datasets (default: all)")
     output.add_output_flags(verifying)
     flags.add_fields(fetching, _Mirror)
     flags.add_fields(verifying, _Mirror)

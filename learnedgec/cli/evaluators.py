@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from jsonargparse import ArgumentParser
 
@@ -34,9 +35,7 @@ def build_parser() -> ArgumentParser:
         "data and licence too. `evaluators push`, `pull` and `export` "
         "share evaluators; `learnedgec evaluators push --help` explains its options.",
     )
-    parser.add_argument(
-        "names", nargs="*", type=str, default=[], help="evaluators whose cards to print"
-    )
+    flags.add_names(parser, "evaluators whose cards to print")
     output.add_output_flags(parser)
     return parser
 
@@ -74,6 +73,32 @@ def main(arguments: Sequence[str]) -> None:
     output.emit(rows, options, table_rows=[{key: row[key] for key in shown} for row in rows])
 
 
+@dataclass
+class _Pull:
+    """Where the package goes.
+
+    Attributes:
+        out: also write the package into this folder, such as checkpoints.
+    """
+
+    out: str | None = None
+
+
+@dataclass
+class _Export:
+    """What is written, and where.
+
+    Attributes:
+        format: class of the models in transformers.
+        heads: heads to export (default: all).
+        out: output folder; each head is written to a subfolder.
+    """
+
+    format: Literal["sequence-classification"] = "sequence-classification"
+    heads: list[str] | None = None
+    out: str | None = None
+
+
 def _push(arguments: Sequence[str]) -> None:
     """Run `evaluators push`, and print the name by which the evaluator is loaded from there."""
     from learnedgec.applications.hub import push_evaluator
@@ -98,9 +123,7 @@ def _pull(arguments: Sequence[str]) -> None:
         "evaluators pull", "Fetch an evaluator from a hub, as it is there now."
     )
     parser.add_argument("name", type=str, help="org/name, or org/name@revision")
-    parser.add_argument(
-        "--out", type=str, help="also write the package into this folder, such as checkpoints"
-    )
+    flags.add_fields(parser, _Pull)
     options = parser.parse_args(list(arguments))
     package = pull_evaluator(options.name, options.out)
     write_text("-", f"{package}\n")
@@ -115,16 +138,7 @@ def _export(arguments: Sequence[str]) -> None:
         "evaluators export", "Write an evaluator's heads as models that work without learnedgec."
     )
     parser.add_argument("name", type=str, help="the evaluator, its directory, or a hub id")
-    parser.add_argument(
-        "--format",
-        choices=["sequence-classification"],
-        default="sequence-classification",
-        help="class of the models in transformers",
-    )
-    parser.add_argument("--heads", nargs="+", type=str, help="heads to export (default: all)")
-    parser.add_argument(
-        "--out", type=str, help="output folder; each head is written to a subfolder"
-    )
+    flags.add_fields(parser, _Export)
     options = parser.parse_args(list(arguments))
     if not options.out:
         raise InputError("no output folder was given; name one with --out.")

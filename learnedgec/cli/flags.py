@@ -215,6 +215,11 @@ class _Figures:
     plot: str | None = None
 
 
+def add_names(parser: ArgumentParser, about: str) -> None:
+    """Add names without a flag, of which there may be none."""
+    parser.add_argument("names", nargs="*", type=str, default=[], help=about)
+
+
 def add_metrics(parser: ArgumentParser, *, reannotate: bool = False) -> None:
     """Add `--metric NAME…`, and `--reannotate` where metrics are given gold edits."""
     add_fields(parser, _Metrics, leave_out=() if reannotate else ["reannotate"])

@@ -24,9 +24,7 @@ _WIDTH = 100
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec metrics`."""
     parser = flags.make_parser("metrics", "List the metrics, or explain those named.")
-    parser.add_argument(
-        "names", nargs="*", type=str, default=[], help="metrics to explain, such as gleu"
-    )
+    flags.add_names(parser, "metrics to explain, such as gleu")
     parser.add_argument(
         "--cite", action="store_true", help="print the BibTeX entries of the metrics that are named"
     )

@@ -18,6 +18,10 @@ A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0
 S Fine .
 A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
 """
+CONFIG = """name: mine
+model: {encoder: ENCODER, heads: {fluency: {input: hypothesis}}}
+data: {ratings: [mine.csv]}
+"""
 TEXTS = {
     "src.txt": "He go home .\nFine .\n",
     "good.txt": "He goes home .\nFine .\n",
@@ -30,6 +34,10 @@ TEXTS = {
     "no-hypothesis.jsonl": '{"source": "a"}\n',
     "x.csv": "hypothesis,fluency\n",
     "x.tsv": "hypothesis\n",
+    "mine.csv": "source,hypothesis,fluency\nhe go .,he goes .,1\n",
+    "mine.yaml": CONFIG,
+    "typo.yaml": CONFIG.replace("hypothesis}", "hypothesis, objective: regresion}"),
+    "pairs.jsonl": '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n',
 }
 SHORT = {
     "SCORE": "score --src src.txt --metric gleu --ref good.txt --hyp",
@@ -38,6 +46,7 @@ SHORT = {
     "RERANK": "rerank --src src.txt --hyp good.txt",
     "NBEST": "rerank --by length --nbest",
     "MIX": "tune --benchmark sample --metric 'ensemble(length=0.25, random=0.75)'",
+    "TRAIN": "train --config mine.yaml",
     "PLAIN": "--metric \"errant(annotator='plain')\"",
     "ABSENT": "\"impara(quality='absent')\"",
 }
@@ -45,12 +54,12 @@ LINES = Path(__file__).with_name("messages.txt").read_text(encoding="utf-8").spl
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in a folder with files of every kind, without any dataset."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LEARNEDGEC_MIRROR", "absent")
     for name, text in TEXTS.items():
-        Path(name).write_text(text)
+        Path(name).write_text(text.replace("ENCODER", str(tiny_encoder)))
     Path("latin.txt").write_bytes(b"caf\xe9\n")
     Path("folder").mkdir()
     Path("bert").mkdir()

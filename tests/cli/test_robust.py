@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from learnedgec.cli import robust
 from learnedgec.cli.main import main
 from learnedgec.data.catalog import Parallel, read_cases
 from learnedgec.data.text import read_lines, write_lines
-from learnedgec.runtime.runtime import Runtime
 
 Run = Callable[..., str]
 
@@ -59,17 +56,6 @@ def test_do_nothing_and_perfect_systems_as_csv(run: Run, tmp_path: Path) -> None
             assert row[f"CRS {rule}"] == row[f"P-CRS {rule}"] == "1.0"
             assert row[f"CRS {rule} low"] == row[f"P-CRS {rule} high"] == "1.0"
     assert perfect["system"] == "perfect"
-
-
-def test_variants_by_kind(run: Run) -> None:
-    words = ["--case", "sample", "--hyp", SYSTEM, "--metric", "m2", "--show", "variants"]
-    found = rows(run("systems", *words, "--format", "csv"))
-    assert [row["n"] for row in found if row["by"] == "action"] == ["17", "7", "6"]
-    substituted = found[0]
-    assert float(substituted["P-CRS edits"]) == pytest.approx(13 / 17)
-    assert float(substituted["original F"]) > float(substituted["F"])
-    common = rows(run("systems", *words, "--format", "csv", "--frequencies", PARA))
-    assert [row["variants"] for row in common if row["by"] == "frequency"] == ["1001+"]
 
 
 def test_several_sets_from_folders_and_from_one_file(run: Run, tmp_path: Path) -> None:
@@ -159,27 +145,3 @@ def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
     assert len(cases) > 40
     scored = rows(run("metrics", "--case", place, "--metric", "length", "--format", "csv"))
     assert scored[0]["cases"] == place.stem
-
-
-# -- help ---------------------------------------------------------------------------------------
-
-
-EVALUATED = {"metric", "resamples", "confidence", "seed", "plot", "format"}
-OWN = {
-    "systems": {"case", "frequencies", "show", "hyp", *EVALUATED},
-    "metrics": {"case", "frequencies", "show", *EVALUATED},
-    "attack": {"attack", "show", "src", "hyp", "ref", "gold", "jsonl", *EVALUATED},
-    "perturb": {"src", "ref", "variants", "actions", "language_model", "seed"},
-}
-
-
-@pytest.mark.parametrize("command", robust.COMMANDS)
-def test_help_lists_only_what_applies(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["robust", command, "--help"])
-    assert ended.value.code == 0
-    flags = set(re.findall(r"^  (?:-h, )?--([a-z_-]+)", capsys.readouterr().out, re.MULTILINE))
-    shared = {"help", "config", "print_config", "out", "quiet"}
-    shared |= {"profile"} | ({"wide"} if command != "perturb" else set())
-    runtime = {field.name for field in fields(Runtime)} - {"progress"}
-    assert {flag.replace("-", "_") for flag in flags} == shared | runtime | OWN[command]

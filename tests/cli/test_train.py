@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,69 +56,6 @@ def train(
 def only_chance(err: str) -> bool:
     """Return whether nothing is said but that a tiny model has not learned."""
     return all("no better than chance" in line for line in err.splitlines())
-
-
-ONE = '{"source": "he go .", "better": "he goes .", "worse": "he going ."}\n'
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            [],
-            "no configuration was given; name one with --config, such as sample or mine.yaml, or write one "
-            "with --init mine.yaml.",
-        ),
-        (
-            ["--config", "mine.yaml", "--data.ratings", "mine.csv"],
-            "data.ratings is mine.csv; a list was expected: [mine.csv].",
-        ),
-        (
-            ["--config", "mine.yaml", "--data.pairs", "{quality: pairs.jsonl}"],
-            "data.pairs.quality is pairs.jsonl; a list was expected: [pairs.jsonl].",
-        ),
-        (
-            ["--config", "mine.yaml", "--data.pairs", "{quality: [absent.jsonl]}"],
-            "absent.jsonl does not exist; check the path.",
-        ),
-        (
-            ["--config", "mine.yaml", "--data.ratings", "[other.csv]"],
-            "other.csv does not exist; check the path.",
-        ),
-        (
-            ["--config", "mine.yaml", "--data.auxiliary=[folder/ratings]"],
-            "folder/ratings does not exist; check the path.",
-        ),
-        (
-            ["--config", "mine.yaml", "--model.heads", "{adequacy: {input: pairs}}"],
-            "model.heads: input is 'pairs'; one of 'hypothesis', 'pair' was expected.",
-        ),
-        (
-            ["--config=typo.yaml"],
-            "no training objective is named 'regresion'; did you mean 'regression'? The import path of a "
-            "class is also accepted.",
-        ),
-        (
-            ["--data.ratings", "[mine.csv]", "--model.heads", "{fluency: {input: hypothesis}}"],
-            "name is missing; give the package a name, such as mine.",
-        ),
-        (
-            ["--name", "mine", "--data.ratings", "[mine.csv]"],
-            "model.heads is missing; name the outputs to learn, such as {fluency: {input: hypothesis}}.",
-        ),
-        (
-            ["--init", "mine.yaml"],
-            "mine.yaml already exists; choose another name for --init.",
-        ),
-    ],
-)
-def test_one_sentence(
-    train: Callable[..., tuple[int, str, str]], words: Sequence[str], message: str
-) -> None:
-    Path("pairs.jsonl").write_text(ONE)
-    mine = Path("mine.yaml").read_text()
-    Path("typo.yaml").write_text(mine.replace("hypothesis}", "hypothesis, objective: regresion}"))
-    assert train(*words) == (2, "", f"learnedgec train: {message}\n")
 
 
 def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]]) -> None:
