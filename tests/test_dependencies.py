@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -23,6 +24,8 @@ DEVELOPMENT = [
     each for extra in ("dev", "browser", "docs", "notebooks") for each in EXTRAS.pop(extra)
 ]
 RUNNING = [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
+# The distributions of each module that is installed.
+HOMES = packages_distributions()
 # Declared, though no file of ours imports them.
 IMPORTED_BY_OTHERS = {
     "cmaes",  # Optuna's sampler
@@ -56,15 +59,15 @@ def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+@cache
 def imports(folder: str) -> dict[str, Path]:
     """Return the distributions that a folder's files import, each with one of these files."""
-    homes = packages_distributions()
-    found = {}
+    packages = {}
     for path in (ROOT / folder).rglob("*.py"):
         for module in modules(ast.parse(path.read_text(encoding="utf-8"))):
             if module not in sys.stdlib_module_names and not is_ours(module, path):
-                found[normalised(homes.get(module, [module])[0])] = path
-    return found
+                packages[normalised(HOMES.get(module, [module])[0])] = path
+    return packages
 
 
 def modules(tree: ast.AST) -> Iterator[str]:
@@ -93,10 +96,10 @@ def is_ours(module: str, importer: Path) -> bool:
     ],
 )
 def test_what_is_imported_is_declared(folder: str, requirements: list[str]) -> None:
-    found = imports(folder)
-    assert "numpy" in found
+    packages = imports(folder)
+    assert "numpy" in packages
     declared = {*lower_bounds(requirements), *BROUGHT_BY_OTHERS}
-    assert {name: path for name, path in found.items() if name not in declared} == {}
+    assert {name: path for name, path in packages.items() if name not in declared} == {}
 
 
 def test_what_is_declared_is_needed() -> None:
