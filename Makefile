@@ -43,20 +43,20 @@ test-machine: $(VENV)/.installed
 # What `make test` skips because it needs more packages. First the report in a real browser, which
 # scripts/install_browser installs.
 test-browser: $(VENV)/.installed
-	$(INSTALL) --no-build-isolation -e '.[browser]'
+	$(INSTALL) -e '.[browser]'
 	LEARNEDGEC_BROWSER=insist scripts/test tests/report/test_browser.py
 
 # A task of lm-evaluation-harness, which `make test` skips where that is not installed.
 test-harnesses: $(VENV)/.installed
-	$(INSTALL) --no-build-isolation -e '.[lm-eval]'
+	$(INSTALL) -e '.[lm-eval]'
 	scripts/test tests/applications/harnesses
 
 test-notebooks: $(VENV)/.installed
-	$(INSTALL) --no-build-isolation -e '.[notebooks]'
+	$(INSTALL) -e '.[notebooks]'
 	scripts/test tests/test_tutorials.py
 
 test-ray: $(VENV)/.installed
-	$(INSTALL) --no-build-isolation -e '.[ray]'
+	$(INSTALL) -e '.[ray]'
 	scripts/test tests/applications/corpus/test_ray.py
 
 # Twenty steps of GRPO.
@@ -70,12 +70,12 @@ test-oldest:
 
 # The site, into docs/_build/html; a warning, such as of a link that leads nowhere, is an error.
 docs: $(VENV)/.installed
-	$(INSTALL) --no-build-isolation -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	scripts/docs
 
 # The tutorials as notebooks without outputs, in notebooks/.
 notebooks: $(VENV)/.installed
-	$(INSTALL) --no-build-isolation -e '.[notebooks]'
+	$(INSTALL) -e '.[notebooks]'
 	mkdir -p notebooks
 	for page in docs/tutorials/*-*.md; do \
 	    $(BIN)/jupytext --quiet --to ipynb --output notebooks/$$(basename $$page .md).ipynb $$page; done
