@@ -96,13 +96,21 @@ def test_error_types_are_errants_own(case: Any) -> None:
         assert table[3][3] == 0
 
 
-def test_error_types_are_of_one_set() -> None:
-    source, output = ["He go home ."], {"a": ["He goes home ."]}
+def test_error_types_are_of_one_set_whatever_is_cached(tmp_path: Path) -> None:
     gold = References(((Reference("He goes home .", (Edit(1, 2, "goes", "SVA"),), 0),),))
-    with pytest.warns(UserWarning, match="not one of its types"):
-        report = build_report(source, output, [ERRANT], gold, settings=SETTINGS)
-    assert report["errors"]["tiers"]["type"] == {"R:VERB:SVA": [[1, 0, 0]]}
-    assert "reannotate=True" in report["errors"]["metric"]
+    inputs: Any = (["He go home ."], {"a": ["He goes home ."]}, [ERRANT], gold)
+    runtime = Runtime(cache_dir=str(tmp_path))
+    reports = []
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="not one of its types"):
+            reports.append(build_report(*inputs, settings=SETTINGS, runtime=runtime))
+    for report in reports:
+        assert report["errors"]["tiers"]["type"] == {"R:VERB:SVA": [[1, 0, 0]]}
+        assert "reannotate=True" in report["errors"]["metric"]
+        notices = report["provenance"]["notices"]
+        assert notices == reports[0]["provenance"]["notices"]
+        assert sum("the gold edits are not ERRANT's" in notice for notice in notices) == 1
+        assert sum("The annotator en-ewt-sm finds the edits" in notice for notice in notices) == 1
 
 
 def test_operations_pair_edits_that_touch() -> None:
@@ -335,34 +343,16 @@ def test_outputs_that_are_misjudged() -> None:
     assert first["gap"] == pytest.approx(-66.67, abs=0.01)
 
 
-def test_bad_input() -> None:
-    with pytest.raises(InputError, match="at least one metric"):
-        build_report(["a"], {"x": ["a"]}, [], settings=SETTINGS)
-    with pytest.raises(LengthError, match="sources has 1 sentences but x has 2"):
-        build_report(["a"], {"x": ["a", "b"]}, [load_metric("length")], settings=SETTINGS)
-    with pytest.raises(InputError, match="no system"):
-        build_report(["a"], {}, [load_metric("length")], settings=SETTINGS)
-    with pytest.raises(InputError, match="no sentence"):
-        build_report([], {"x": []}, [load_metric("length")], settings=SETTINGS)
-    with pytest.raises(InputError, match="needs references"):
-        build_report(["a"], {"x": ["a"]}, [load_metric("gleu")], settings=SETTINGS)
-
-
-def test_notices_do_not_depend_on_the_cache(tmp_path: Path) -> None:
-    gold = References(((Reference("He goes home .", (Edit(1, 2, "goes", "SVA"),), 0),),))
-    runtime = Runtime(cache_dir=str(tmp_path))
-    notices = []
-    for _ in range(2):
-        with pytest.warns(UserWarning, match="not one of its types"):
-            report = build_report(
-                ["He go home ."],
-                {"a": ["He goes home ."]},
-                [ERRANT],
-                gold,
-                settings=SETTINGS,
-                runtime=runtime,
-            )
-        notices.append(report["provenance"]["notices"])
-    assert notices[0] == notices[1]
-    assert sum("the gold edits are not ERRANT's" in each for each in notices[1]) == 1
-    assert sum("The annotator en-ewt-sm finds the edits" in each for each in notices[1]) == 1
+@pytest.mark.parametrize(
+    ("sources", "systems", "metric", "message"),
+    [
+        (["a"], {"x": ["a"]}, "", "at least one metric"),
+        (["a"], {"x": ["a", "b"]}, "length", "sources has 1 sentences but x has 2"),
+        (["a"], {}, "length", "no system"),
+        ([], {"x": []}, "length", "no sentence"),
+        (["a"], {"x": ["a"]}, "gleu", "needs references"),
+    ],
+)
+def test_bad_input(sources: Any, systems: Any, metric: str, message: str) -> None:
+    with pytest.raises((InputError, LengthError), match=message):
+        build_report(sources, systems, [load_metric(metric)] if metric else [], settings=SETTINGS)
