@@ -25,7 +25,7 @@ from learnedgec._version import __version__
 from learnedgec.errors import InputError, PackageError
 from learnedgec.evaluators.batching import Batch, Item, model_inputs
 from learnedgec.evaluators.capitals import capitals_likelihood
-from learnedgec.evaluators.inference import mean_pool, remembered_rows, run
+from learnedgec.evaluators.inference import mean_pool, remembered_rows
 from learnedgec.evaluators.loading import quiet_transformers, torch_device
 from learnedgec.evaluators.lora import add_lora, using_lora
 from learnedgec.evaluators.packages import (
@@ -440,18 +440,15 @@ class Evaluator:
             about = ["evaluator", self.digest, kind, precision, *names, __version__]
             store = RowStore(runtime.cache_dir, about, len(names) + 1)
         values = remembered_rows(
-            lambda fresh: run(
-                lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
-                self.tokenizer,
-                fresh,
-                replace(runtime, dtype=precision),
-                max_length=self.model.config.max_tokens,
-                capitals=any(heads[name].get("reads") == "capitals" for name in names),
-                description=self.name,
-            ),
+            lambda batch: torch.stack(list(self.model(batch, names).values()), dim=1),
+            self.tokenizer,
             items,
-            memory,
-            store,
+            replace(runtime, dtype=precision),
+            memory=memory,
+            store=store,
+            max_length=self.model.config.max_tokens,
+            capitals=any(heads[name].get("reads") == "capitals" for name in names),
+            description=self.name,
         ).reshape(len(items), len(names))
         return {name: values[:, column] for column, name in enumerate(names)}
 

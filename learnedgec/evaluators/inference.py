@@ -104,21 +104,28 @@ def run(
 
 
 def remembered_rows(
-    encode: Callable[[Sequence[Item]], npt.NDArray[np.float32]],
+    forward: Callable[[Batch], torch.Tensor],
+    tokenizer: Any,
     items: Sequence[Item],
+    runtime: Runtime,
+    *,
     memory: dict[Item, Floats],
     store: RowStore | None,
+    **options: Any,
 ) -> Floats:
-    """Return a row for each input, float64 (N, K); only inputs neither in memory nor on disk are encoded.
+    """Return the rows of `run`, float64 (N, K); only inputs neither in memory nor on disk are encoded.
 
     In memory and on disk each row has one more number: the tokens to which the input was truncated, or 0. So
     the warning about truncated inputs is repeated for stored rows.
 
     Args:
-        encode: function that returns a row of K numbers for each of some distinct inputs.
+        forward: see `run`, as for `tokenizer`, `items` and `runtime`.
+        tokenizer: the model's tokenizer.
         items: N texts or pairs.
+        runtime: how to run.
         memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
         store: rows on disk; new rows are added. `None` without a cache folder.
+        options: other arguments of `run`.
     """
     distinct = list(dict.fromkeys(items))
     rows = {item: row for item in distinct if (row := memory.get(item)) is not None}
@@ -130,7 +137,7 @@ def remembered_rows(
     PROFILE.kept += len(stored)
     if fresh:
         with collected() as notices:
-            values = encode(fresh).astype(np.float64)
+            values = run(forward, tokenizer, fresh, runtime, **options).astype(np.float64)
         limits = np.zeros((len(fresh), 1))
         for notice in notices:
             if isinstance(notice, TruncationWarning) and notice.places:

@@ -18,7 +18,7 @@ from learnedgec._version import __version__
 from learnedgec.errors import ModelError
 from learnedgec.evaluators.batching import Item, model_inputs
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.evaluators.inference import remembered_rows, run
+from learnedgec.evaluators.inference import remembered_rows
 from learnedgec.evaluators.loading import (
     check_model,
     checkpoint_digest,
@@ -222,17 +222,14 @@ class ClassifierPredictor:
         if self.reads == "pair":
             items = list(zip(sources, hypotheses, strict=True))
         values = remembered_rows(
-            lambda fresh: run(
-                lambda batch: model(**model_inputs(batch, model)).logits,
-                load_tokenizer(self.name),
-                fresh,
-                runtime,
-                max_length=self.max_tokens,
-                description=f"{Path(self.name).name}: {', '.join(outputs)}",
-            ),
+            lambda batch: model(**model_inputs(batch, model)).logits,
+            load_tokenizer(self.name),
             items,
-            {},
-            store,
+            runtime,
+            memory={},
+            store=store,
+            max_length=self.max_tokens,
+            description=f"{Path(self.name).name}: {', '.join(outputs)}",
         ).reshape(len(items))
         return dict.fromkeys(outputs, values)
 

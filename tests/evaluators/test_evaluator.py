@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 
 from learnedgec.errors import ModelError, PackageError, UnknownNameError
 from learnedgec.evaluators import evaluator as evaluator_module
+from learnedgec.evaluators import inference
 from learnedgec.evaluators.batching import TruncationWarning
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
 from learnedgec.evaluators.packages import (
@@ -198,8 +199,8 @@ def test_no_input_is_encoded_twice(tiny_evaluator: Path, monkeypatch: pytest.Mon
         encoded.extend(items)
         return original(forward, tokenizer, items, *rest, **options)
 
-    original = evaluator_module.run
-    monkeypatch.setattr(evaluator_module, "run", counting)
+    original = inference.run
+    monkeypatch.setattr(inference, "run", counting)
     first = evaluator.predict(SOURCES, HYPOTHESES, ["fluency"])
     assert encoded == HYPOTHESES
     again = evaluator.predict(SOURCES, [*HYPOTHESES[::-1]], ["grammaticality", "fluency"])
@@ -317,13 +318,13 @@ def test_rows_are_kept_on_disk_by_input(
 ) -> None:
     runtime = Runtime(device="cpu", cache_dir=str(tmp_path))
     encoded: list[object] = []
-    original = evaluator_module.run
+    original = inference.run
 
     def counting(forward: Any, tokenizer: Any, items: Any, *rest: Any, **options: Any) -> Any:
         encoded.extend(items)
         return original(forward, tokenizer, items, *rest, **options)
 
-    monkeypatch.setattr(evaluator_module, "run", counting)
+    monkeypatch.setattr(inference, "run", counting)
     loaded = Evaluator.load(str(tiny_evaluator))
 
     def fresh() -> Evaluator:

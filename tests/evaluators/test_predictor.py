@@ -12,7 +12,7 @@ import pytest
 import tiny
 
 from learnedgec.evaluators import evaluator as evaluator_module
-from learnedgec.evaluators import packages
+from learnedgec.evaluators import inference, packages
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.predictor import find_package, find_predictor
 from learnedgec.metrics.registry import load_metric
@@ -135,7 +135,7 @@ def test_a_thread_keeps_its_rows_while_another_fills_the_memory(
     evaluator = Evaluator(loaded.model, loaded.tokenizer)
     evaluator.predict(SOURCES[:1], HYPOTHESES[:1], ["fluency"], runtime=runtime)
     monkeypatch.setattr(evaluator_module, "_MOST_REMEMBERED", 2)
-    run = evaluator_module.run
+    run = inference.run
     with ThreadPoolExecutor(1) as pool:
 
         def interrupted(forward: Any, tokenizer: Any, items: Any, *rest: Any, **more: Any) -> Any:
@@ -146,7 +146,7 @@ def test_a_thread_keeps_its_rows_while_another_fills_the_memory(
                 assert len(other.result()["fluency"]) == 2
             return run(forward, tokenizer, items, *rest, **more)
 
-        monkeypatch.setattr(evaluator_module, "run", interrupted)
+        monkeypatch.setattr(inference, "run", interrupted)
         found = evaluator.predict(SOURCES, HYPOTHESES, ["fluency"], runtime=runtime)["fluency"]
     assert found == pytest.approx(expected, abs=1e-6)
     assert np.ptp(found) > 0
