@@ -92,6 +92,16 @@ def test_what_cannot_be_is_one_sentence(
     assert message in capsys.readouterr().err
 
 
+def test_a_table_that_is_none_is_named(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "none.json"
+    table.write_text('{"mine": {"about": "what"}}')
+    words = ["known", "--about", "x", "--mirror", str(root), "--table", str(table)]
+    assert SCRIPT["main"](words) == 2
+    assert "none.json: not a table of datasets ('licence')" in capsys.readouterr().err
+
+
 def test_the_shipped_table_is_as_the_script_writes_it(tmp_path: Path) -> None:
     table: Path = SCRIPT["TABLE"]
     SCRIPT["write_datasets"](tmp_path / "datasets.json", read_datasets(table))
