@@ -210,11 +210,9 @@ def _read(completion: Any) -> Answer:
     tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
     if refusal is None and choice.finish_reason == "content_filter":
         refusal = "content filter"
-    if refusal is not None:
-        return Answer(None, str(refusal), *tokens)
-    if not isinstance(text, str):
-        raise ValueError("the response has no text")  # noqa: TRY004
-    return Answer(text, None, *tokens)
+    if refusal is None and not isinstance(text, str):
+        raise ValueError("the response has no text")
+    return Answer(text if refusal is None else None, refusal, *tokens)
 
 
 class AnswerStore:
