@@ -251,6 +251,9 @@ def load_pretrained(
         allow_pickle: whether weights may be loaded from a pickle.
         layer: last layer to keep.
         pooling: how a sequence classifier pools its states.
+
+    Raises:
+        ModelError: see `load_model`.
     """
     import transformers
 

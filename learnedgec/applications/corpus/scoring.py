@@ -179,6 +179,11 @@ class BlockScorer:
     ) -> Iterator[Statistics]:
         """Yield the statistics of finished blocks.
 
+        Args:
+            metric: one of the metrics.
+            system: one of the corpus's systems.
+            blocks: numbers of finished blocks.
+
         Raises:
             InputError: a file is damaged.
         """
