@@ -17,7 +17,6 @@ from scipy.special import expit
 
 from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
-from learnedgec.data.sentences import check_length
 from learnedgec.edits.annotator import edits_of_targets, extract_edits
 from learnedgec.edits.chunks import CLASSES, chunk_length, classify, cut, shared_spans
 from learnedgec.edits.max_match import reference_edits
@@ -26,7 +25,7 @@ from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_overlap import gold_edits
 from learnedgec.metrics.needs import need_model
-from learnedgec.metrics.ngrams import Unit
+from learnedgec.metrics.ngrams import Unit, characters_apart, references_apart
 from learnedgec.metrics.reference_choice import (
     best_along,
     first_best,
@@ -56,9 +55,6 @@ _LENGTH_WEIGHTS = {
     ("sentence", "dependent"): ((10, 1, 10), (10, 0.25, 1), (10, 1, 1)),
     ("sentence", "independent"): ((10, 2.5, 10), (10, 0.25, 1), (10, 1, 1)),
 }
-
-# Replaces a space where characters are tokens.
-_SPACE = "\u2423"
 
 # The names of the classes in tables of edits.
 _SHOWN = dict(
@@ -154,7 +150,7 @@ class ChunkOverlap(Metric):
             sources, hypotheses = (
                 [characters_apart(text) for text in texts] for texts in (sources, hypotheses)
             )
-            references = _references_apart(references)
+            references = references_apart(references)
 
         def extract(pairs: Sequence[tuple[str, str]]) -> list[tuple[Edit, ...]]:
             if self.edits == "aligned":
@@ -326,12 +322,10 @@ class ChunkOverlap(Metric):
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the score of each sentence with its own best reference.
 
-        With weights by length and without `mean_length`, the scores depend on the other sentences through
-        L.
+        With weights by length and without `mean_length`, L makes scores depend on the other sentences.
         """
         counts = self._counts(statistics, _everything(statistics))
-        scores: Floats = _score(self._alone(statistics, counts)[1])[0]
-        return scores
+        return _score(self._alone(statistics, counts)[1])[0]  # type: ignore[no-any-return]
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the figures besides the score (means at the sentence level), the counts, and L."""
@@ -503,28 +497,3 @@ def _similarity_sums(
                 sums[number, column, CLASSES.index(kind)] += weight
                 chunk["weights"].append(weight)
     return sums
-
-
-def characters_apart(text: str) -> str:
-    """Return a text in which each character is a token; `␣` replaces white space.
-
-    Raises:
-        InputError: there are more characters than a sentence may have tokens.
-
-    Example:
-        >>> characters_apart("He go")
-        'H e ␣ g o'
-    """
-    apart = " ".join(_SPACE if character.isspace() else character for character in text)
-    check_length(apart, "a sentence, of characters,")
-    return apart
-
-
-def _references_apart(references: References) -> References:
-    """Return the texts of references with each character a token, without gold edits, which are of words."""
-    return References(
-        tuple(
-            tuple(Reference(characters_apart(r.text), annotator=r.annotator) for r in row)
-            for row in references
-        )
-    )

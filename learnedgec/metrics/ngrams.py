@@ -15,11 +15,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.data.references import References
+from learnedgec.data.references import Reference, References
+from learnedgec.data.sentences import check_length
 from learnedgec.types import Ints
 
 Unit = Literal["word", "char"]
 """What metrics count; characters where spaces do not separate words, or words are too coarse."""
+
+# Replaces a space where characters are tokens.
+_SPACE = "\u2423"
 
 # Sentences counted, and resamples summed, at a time: bounds memory at a few hundred MiB.
 SENTENCES_AT_ONCE = 20_000
@@ -38,6 +42,31 @@ def units(text: str, unit: Unit) -> list[str]:
         ['H', 'e', ' ', 'g', 'o']
     """
     return text.split() if unit == "word" else list(text)
+
+
+def characters_apart(text: str) -> str:
+    """Return a text in which each character is a token; `␣` replaces white space.
+
+    Raises:
+        InputError: there are more characters than a sentence may have tokens.
+
+    Example:
+        >>> characters_apart("He go")
+        'H e ␣ g o'
+    """
+    apart = " ".join(_SPACE if character.isspace() else character for character in text)
+    check_length(apart, "a sentence, of characters,")
+    return apart
+
+
+def references_apart(references: References) -> References:
+    """Return the texts of references with each character a token, without gold edits, which are of words."""
+    return References(
+        tuple(
+            tuple(Reference(characters_apart(r.text), annotator=r.annotator) for r in row)
+            for row in references
+        )
+    )
 
 
 class NgramCounts:

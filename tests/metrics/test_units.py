@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from learnedgec import AnnotatedSentence, Edit, References, load_metric
 from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics.chunk_overlap import characters_apart
-from learnedgec.metrics.ngrams import units
+from learnedgec.metrics.ngrams import characters_apart, units
 
 # Metrics that have the parameter, without what is not for characters.
 NAMES = [
