@@ -32,8 +32,7 @@ from learnedgec.evaluators.lora import merged
 from learnedgec.evaluators.packages import CARD, check_package, find_evaluator, manifest_datasets
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import atomic_folder
-from learnedgec.training.card import metadata
-from learnedgec.training.licences import weights_licence
+from learnedgec.training.card import metadata, weights_licence
 
 __all__ = ["export_evaluator"]
 

@@ -21,7 +21,7 @@ from learnedgec.evaluators.packages import (
     output_names,
     package_digest,
 )
-from learnedgec.training.licences import weights_licence
+from learnedgec.training.card import weights_licence
 
 # What a hub reads at the top of a card, for machines.
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\s*", re.DOTALL)

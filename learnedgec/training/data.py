@@ -22,7 +22,7 @@ from learnedgec.data.catalog.leakage import check_leakage, check_reserved
 from learnedgec.data.catalog.ratings import Rating, load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.encoding import Encoding
+from learnedgec.training.batches import Encoding, LengthBatchSampler, ResumableLoader
 from learnedgec.training.examples import (
     Example,
     Split,
@@ -31,7 +31,6 @@ from learnedgec.training.examples import (
     rating_examples,
     split_examples,
 )
-from learnedgec.training.loading import LengthBatchSampler, ResumableLoader
 from learnedgec.training.objectives import HeadOptions, Objective, unrated
 from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 

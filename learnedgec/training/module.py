@@ -14,7 +14,7 @@ from transformers.pytorch_utils import ALL_LAYERNORM_LAYERS
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import HeadConfig, Pooling
 from learnedgec.evaluators.lora import is_lora
-from learnedgec.training.encoding import Encoding
+from learnedgec.training.batches import Encoding
 from learnedgec.training.objectives import HeadOptions, Objective, find_objective
 from learnedgec.training.start import Lora, ModelOptions, start_model
 

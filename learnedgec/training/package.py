@@ -20,8 +20,7 @@ from learnedgec.evaluators.evaluator import EvaluatorConfig
 from learnedgec.evaluators.loading import quiet_transformers
 from learnedgec.evaluators.packages import CARD, MANIFEST, is_package, manifest_datasets
 from learnedgec.runtime.writing import atomic_folder, check_writable
-from learnedgec.training.card import model_card
-from learnedgec.training.licences import weights_licence
+from learnedgec.training.card import model_card, weights_licence
 
 __all__ = ["continuation", "package_path", "write_package"]
 

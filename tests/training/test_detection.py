@@ -17,7 +17,7 @@ from training_files import WORDS, ranked_pairs
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.encoding import wrong_tokens, wrong_words
+from learnedgec.training.batches import wrong_tokens, wrong_words
 from learnedgec.training.examples import Example, pair_examples
 from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule, HeadOptions

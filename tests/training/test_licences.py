@@ -12,7 +12,7 @@ import tiny
 from learnedgec.cli.main import main
 from learnedgec.data.catalog import DATASETS
 from learnedgec.evaluators.packages import check_package, manifest_datasets
-from learnedgec.training.licences import licence_lines, weights_licence
+from learnedgec.training.card import licence_lines, weights_licence
 
 RELEASED = Path(__file__).parents[2] / "checkpoints" / "joint-mpnet-3"
 

@@ -15,7 +15,7 @@ from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import RankedPair
-from learnedgec.training.pairs.ranked import edit_balance
+from learnedgec.training.pairs.base import edit_balance
 from learnedgec.training.pairs.rated import RatedPairs
 
 

@@ -13,7 +13,7 @@ from learnedgec.data.references import Reference
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import DistilledPairs, RankedPair, ReferencedPairs
-from learnedgec.training.pairs.ranked import edit_balance, nearness
+from learnedgec.training.pairs.base import edit_balance, nearness
 from learnedgec.training.pairs.referenced import pooled_references
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, check_named, positive
-from learnedgec.training.pairs.ranked import RankedPair, drawn
+from learnedgec.training.pairs.base import PairSource, RankedPair, check_named, drawn, positive
 
 __all__ = ["CapitalPairs"]
 

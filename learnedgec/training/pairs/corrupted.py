@@ -39,7 +39,13 @@ from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, check_named, positive
+from learnedgec.training.pairs.base import (
+    PairSource,
+    RankedPair,
+    check_named,
+    edit_balance,
+    positive,
+)
 from learnedgec.training.pairs.mistakes import (
     Ngrams,
     Rules,
@@ -50,7 +56,6 @@ from learnedgec.training.pairs.mistakes import (
     touch,
     undone,
 )
-from learnedgec.training.pairs.ranked import RankedPair, edit_balance
 
 __all__ = ["KINDS", "CorruptedPairs", "Sides"]
 

@@ -18,8 +18,7 @@ from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.training.pairs.base import PairSource, positive
-from learnedgec.training.pairs.ranked import RankedPair, pair_summary
+from learnedgec.training.pairs.base import PairSource, RankedPair, pair_summary, positive
 from learnedgec.training.pairs.referenced import pooled_references
 
 __all__ = ["DistilledPairs"]

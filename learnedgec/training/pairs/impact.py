@@ -19,8 +19,7 @@ from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.training.pairs.base import PairSource, check_named, positive
-from learnedgec.training.pairs.ranked import RankedPair
+from learnedgec.training.pairs.base import PairSource, RankedPair, check_named, positive
 
 __all__ = ["ImpactPairs", "Procedure", "impacts", "sample_subsets"]
 

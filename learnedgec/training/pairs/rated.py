@@ -14,8 +14,14 @@ from learnedgec.data.benchmarks.registry import REGISTRY, load_benchmark
 from learnedgec.data.catalog.ratings import RATINGS, Rating, load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, check_named, positive
-from learnedgec.training.pairs.ranked import RankedPair, drawn, pair_summary
+from learnedgec.training.pairs.base import (
+    PairSource,
+    RankedPair,
+    check_named,
+    drawn,
+    pair_summary,
+    positive,
+)
 
 __all__ = ["RatedPairs"]
 

@@ -16,14 +16,16 @@ from learnedgec.data.references import Reference, References
 from learnedgec.errors import ConfigError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, check_named, positive
-from learnedgec.training.pairs.ranked import (
+from learnedgec.training.pairs.base import (
     BALANCE,
     Nearness,
+    PairSource,
     RankedPair,
+    check_named,
     drawn,
     nearness,
     pair_summary,
+    positive,
 )
 from learnedgec.types import Floats
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from learnedgec.training import loading
-from learnedgec.training.loading import LengthBatchSampler, ResumableLoader
+from learnedgec.training import batches as batches_module
+from learnedgec.training.batches import LengthBatchSampler, ResumableLoader
 
 
 def test_batches_cover_every_example_once_and_differ_by_epoch() -> None:
@@ -62,11 +62,11 @@ def test_every_process_has_the_same_number_of_batches(
     every: list[tuple[int, ...]] = []
     once: list[tuple[int, ...]] = []
     for rank in range(world):
-        monkeypatch.setattr(loading, "_rank", lambda rank=rank: (rank, world))
-        batches = list(loader)
-        assert len(batches) == len(sampler) > 0
-        every += [batch["rows"] for batch in batches]
-        once += [batch["rows"] for batch in batches if not batch["repeated"]]
+        monkeypatch.setattr(batches_module, "_rank", lambda rank=rank: (rank, world))
+        served = list(loader)
+        assert len(served) == len(sampler) > 0
+        every += [batch["rows"] for batch in served]
+        once += [batch["rows"] for batch in served if not batch["repeated"]]
     assert set(every) == set(alone)
     # The dev part is measured on each batch once.
     assert sorted(once) == alone
