@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 os.environ.pop("COLUMNS", None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the longest tests first, so that no process ends with one while the other has nothing to do."""
+    items.sort(key=lambda item: "slow" not in item.keywords)
+
+
 def pytest_collection_finish() -> None:
     """Exempt what imports have made, millions of objects, from later searches for garbage."""
     gc.collect()

@@ -232,6 +232,7 @@ def test_the_wheel_brings_the_command(site: Path, tmp_path: Path) -> None:
         assert done.stdout.startswith("learnedgec 0." if "--version" in words else str(site))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "count", "written"),
     [
@@ -400,6 +401,7 @@ def test_options_of_a_gpu_work_without_one(perform: Perform, folder: Path) -> No
     assert perform(steps, folder) == []
 
 
+@pytest.mark.slow
 def test_offline(site: Path, folder: Path) -> None:
     shell = languages(OFFLINE)["sh"][0]
     assert "impara" in in_shell(shell, folder, site)
@@ -481,6 +483,7 @@ def test_a_metric_in_learnedgec(checkout: Path) -> None:
     assert "Dice" in (checkout / "learnedgec" / "metrics" / "__init__.pyi").read_text()
 
 
+@pytest.mark.slow
 def test_an_objective_of_ones_own(tmp_path: Path) -> None:
     examples = languages(NEW_OBJECTIVE)
     (objective,), (config,) = examples["python"], examples["yaml"]
