@@ -135,12 +135,12 @@ class MissingDependencyError(LearnedgecError):
     Args:
         package: name of the missing package.
         extra: extra of learnedgec that installs it.
-        what: what needs the package.
+        feature: what needs the package.
     """
 
-    def __init__(self, package: str, extra: str, what: str) -> None:
+    def __init__(self, package: str, extra: str, feature: str) -> None:
         super().__init__(
-            f"{what} needs the package {package!r}, which is not installed; "
+            f"{feature} needs the package {package!r}, which is not installed; "
             f"run: pip install 'learnedgec[{extra}]'"
         )
         self.package, self.extra = package, extra

@@ -27,26 +27,26 @@ _Computed = TypeVar("_Computed")
 _EXPECTED = "a metric's name such as 'gleu', a metric, or a list of them"
 
 
-def as_metric(given: object, argument: str = "metric") -> Metric:
+def as_metric(metric: object, argument: str = "metric") -> Metric:
     """Return the metric for a name, or a metric as it is.
 
     Args:
-        given: a metric's name such as `gleu` or `m2(beta=1.0)`, or a `Metric`.
+        metric: a metric's name such as `gleu` or `m2(beta=1.0)`, or a `Metric`.
         argument: the argument's name, for the message.
 
     Raises:
         InputError: it is neither.
         BadNameError: no metric has this name.
     """
-    if isinstance(given, Metric):
-        return given
-    if isinstance(given, str):
-        return load_metric(given)
-    if isinstance(given, type):
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        return load_metric(metric)
+    if isinstance(metric, type):
         raise InputError(
-            f"{argument} is the class {given.__name__}; give a value of it: {given.__name__}()."
+            f"{argument} is the class {metric.__name__}; give a value of it: {metric.__name__}()."
         )
-    raise InputError(f"{argument} is {given!r}; {_EXPECTED} was expected.")
+    raise InputError(f"{argument} is {metric!r}; {_EXPECTED} was expected.")
 
 
 # `str` is a sequence of `str`, and a mapping is a sequence of its keys: the first signature that fits counts.

@@ -241,9 +241,9 @@ def rerank(
     rows = candidates
     if guards.fallback == "source":
         # The source is scored like a candidate, but in a minimum Bayes risk it is not a reference.
-        given = [[1.0] * len(row) for row in candidates] if weights is None else weights
+        row_weights = [[1.0] * len(row) for row in candidates] if weights is None else weights
         rows = [[*row, source] for row, source in zip(candidates, sources, strict=True)]
-        weights = [[*row, 0.0] for row in given]
+        weights = [[*row, 0.0] for row in row_weights]
     scores = candidate_scores(
         sources, rows, selector, references=references, weights=weights, runtime=runtime
     )

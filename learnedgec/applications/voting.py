@@ -82,11 +82,11 @@ def count_votes(
     extracted = iter(extract_edits(pairs, annotator, types=False, runtime=runtime))
     rows: list[dict[Edit, float]] = []
     for number, row in enumerate(candidates):
-        given = [1.0] * len(row) if weights is None else weights[number]
+        row_weights = [1.0] * len(row) if weights is None else weights[number]
         shares: dict[Edit, float] = defaultdict(float)
-        for _, weight in zip(row, given, strict=True):
+        for _, weight in zip(row, row_weights, strict=True):
             for edit in dict.fromkeys(next(extracted)):
-                shares[edit] += weight / sum(given)
+                shares[edit] += weight / sum(row_weights)
         rows.append(shares)
     return Votes(tuple(sources), tuple(tuple(row.items()) for row in rows))
 

@@ -81,26 +81,26 @@ def _put_baseline_first(options: Namespace) -> None:
     Raises:
         InputError: it is neither, or no other system was given.
     """
-    given = options.baseline
-    if not given:
+    baseline = options.baseline
+    if not baseline:
         raise InputError(
             "no baseline was given; name its output with --baseline, and others with --hyp."
         )
     paths = options.jsonl or system_files(options.hyp or ())
-    if given != "-" and (Path(given).is_dir() or not Path(given).exists()):
+    if baseline != "-" and (Path(baseline).is_dir() or not Path(baseline).exists()):
         files = dict(zip(system_names(paths), paths, strict=True))
-        if given not in files:
+        if baseline not in files:
             others = f"; systems are {', '.join(files)}" if files else ""
             raise InputError(
-                f"the baseline {given} is neither a file nor the name of a system among the others"
+                f"the baseline {baseline} is neither a file nor the name of a system among the others"
                 f"{others}."
             )
-        given = files[given]
-    place = Path(given).absolute()
+        baseline = files[baseline]
+    place = Path(baseline).absolute()
     paths = [path for path in paths if path == "-" or Path(path).absolute() != place]
     if not paths:
         raise InputError("no system was given besides the baseline; name one or more with --hyp.")
-    options["jsonl" if options.jsonl else "hyp"] = [given, *paths]
+    options["jsonl" if options.jsonl else "hyp"] = [baseline, *paths]
 
 
 def _record(

@@ -153,7 +153,7 @@ def _plan(metric: Metric, scoring: Scoring) -> str:
         )
     plan = metric.plan(scoring.inputs.sources, scoring.inputs.systems, runtime=scoring.runtime)
     return (
-        f"{metric.label}: {plan.requests} requests, {plan.kept} of them cached, "
+        f"{metric.label}: {plan.requests} requests, {plan.cached} of them cached, "
         f"{plan.characters} characters of prompts in all. The first prompt:\n\n{plan.prompt}\n"
     )
 

@@ -134,11 +134,11 @@ def main(arguments: Sequence[str]) -> None:
     )
     for message in tuning.notices:
         output.notice(f"{benchmark.name}: {message}")
-    tuned, given = tuning.held_out[0], tuning.given_held_out[0]
-    if tuned <= given:
+    tuned, untuned = tuning.held_out[0], tuning.given_held_out[0]
+    if tuned <= untuned:
         output.notice(
             f"on held-out sentences the tuned metric is no better than the given one ({tuned:.4f} against "
-            f"{given:.4f}); expect no gain."
+            f"{untuned:.4f}); expect no gain."
         )
     if tuning.tuned_on_test:
         output.notice(f"{name} was tuned on test data; its results there are meaningless.")

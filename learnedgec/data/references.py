@@ -227,25 +227,25 @@ ReferenceRows: TypeAlias = References | Items[Sentences]
 """References, or the texts of each sentence's: `[[references of a sentence], …]`."""
 
 
-def as_references(given: ReferenceRows | None, sentences: int) -> References | None:
+def as_references(rows: ReferenceRows | None, sentences: int) -> References | None:
     """Return the references of N sentences from any accepted form.
 
     Args:
-        given: `References`, each sentence's texts (see `References.from_rows`), or `None`.
+        rows: `References`, each sentence's texts (see `References.from_rows`), or `None`.
         sentences: how many there are, to tell rows of sentences from rows of annotators.
 
     Raises:
         InputError: they have neither form, or a text has too many tokens for a sentence.
         LengthError: there is a row for each annotator instead of one for each sentence.
     """
-    if given is None:
+    if rows is None:
         return None
-    if isinstance(given, References):
-        for number, row in enumerate(given):
+    if isinstance(rows, References):
+        for number, row in enumerate(rows):
             for reference in row:
                 check_length(reference.text, f"references[{number}]")
-        return given
-    references = References.from_rows(given)
+        return rows
+    references = References.from_rows(rows)
     if len(references) != sentences and {len(row) for row in references} == {sentences}:
         raise LengthError(
             f"references has {len(references)} × {sentences} texts, and a row for each of {sentences} "

@@ -50,11 +50,11 @@ Systems: TypeAlias = Mapping[str, Sentences]
 """Each system's N hypotheses, by the system's name."""
 
 
-def as_sentences(given: Sentences, argument: str) -> list[str]:
+def as_sentences(texts: Sentences, argument: str) -> list[str]:
     """Return the sentences of any sequence of texts.
 
     Args:
-        given: texts in order, one sentence each.
+        texts: texts in order, one sentence each.
         argument: the argument's name, for the message.
 
     Raises:
@@ -70,71 +70,71 @@ def as_sentences(given: Sentences, argument: str) -> list[str]:
         Traceback (most recent call last):
         learnedgec.errors.InputError: sources[1] is None; a text was expected.
     """
-    items = as_items(given, argument, "a sequence of texts")
+    items = as_items(texts, argument, "a sequence of texts")
     if set(map(type, items)) <= {str} and all(map(_is_sentence, items)):
         return items
     return [_as_text(item, f"{argument}[{index}]") for index, item in enumerate(items)]
 
 
-def as_optional_sentences(given: Items[str | None], argument: str) -> list[str | None]:
+def as_optional_sentences(texts: Items[str | None], argument: str) -> list[str | None]:
     """Return the sentences of a sequence in which some are absent: `None`, or NaN in a table.
 
     Raises:
         InputError: see `as_sentences`.
     """
-    items = as_items(given, argument, "a sequence of texts")
+    items = as_items(texts, argument, "a sequence of texts")
     return [
         None if item is None or _is_nan(item) else _as_text(item, f"{argument}[{index}]")
         for index, item in enumerate(items)
     ]
 
 
-def as_systems(given: Systems, argument: str = "systems") -> dict[str, list[str]]:
+def as_systems(systems: Systems, argument: str = "systems") -> dict[str, list[str]]:
     """Return every system's sentences by name; see `as_sentences`.
 
     Raises:
         InputError: it is not a mapping from names to sequences of texts, or it is empty.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(systems, Mapping):
         raise InputError(
-            f"{argument} is {_kind(given)}; a mapping from each system's name to its hypotheses was "
+            f"{argument} is {_kind(systems)}; a mapping from each system's name to its hypotheses was "
             "expected."
         )
-    if not given:
+    if not systems:
         raise InputError(f"{argument} is empty; give at least one system.")
-    for name in given:
+    for name in systems:
         if not isinstance(name, str):
             raise InputError(f"{argument} has the key {name!r}; a system's name is a text.")
-    return {name: as_sentences(texts, f"{argument}[{name!r}]") for name, texts in given.items()}
+    return {name: as_sentences(texts, f"{argument}[{name!r}]") for name, texts in systems.items()}
 
 
-def as_items(given: Any, argument: str, expected: str) -> list[Any]:
+def as_items(values: Any, argument: str, expected: str) -> list[Any]:
     """Return the items of a sequence, whatever they are.
 
     Args:
-        given: an ordered collection.
+        values: an ordered collection.
         argument: the argument's name.
         expected: what it should have been, in words.
 
     Raises:
         InputError: it is not a sequence, or it can be read only once.
     """
-    if type(given) is list:
-        return given
-    if isinstance(given, str):
+    if type(values) is list:
+        return values
+    if isinstance(values, str):
         raise InputError(
-            f"{argument} is the text {_shown(given)}; {expected} was expected: put it into a list."
+            f"{argument} is the text {_shown(values)}; {expected} was expected: put it into a list."
         )
-    if isinstance(given, Iterator):
+    if isinstance(values, Iterator):
         raise InputError(
-            f"{argument} is {_kind(given)}, which can be read only once; make it a list."
+            f"{argument} is {_kind(values)}, which can be read only once; make it a list."
         )
     # A table has columns, not items; a scalar array has none either.
-    tabular = hasattr(given, "ndim") and not (given.ndim and hasattr(given, "tolist"))
-    unordered = isinstance(given, bytes | bytearray | Mapping | Set)
-    if tabular or unordered or not (isinstance(given, Sized) and isinstance(given, Iterable)):
-        raise InputError(f"{argument} is {_kind(given)}; {expected} was expected.")
-    items: list[Any] = given.tolist() if hasattr(given, "tolist") else list(given)
+    tabular = hasattr(values, "ndim") and not (values.ndim and hasattr(values, "tolist"))
+    unordered = isinstance(values, bytes | bytearray | Mapping | Set)
+    if tabular or unordered or not (isinstance(values, Sized) and isinstance(values, Iterable)):
+        raise InputError(f"{argument} is {_kind(values)}; {expected} was expected.")
+    items: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
     return items
 
 
@@ -195,11 +195,11 @@ def _shown(item: object) -> str:
     return "NaN" if _is_nan(item) else reprlib.repr(item)
 
 
-def _kind(given: object) -> str:
+def _kind(value: object) -> str:
     """Return what was given in place of a sequence, in words."""
-    if given is None or isinstance(given, int | float | complex):
-        return _shown(given)
-    return f"of type {type(given).__name__}"
+    if value is None or isinstance(value, int | float | complex):
+        return _shown(value)
+    return f"of type {type(value).__name__}"
 
 
 def changed_sentences(sources: Sentences, hypotheses: Sentences) -> list[bool]:

@@ -124,11 +124,11 @@ class EditLattice:
                     here, end = row[b], a * width + b
                     before = []
                     if above is not None and b:
-                        kept = self.source[a - 1] == self.hypothesis[b - 1]
-                        if above[b - 1] + (0 if kept else substitution) == here:
+                        unchanged = self.source[a - 1] == self.hypothesis[b - 1]
+                        if above[b - 1] + (0 if unchanged else substitution) == here:
                             before.append(end - width - 1)
                             entered.add(b - 1)
-                            if kept:
+                            if unchanged:
                                 self._kept.add((end - width - 1, end))
                     if above is not None and above[b] + 1 == here:
                         before.append(end - width)
@@ -292,13 +292,15 @@ class EditLattice:
             arcs = nowhere.copy()
             options = [(between[start][0] - _GOLD, start) for start in gold_into[end]]
             for start in steps:
-                kept = int((start, end) in self._kept)
+                keeps_token = int((start, end) in self._kept)
                 opened = between[start][0] + _EDGE
-                if kept:
+                if keeps_token:
                     options.append((opened, start))
                 else:
                     arcs[0] = min(arcs[0], (opened + 1, start))
-                for unchanged, (cost, origin) in enumerate(inside[start][: len(arcs) - kept], kept):
+                for unchanged, (cost, origin) in enumerate(
+                    inside[start][: len(arcs) - keeps_token], keeps_token
+                ):
                     arcs[unchanged] = min(arcs[unchanged], (cost + _EDGE, origin))
             between[end], inside[end] = min(options + arcs), arcs
         path: list[Arc] = []
@@ -360,12 +362,14 @@ class _Arcs:
     Args:
         edges: the edges, sorted, with their copies.
         lengths: (length, unchanged words) of every arc.
-        found: the transitive arcs in the order in which they were found.
+        transitive: the transitive arcs in the order in which they were found.
     """
 
-    def __init__(self, edges: Mapping[Arc, int], lengths: Lengths, found: Sequence[Arc]) -> None:
+    def __init__(
+        self, edges: Mapping[Arc, int], lengths: Lengths, transitive: Sequence[Arc]
+    ) -> None:
         self._lengths = lengths
-        self._order = [*edges, *self._drop_noops(found)]
+        self._order = [*edges, *self._drop_noops(transitive)]
         copies = {**Counter(self._order), **edges}
         self.size = sum(copies.values())
         self._weights: Weights = {}
@@ -392,14 +396,14 @@ class _Arcs:
         length, unchanged = self._lengths[arc[1]][arc[0]]
         return length > unchanged
 
-    def _drop_noops(self, found: Iterable[Arc]) -> Iterator[Arc]:
+    def _drop_noops(self, transitive: Iterable[Arc]) -> Iterator[Arc]:
         """Yield the transitive arcs that are edits.
 
         The official scorer removes noops from the list over which it iterates, so it skips the arc after a
         removed one, and a noop there is kept. It is as long as its edges, but sums are rounded differently.
         """
         removed = False
-        for arc in found:
+        for arc in transitive:
             removed = not removed and not self._changes(arc)
             if not removed:
                 yield arc

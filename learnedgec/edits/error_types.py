@@ -58,7 +58,7 @@ def check_types(edits: Iterable[Iterable[Edit]], references: References, way: st
     foreign = foreign_types(
         edit.type for row in references for reference in row for edit in reference.edits or ()
     )
-    if foreign and not foreign_types(edit.type for made in edits for edit in made):
+    if foreign and not foreign_types(edit.type for row in edits for edit in row):
         shown = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")
         raise InputError(
             f"the gold edits' types ({shown}) are not ERRANT's, so counts by type would mix two sets; {way}."

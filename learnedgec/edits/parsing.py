@@ -72,8 +72,8 @@ def registered_annotator(name: str) -> Annotator | None:
     Raises:
         PluginError: it belongs to another installed package and cannot be loaded.
     """
-    if name in ANNOTATORS.own:
-        return ANNOTATORS.own[name]
+    if name in ANNOTATORS.builtin:
+        return ANNOTATORS.builtin[name]
     if _find_pipeline(name) is not None or name not in ANNOTATORS:
         return None
     return ANNOTATORS.find(name)
@@ -96,7 +96,7 @@ def find_annotator(name: str) -> Path:
         InputError: the annotator is not a pipeline.
         UnknownNameError: no annotator has this name.
     """
-    if name in ANNOTATORS.own:
+    if name in ANNOTATORS.builtin:
         raise InputError(
             f"the annotator {name} parses nothing, which is needed here; name a spaCy pipeline such as "
             f"{RELEASED}."
@@ -160,8 +160,8 @@ def describe_annotator(name: str) -> dict[str, str]:
         UnknownNameError: there is no such annotator.
         PluginError: it belongs to another installed package and cannot be loaded.
     """
-    if (found := registered_annotator(name)) is not None:
-        return {"annotator-version": found.version}
+    if (plugin := registered_annotator(name)) is not None:
+        return {"annotator-version": plugin.version}
     path = find_annotator(name)
     return {
         "annotator-version": _description(path, folder_state(path)),

@@ -67,14 +67,16 @@ def tokenise_references(references: References, sources: Sequence[str]) -> Refer
     )
 
 
-def check_tokens(name: str, sources: Sequence[str], own: Sequence[str]) -> None:
+def check_tokens(name: str, sources: Sequence[str], reference_sources: Sequence[str]) -> None:
     """Raise `InputError` if references belong to other sentences; their tokenisation may differ."""
-    for number, (source, other) in enumerate(zip(tokenise(sources), tokenise(own), strict=True), 1):
+    for number, (source, other) in enumerate(
+        zip(tokenise(sources), tokenise(reference_sources), strict=True), 1
+    ):
         if source != other:
-            shown, given = excerpts(other, source)
+            shown, expected = excerpts(other, source)
             raise InputError(
                 f"sentence {number} of {name} differs from the source: {shown!r} against "
-                f"{given!r}; give the file that belongs to this source."
+                f"{expected!r}; give the file that belongs to this source."
             )
 
 

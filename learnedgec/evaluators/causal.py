@@ -67,7 +67,7 @@ def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[Toke
         if distinct
         else []
     )
-    found = [TokenScores(np.array(ids, dtype=np.int64), np.zeros(len(ids))) for ids in encoded]
+    scores = [TokenScores(np.array(ids, dtype=np.int64), np.zeros(len(ids))) for ids in encoded]
     context = getattr(model.config, "max_position_embeddings", None) or 1 << 30
     windows: list[list[int]] = []
     # For each window: the text, its first token's position, and how many tokens were scored before.
@@ -92,5 +92,5 @@ def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[Toke
             for row, window in zip(logs, group, strict=True):
                 number, first, scored = places[window]
                 end = first + len(windows[window]) - 1
-                found[number].logs[scored:end] = row[scored - first : end - first]
-    return [found[distinct[text]] for text in texts]
+                scores[number].logs[scored:end] = row[scored - first : end - first]
+    return [scores[distinct[text]] for text in texts]

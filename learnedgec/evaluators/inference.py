@@ -134,7 +134,7 @@ def remembered_rows(
     fresh = [item for item in new if item not in stored]
     PROFILE.asked += len(distinct)
     PROFILE.remembered += len(distinct) - len(new)
-    PROFILE.kept += len(stored)
+    PROFILE.stored += len(stored)
     if fresh:
         with collected() as notices:
             values = run(forward, tokenizer, fresh, runtime, **options).astype(np.float64)

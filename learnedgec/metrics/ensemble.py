@@ -60,9 +60,9 @@ class Ensemble(Metric):
         size = len(self.members)
         if not size or len(set(self.members)) < size:
             raise ParameterError("an ensemble needs one or more members, each of them different.")
-        for what, values in (("weights", self.weights), ("scales", self.scales)):
+        for name, values in (("weights", self.weights), ("scales", self.scales)):
             if values is not None and len(values) != size:
-                raise ParameterError(f"ensemble: {len(values)} {what} for {size} members.")
+                raise ParameterError(f"ensemble: {len(values)} {name} for {size} members.")
         if min(self._weights) < 0 or not any(self._weights):
             raise ParameterError(
                 f"ensemble: the weights {self._weights} must not be negative, nor all zero."
@@ -82,24 +82,24 @@ class Ensemble(Metric):
         """
         from learnedgec.metrics.registry import REGISTRY, is_metric_name
 
-        given = dict(parameters)
+        expanded = dict(parameters)
         fields = {field.name for field in dataclasses.fields(cls)}
-        short = {key: given.pop(key) for key in parameters if key not in fields}
+        short = {key: expanded.pop(key) for key in parameters if key not in fields}
         for key in short:
             if not is_metric_name(key):
-                what = f"parameter of {cls.name} and no metric"
+                kind = f"parameter of {cls.name} and no metric"
                 raise ParameterError(
-                    str(UnknownNameError(what, key.partition("(")[0], [*fields, *REGISTRY]))
+                    str(UnknownNameError(kind, key.partition("(")[0], [*fields, *REGISTRY]))
                 )
-        members = given.get("members")
+        members = expanded.get("members")
         weighted = {**(members if isinstance(members, Mapping) else {}), **short}
         if weighted:
-            if "weights" in given or (members is not None and not isinstance(members, Mapping)):
+            if "weights" in expanded or (members is not None and not isinstance(members, Mapping)):
                 raise ParameterError(
                     "ensemble: give the members and their weights in only one of the ways."
                 )
-            given |= {"members": tuple(weighted), "weights": tuple(weighted.values())}
-        return given
+            expanded |= {"members": tuple(weighted), "weights": tuple(weighted.values())}
+        return expanded
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:

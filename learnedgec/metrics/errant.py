@@ -132,8 +132,8 @@ class Errant(EditOverlap):
             InputError: a reference has no edits.
         """
         rows = []
-        for source, made, row in zip(sources, edits, references, strict=True):
-            proposed = self._evaluated(made)
+        for source, sentence_edits, row in zip(sources, edits, references, strict=True):
+            proposed = self._evaluated(sentence_edits)
             rows.append([self._compared(source, proposed, reference) for reference in row])
         return overlap_statistics(rows, references)
 
@@ -142,14 +142,14 @@ class Errant(EditOverlap):
     ) -> tuple[EditCounts, Record]:
         """Return the counts of a system's edits and a reference's, and the record that explains them."""
         gold = self._evaluated(gold_edits(reference))
-        made = {(edit.start, edit.end, edit.correction) for edit in proposed}
+        corrections = {(edit.start, edit.end, edit.correction) for edit in proposed}
 
         def numbers(edits: Sequence[Edit]) -> dict[tuple[Any, ...], list[int]]:
             """Return the numbers of the edits that have each unit of comparison."""
             numbers_of: dict[tuple[Any, ...], list[int]] = {}
             for number, edit in enumerate(edits):
                 # Of several corrections, compare the one that the system made, else the first.
-                texts = (t for t in edit.corrections if (edit.start, edit.end, t) in made)
+                texts = (t for t in edit.corrections if (edit.start, edit.end, t) in corrections)
                 for unit in _units(edit, next(texts, edit.correction), self.mode):
                     numbers_of.setdefault(unit, []).append(number)
             return numbers_of
@@ -189,7 +189,7 @@ class Errant(EditOverlap):
         """Return the edits that pass the filters."""
         detection = self.mode in ("span-detection", "token-detection")
 
-        def kept(edit: Edit) -> bool:
+        def passes(edit: Edit) -> bool:
             long = edit.end - edit.start > 1 or len(edit.correction.split()) > 1
             return (
                 (detection or edit.type != "UNK")
@@ -197,7 +197,7 @@ class Errant(EditOverlap):
                 and edit.type not in self.ignore
             )
 
-        return [edit for edit in edits if kept(edit)]
+        return [edit for edit in edits if passes(edit)]
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return F rounded to four decimals, tp, −fp and −fn."""

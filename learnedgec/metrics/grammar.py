@@ -59,12 +59,12 @@ def split_name(name: str) -> tuple[str, dict[str, Any]]:
 
 def _without_parameters(name: str) -> str:
     """Return what stands outside of parentheses."""
-    kept, depth = [], 0
+    outside, depth = [], 0
     for char in name:
         depth += char == "("
-        kept.append("" if depth > 0 else char)
+        outside.append("" if depth > 0 else char)
         depth -= char == ")"
-    return "".join(kept)
+    return "".join(outside)
 
 
 def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
@@ -89,14 +89,14 @@ def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:
             f"the parameters of {shown(name + arguments)} cannot be read; write them as "
             f"{shown(name)}(parameter=value, …) with texts in quotes."
         ) from None
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for key, value in pairs:
-        if key is None or key in found:
+        if key is None or key in parameters:
             raise BadNameError(
                 f"{shown(name + arguments)} gives the parameter {shown(str(key))!r} twice or unnamed."
             )
-        found[key] = value
-    return found
+        parameters[key] = value
+    return parameters
 
 
 def _without_keys(text: str) -> tuple[dict[str, str], str]:

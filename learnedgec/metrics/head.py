@@ -72,17 +72,17 @@ class Head(Metric):
         Raises:
             ParameterError: the outputs are named in two ways.
         """
-        given = dict(parameters)
-        weights = given.get("weights")
-        named: list[str] = [key for key in ("name", "heads") if key in given]
+        expanded = dict(parameters)
+        weights = expanded.get("weights")
+        named: list[str] = [key for key in ("name", "heads") if key in expanded]
         if isinstance(weights, Mapping):
             named.append("weights")
-            given |= {"heads": tuple(weights), "weights": tuple(weights.values())}
+            expanded |= {"heads": tuple(weights), "weights": tuple(weights.values())}
         if len(named) > 1:
             raise ParameterError("head: name the outputs once: by name, heads or weights.")
-        if "name" in given:
-            given["heads"] = (given.pop("name"),)
-        return given
+        if "name" in expanded:
+            expanded["heads"] = (expanded.pop("name"),)
+        return expanded
 
     @property
     def label(self) -> str:

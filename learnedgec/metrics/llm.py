@@ -67,13 +67,13 @@ class RequestPlan(NamedTuple):
     Attributes:
         prompt: the first request's prompt.
         requests: how many requests there are in all.
-        kept: how many of them have an answer on disk.
+        cached: how many of them have an answer on disk.
         characters: the length of all prompts that are still to be sent.
     """
 
     prompt: str
     requests: int
-    kept: int
+    cached: int
     characters: int
 
 

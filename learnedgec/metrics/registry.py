@@ -224,8 +224,8 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
     """
     if name.endswith(".py"):
         check_no_module(name)
-    base, given = split_name(name)
-    parameters = {**given, **parameters}
+    base, in_name = split_name(name)
+    parameters = {**in_name, **parameters}
     if "@" in base:
         base = find_tuned(base)
         try:

@@ -152,8 +152,8 @@ class UotErrant(EditOverlap):
             InputError: a reference has no edits.
         """
         pairs = [
-            ((source, _corrected(made)), (source, _corrected(gold_edits(reference))))
-            for source, made, row in zip(sources, edits, references, strict=True)
+            ((source, _corrected(sentence_edits)), (source, _corrected(gold_edits(reference))))
+            for source, sentence_edits, row in zip(sources, edits, references, strict=True)
             for reference in row
         ]
         vectors = self._edit_vectors([target for pair in pairs for target in pair], runtime)

@@ -132,9 +132,9 @@ def _history(tuning: Tuning) -> Any:
         linewidth=1.2,
         label="best so far",
     )
-    given = tuning.references["given"].value
-    if not math.isnan(given):
-        axis.axhline(given, color=COLOURS[1], linewidth=0.8, linestyle="--", label="given")
+    untuned = tuning.references["given"].value
+    if not math.isnan(untuned):
+        axis.axhline(untuned, color=COLOURS[1], linewidth=0.8, linestyle="--", label="given")
     mean, deviation = tuning.held_out
     if not math.isnan(mean):
         look = {"fmt": "s", "color": COLOURS[2], "markersize": 3.5, "capsize": 2}
@@ -143,7 +143,7 @@ def _history(tuning: Tuning) -> Any:
     # The middle of the trials: a corner that scores nothing would flatten everything else.
     shown = [float(np.quantile(values[valid], 0.1)), float(values[valid].max())]
     shown += [
-        value for value in (given, mean - deviation, mean + deviation) if not math.isnan(value)
+        value for value in (untuned, mean - deviation, mean + deviation) if not math.isnan(value)
     ]
     low, high = min(shown), max(shown)
     axis.set_ylim(low - 0.15 * (high - low + 1e-9), high + 0.1 * (high - low + 1e-9))

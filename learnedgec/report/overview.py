@@ -72,17 +72,18 @@ def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
             f"{_listed([names[number] for number in order])} all score {ranking.scores[0]:.4f}."
         ]
 
-    def p_value(one: int, other: int) -> str:
+    def p_value(first: int, other: int) -> str:
         floor = 1 / (ranking.resamples + 1) + 1e-12
         return format_p_value(
-            float(ranking.adjusted[one, other]), bound=bool(ranking.p_values[one, other] <= floor)
+            float(ranking.adjusted[first, other]),
+            bound=bool(ranking.p_values[first, other] <= floor),
         )
 
-    def differs(one: int, other: int) -> bool:
-        return is_significant(ranking.adjusted[one, other], ranking.level)
+    def differs(first: int, other: int) -> bool:
+        return is_significant(ranking.adjusted[first, other], ranking.level)
 
     if len(order) <= _ALL_NEIGHBOURS:
-        steps = [differs(one, other) for one, other in pairwise(order)]
+        steps = [differs(first, other) for first, other in pairwise(order)]
         # Readers conclude from the steps that two systems differ if a step between them does. Pairs for
         # which that is wrong get a sentence of their own.
         surprising = [
@@ -91,10 +92,10 @@ def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
             if j > i + 1 and differs(order[i], order[j]) != any(steps[i:j])
         ]
         return [
-            f"{names[one]} {better} {names[other]} ({p_value(one, other)})."
-            if differs(one, other)
-            else f"{names[one]} and {names[other]} cannot be told apart ({p_value(one, other)})."
-            for one, other in [*pairwise(order), *surprising]
+            f"{names[first]} {better} {names[other]} ({p_value(first, other)})."
+            if differs(first, other)
+            else f"{names[first]} and {names[other]} cannot be told apart ({p_value(first, other)})."
+            for first, other in [*pairwise(order), *surprising]
         ]
     best, *others = order
     beaten = [other for other in others if differs(best, other)]
@@ -127,13 +128,13 @@ def conflicts(rankings: Sequence[SystemRanking], level: float) -> list[dict[str,
         `significant`, whether both are below 1 − `level`.
     """
     pairs = []
-    for (first, one), (second, other) in combinations(enumerate(rankings), 2):
-        for a, b in combinations(range(len(one.systems)), 2):
-            gap = one.scores[a] - one.scores[b]
+    for (first, ranking), (second, other) in combinations(enumerate(rankings), 2):
+        for a, b in combinations(range(len(ranking.systems)), 2):
+            gap = ranking.scores[a] - ranking.scores[b]
             if gap * (other.scores[a] - other.scores[b]) >= 0:
                 continue
             better, worse = (a, b) if gap > 0 else (b, a)
-            p_values = [float(one.adjusted[a, b]), float(other.adjusted[a, b])]
+            p_values = [float(ranking.adjusted[a, b]), float(other.adjusted[a, b])]
             pairs.append(
                 {
                     "metrics": [first, second],

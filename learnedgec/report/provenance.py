@@ -172,6 +172,6 @@ def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list
     return notices
 
 
-def _of(number: int, whole: int, what: str) -> str:
+def _of(number: int, whole: int, things: str) -> str:
     """Return the beginning of a sentence about some of a number of things."""
-    return f"{number:,} of {whole:,} {what} {'is' if number == 1 else 'are'}"
+    return f"{number:,} of {whole:,} {things} {'is' if number == 1 else 'are'}"

@@ -367,11 +367,11 @@ def operations(metric: Errant, statistics: Statistics) -> list[list[int]]:
     return table
 
 
-def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _meet(edit: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two edits change a common token or insert at the same position."""
-    if one["start"] == one["end"] or other["start"] == other["end"]:
-        return bool(one["start"] <= other["end"] and other["start"] <= one["end"])
-    return bool(one["start"] < other["end"] and other["start"] < one["end"])
+    if edit["start"] == edit["end"] or other["start"] == other["end"]:
+        return bool(edit["start"] <= other["end"] and other["start"] <= edit["end"])
+    return bool(edit["start"] < other["end"] and other["start"] < edit["end"])
 
 
 def _place(kind: str) -> int:

@@ -39,11 +39,11 @@ class Plugin:
     """One entry point of an installed package.
 
     Attributes:
-        what: kind of thing in the table, such as `metric`.
+        kind: kind of thing in the table, such as `metric`.
         point: the entry point, with name, group and `module:attribute`.
     """
 
-    what: str
+    kind: str
     point: EntryPoint
 
     @property
@@ -78,7 +78,7 @@ class Plugin:
     def error(self, reason: str) -> PluginError:
         """Return the error for a plug-in that cannot be used, with the reason."""
         return PluginError(
-            f"the {self.what} {self.name!r} of the installed package {self.package} cannot be used: "
+            f"the {self.kind} {self.name!r} of the installed package {self.package} cannot be used: "
             f"{reason}; update or uninstall the package."
         )
 
@@ -105,9 +105,9 @@ class Registry(Generic[T]):
 
     def __init__(
         self,
-        what: str,
+        kind: str,
         group: str,
-        own: Mapping[str, T],
+        builtin: Mapping[str, T],
         adapt: Callable[[Plugin], T],
         *,
         hint: str = "",
@@ -115,13 +115,13 @@ class Registry(Generic[T]):
         """Describe the table.
 
         Args:
-            what: kind of thing in the table for messages, such as `metric`.
+            kind: kind of thing in the table for messages, such as `metric`.
             group: entry point group, such as `learnedgec.metrics`.
-            own: learnedgec's own entries.
+            builtin: learnedgec's own entries.
             adapt: function that loads a plug-in and returns its entry, or raises `PluginError`.
             hint: end of the message about an unknown name.
         """
-        self.what, self.group, self.own, self.hint = what, group, own, hint
+        self.kind, self.group, self.builtin, self.hint = kind, group, builtin, hint
         self._adapt = adapt
 
     def find(self, name: str) -> T:
@@ -131,11 +131,11 @@ class Registry(Generic[T]):
             UnknownNameError: no entry has this name; the message suggests the nearest name.
             PluginError: it is a plug-in that cannot be loaded.
         """
-        if name in self.own:
-            return self.own[name]
+        if name in self.builtin:
+            return self.builtin[name]
         plugins = self.plugins()
         if name not in plugins:
-            raise UnknownNameError(self.what, name, [*self.own, *plugins], hint=self.hint)
+            raise UnknownNameError(self.kind, name, [*self.builtin, *plugins], hint=self.hint)
         return self._adapt(plugins[name])
 
     def spelt(self, name: str) -> str:
@@ -156,12 +156,14 @@ class Registry(Generic[T]):
         """Return the plug-ins of installed packages by name, without importing them."""
         points = sorted(entry_points(group=self.group), key=lambda point: point.name)
         return {
-            point.name: Plugin(self.what, point) for point in points if point.name not in self.own
+            point.name: Plugin(self.kind, point)
+            for point in points
+            if point.name not in self.builtin
         }
 
     def entries(self) -> Iterator[tuple[str, T | PluginError]]:
         """Yield every name with its entry, or with the error if a plug-in cannot be loaded."""
-        yield from self.own.items()
+        yield from self.builtin.items()
         for name, plugin in self.plugins().items():
             try:
                 yield name, self._adapt(plugin)
@@ -169,10 +171,10 @@ class Registry(Generic[T]):
                 yield name, error
 
     def __contains__(self, name: object) -> bool:
-        return name in self.own or name in self.plugins()
+        return name in self.builtin or name in self.plugins()
 
     def __iter__(self) -> Iterator[str]:
-        yield from self.own
+        yield from self.builtin
         yield from self.plugins()
 
 
@@ -226,10 +228,10 @@ def import_class(path: str, base: type[S]) -> type[S]:
 def _warn_of_another(module: str, place: str) -> None:
     """Warn, once, where the current folder has a module of the name of one imported from elsewhere."""
     path = Path.cwd().joinpath(*module.split("."))
-    for own in (path.with_suffix(".py"), path / "__init__.py"):
-        if own.is_file() and own.resolve() != Path(place).resolve():
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if file.is_file() and file.resolve() != Path(place).resolve():
             warnings.warn(
-                f"{module} is imported from {place} and not from {own}, since installed modules come first; "
+                f"{module} is imported from {place} and not from {file}, since installed modules come first; "
                 "rename this file, or install its folder with `pip install -e .`.",
                 stacklevel=3,
             )

@@ -19,7 +19,7 @@ class Profile:
         distinct: number of rows that were distinct within a call.
         asked: number of distinct inputs (texts or pairs) for which a model's values were needed.
         remembered: number of inputs whose values were in memory from an earlier call.
-        kept: number of inputs whose values were in the cache folder.
+        stored: number of inputs whose values were in the cache folder.
         encoded: number of inputs that a model processed.
         tokens: number of their tokens.
         padding: number of padding tokens in their batches.
@@ -32,7 +32,7 @@ class Profile:
     distinct: int = 0
     asked: int = 0
     remembered: int = 0
-    kept: int = 0
+    stored: int = 0
     encoded: int = 0
     tokens: int = 0
     padding: int = 0
@@ -58,7 +58,7 @@ class Profile:
         r"""Return the counts as lines of text.
 
         Example:
-            >>> profile = Profile(rows=10, distinct=8, asked=8, remembered=2, kept=1, encoded=5)
+            >>> profile = Profile(rows=10, distinct=8, asked=8, remembered=2, stored=1, encoded=5)
             >>> print(*profile.lines(), sep="\n")
             rows: 10, of which 8 are distinct (80.0 %)
             inputs: 8, of which 2 were in memory and 1 in the cache folder
@@ -70,7 +70,7 @@ class Profile:
         ]
         if self.asked:
             lines.append(
-                f"inputs: {self.asked:,}, of which {self.remembered:,} were in memory and {self.kept:,} in "
+                f"inputs: {self.asked:,}, of which {self.remembered:,} were in memory and {self.stored:,} in "
                 "the cache folder"
             )
         if not self.encoded:

@@ -109,8 +109,8 @@ def correlate(kind: Correlation, human: Floats, metric: Floats) -> Floats:
             f"{human.shape[-1]} human scores and {metric.shape[-1]} metric scores; both must be of "
             "the same systems."
         )
-    known = ~(np.isnan(human).any(axis=-1) | np.isnan(metric).any(axis=-1))
-    return np.where(known, _CORRELATIONS[kind](human, metric), np.nan)
+    complete = ~(np.isnan(human).any(axis=-1) | np.isnan(metric).any(axis=-1))
+    return np.where(complete, _CORRELATIONS[kind](human, metric), np.nan)
 
 
 def partial(kind: Correlation, human: Floats, metric: Floats, control: Floats) -> Floats:
@@ -255,8 +255,8 @@ def leave_one_out(kind: Correlation, human: Floats, metric: Floats) -> Floats:
     size = len(human)
     if size < 2:
         return np.full(size, np.nan)
-    kept = np.array([[other for other in range(size) if other != out] for out in range(size)])
-    return correlate(kind, human[kept], metric[kept])
+    others = np.array([[other for other in range(size) if other != out] for out in range(size)])
+    return correlate(kind, human[others], metric[others])
 
 
 def _pair_signs(scores: Floats) -> Floats:

@@ -38,8 +38,8 @@ def outcomes(first: Floats, second: Floats) -> Floats:
         difference = np.subtract(first, second, dtype=np.float64)
     size = np.maximum(np.maximum(np.abs(first), np.abs(second)), 1.0)
     near = np.abs(difference) <= _ROUNDING * np.where(np.isfinite(size), size, 1.0)
-    found: Floats = np.where(near | np.isnan(difference), 0.0, np.sign(difference))
-    return found
+    signs: Floats = np.where(near | np.isnan(difference), 0.0, np.sign(difference))
+    return signs
 
 
 def win_counts(scores: Floats) -> Floats:

@@ -26,11 +26,11 @@ def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
 
     Resamples in which a correlation does not exist are left out; with none left, NaN.
     """
-    known = values[~np.isnan(values)]
-    if not known.size:
+    defined = values[~np.isnan(values)]
+    if not defined.size:
         return float("nan"), float("nan")
     tail = 50 * (1 - level)
-    low, high = np.percentile(known, [tail, 100 - tail])
+    low, high = np.percentile(defined, [tail, 100 - tail])
     return float(low), float(high)
 
 
@@ -138,16 +138,16 @@ class Bootstrap:
         """Return the mean over the cases of float64 (N,)."""
         return self.ratio(values, np.ones(len(values)))
 
-    def share(self, kept: npt.NDArray[Any], cases: npt.NDArray[np.intp]) -> Estimate:
+    def share(self, values: npt.NDArray[Any], cases: npt.NDArray[np.intp]) -> Estimate:
         """Return the mean of M values, such as whether each of M variants is kept; each belongs to a case."""
         size = self._drawn.shape[1]
-        above = np.bincount(cases, kept, size).astype(np.float64)
+        above = np.bincount(cases, values, size).astype(np.float64)
         return self.ratio(above, np.bincount(cases, minlength=size).astype(np.float64))
 
     def sums(self, values: Floats) -> Floats:
         """Return Σ values over each resample, float64 (B,)."""
-        found: Floats = self._drawn @ values
-        return found
+        sums: Floats = self._drawn @ values
+        return sums
 
 
 def _quotient(above: Floats | np.float64, below: Floats | np.float64) -> Floats:

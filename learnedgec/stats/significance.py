@@ -239,8 +239,8 @@ def too_few_resamples(comparisons: int, resamples: int, level: float) -> list[st
     if resamples >= needed:
         return []
     lowest = comparisons / (resamples + 1)
-    each = f"{comparisons:,} comparisons" if comparisons > 1 else "the comparison"
+    tests = f"{comparisons:,} comparisons" if comparisons > 1 else "the comparison"
     return [
-        f"With {resamples:,} resamples, no p-value of {each} can be below {min(lowest, 1):.2g} after Holm's "
+        f"With {resamples:,} resamples, no p-value of {tests} can be below {min(lowest, 1):.2g} after Holm's "
         f"correction, so no difference can be significant: give {needed:,} or more."
     ]

@@ -247,8 +247,8 @@ def rate_judgements(
 def _outcomes(scores: Floats) -> npt.NDArray[np.int8]:
     """Return int8 (N, pairs): 1 where the first system of a pair i < j scores higher, -1 lower, 0 equal."""
     first, second = np.triu_indices(len(scores), 1)
-    found: npt.NDArray[np.int8] = outcomes(scores[first], scores[second]).T.astype(np.int8)
-    return found
+    signs: npt.NDArray[np.int8] = outcomes(scores[first], scores[second]).T.astype(np.int8)
+    return signs
 
 
 def _draw_margin(draw_probability: float, beta: float) -> float:

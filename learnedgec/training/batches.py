@@ -95,13 +95,13 @@ class Encoding:
             encoded["capitals"] = list(map(mark_capitals, hypotheses, encoded["offset_mapping"]))
         ends = np.cumsum([len(example.texts) for example in examples]).tolist()
         starts = [0, *ends[:-1]]
-        found = {
+        columns = {
             key: [encoded[key][start:end] for start, end in zip(starts, ends, strict=True)]
             for key in TOKEN_COLUMNS
             if key in encoded
         }
         if detecting:
-            found["wrong"] = [
+            columns["wrong"] = [
                 [
                     wrong_tokens(hypothesis, example.correct, offsets)
                     for (_, hypothesis), offsets in zip(
@@ -112,7 +112,7 @@ class Encoding:
                 else []
                 for example, start, end in zip(examples, starts, ends, strict=True)
             ]
-        return found
+        return columns
 
     def collate(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return a batch: `inputs`, the padded texts of each input, and `targets`, head -> `Targets`."""
@@ -155,8 +155,8 @@ class Encoding:
                 pairs.append([start, start + 1])
                 margins.append(row["margin"])
                 for place, labels in enumerate(row[f"{kind}/wrong"] if wrong is not None else ()):
-                    known = torch.tensor(labels, dtype=torch.float32)
-                    wrong[start + place, : len(labels)] = known  # type: ignore[index]
+                    word_labels = torch.tensor(labels, dtype=torch.float32)
+                    wrong[start + place, : len(labels)] = word_labels  # type: ignore[index]
             if head in row["consistent"]:
                 cases.append([start + place for place in range(4)])
         return Targets(
@@ -179,13 +179,13 @@ def wrong_words(hypothesis: Sequence[str], correct: Sequence[str]) -> list[bool]
         >>> wrong_words("He go to school".split(), "He goes to the school .".split())
         [False, True, False, True, True]
     """
-    found = [False] * (len(hypothesis) + 1)
+    wrong = [False] * (len(hypothesis) + 1)
     matcher = SequenceMatcher(None, hypothesis, correct, autojunk=False)
     for tag, start, end, _, _ in matcher.get_opcodes():
         if tag != "equal":
             for place in range(start, max(end, start + 1)):
-                found[place] = True
-    return found
+                wrong[place] = True
+    return wrong
 
 
 def wrong_tokens(hypothesis: str, correct: str, offsets: Sequence[tuple[int, int]]) -> list[int]:

@@ -35,28 +35,28 @@ def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
     are those of the catalog's datasets; the user's own data add none.
     """
     datasets = manifest_datasets(manifest)
-    known = [head for name in datasets if (head := name.partition(":")[0]) in DATASETS]
+    in_catalog = [head for name in datasets if (head := name.partition(":")[0]) in DATASETS]
     licence = manifest.get("license") or weights_licence(datasets)
     single = " AND " not in licence and not licence.startswith("LicenseRef-")
     figures = {
         figure
         for heads in (manifest.get("results") or {}).values()
-        for found in heads.values()
-        for figure in found
+        for head_figures in heads.values()
+        for figure in head_figures
     }
-    found: dict[str, Any] = {
-        "language": sorted({_LANGUAGES.get(name, "en") for name in known}),
+    fields: dict[str, Any] = {
+        "language": sorted({_LANGUAGES.get(name, "en") for name in in_catalog}),
         "license": licence.lower() if single else "other",
         "license_name": None if single else licence.lower().replace(" ", "-"),
         "license_link": None if single else "README.md",
         "library_name": "learnedgec",
         "pipeline_tag": "text-classification",
         "tags": ["grammatical-error-correction", "evaluation", "metric", "learnedgec"],
-        "datasets": sorted(set(known)),
+        "datasets": sorted(set(in_catalog)),
         "metrics": [name for figure, name in _FIGURES.items() if figure in figures],
         "base_model": manifest["encoder"] if is_hub_name(manifest["encoder"]) else None,
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in fields.items() if value}
 
 
 def with_metadata(card: str, manifest: Mapping[str, Any]) -> str:

@@ -211,14 +211,14 @@ class TrainingData(lightning.LightningDataModule):
                     about = f"data.pairs ({', '.join(source.datasets())})"
                     check_leakage(list(dict.fromkeys(filter(None, source.material()))), about)
             for head, sources in self.pairs.items():
-                made = [source.made(folder, runtime) for source in sources]
-                pairs[head] = [pair for found, _ in made for pair in found]
+                generated = [source.made(folder, runtime) for source in sources]
+                pairs[head] = [pair for source_pairs, _ in generated for pair in source_pairs]
                 self.summaries[head] = [
                     {"source": type(source).__name__}
                     | source.describe()
                     | summary
                     | {"digests": source.digests()}
-                    for source, (_, summary) in zip(sources, made, strict=True)
+                    for source, (_, summary) in zip(sources, generated, strict=True)
                 ]
         return self._checked(pair_examples(pairs), "data.pairs")
 

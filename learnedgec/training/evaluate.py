@@ -32,44 +32,45 @@ def evaluate(
         runtime: how to run.
     """
     ranked = {head for example in examples for head in example.ranked}
-    found: dict[str, Figures] = {}
+    figures: dict[str, Figures] = {}
     for head in evaluator.model.config.heads:
         if head in ranked:
             rows = [example for example in examples if head in example.ranked]
             texts = [text for example in rows for text in example.texts[:2]]
             high, low = _predict(evaluator, texts, head, runtime).reshape(-1, 2).T
-            found[head] = _accuracy(int((high > low).sum()), len(rows))
+            figures[head] = _accuracy(int((high > low).sum()), len(rows))
         else:
             rows = [example for example in examples if head in example.values]
             if not rows:
                 continue
             values = _predict(evaluator, [example.texts[0] for example in rows], head, runtime)
-            found[head] = _correlations(values, np.array([e.values[head] for e in rows]))
-    return found
+            figures[head] = _correlations(values, np.array([e.values[head] for e in rows]))
+    return figures
 
 
-def warnings_about(found: Mapping[str, Figures]) -> tuple[str, ...]:
+def warnings_about(results: Mapping[str, Figures]) -> tuple[str, ...]:
     """Return a warning for each head that predicts no better than chance.
 
     Args:
-        found: head -> its results on the dev part (`evaluate`).
+        results: head -> its results on the dev part (`evaluate`).
 
     Example:
         >>> warnings_about({"fluency": {"pearson": 0.8, "n": 90}, "quality": {"accuracy": 0.9, "n": 90}})
         ()
     """
     warnings = []
-    for head, figures in found.items():
+    for head, figures in results.items():
         correlation, accuracy = figures.get("pearson"), figures.get("accuracy")
         if correlation is not None and correlation <= 0:
-            what = f"the dev correlation of {head} is {correlation:.2f} (n = {figures['n']}), not above 0"
+            weakness = f"the dev correlation of {head} is {correlation:.2f} (n = {figures['n']}), not above 0"
         elif accuracy is not None and accuracy <= 0.5:
-            what = f"{head} has {accuracy:.0%} of {figures['n']} dev pairs in the right order"
+            weakness = f"{head} has {accuracy:.0%} of {figures['n']} dev pairs in the right order"
         else:
             continue
         warnings.append(
-            f"{what}: its scores are no better than chance there; train with a higher --model.learning_rate "
-            "(untrained heads on a frozen encoder need about 2e-4) or for more epochs (--trainer.max_epochs)."
+            f"{weakness}: its scores are no better than chance there; train with a higher "
+            "--model.learning_rate (untrained heads on a frozen encoder need about 2e-4) or "
+            "for more epochs (--trainer.max_epochs)."
         )
     return tuple(warnings)
 

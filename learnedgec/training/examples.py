@@ -75,12 +75,12 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
 
     A pair that occurs repeatedly within one head is kept as often.
     """
-    found: dict[tuple[RankedPair, int], list[str]] = {}
+    heads_of: dict[tuple[RankedPair, int], list[str]] = {}
     for head, rows in pairs.items():
         repeats: dict[RankedPair, int] = {}
         for pair in rows:
             repeats[pair] = repeats.get(pair, -1) + 1
-            found.setdefault((pair, repeats[pair]), []).append(head)
+            heads_of.setdefault((pair, repeats[pair]), []).append(head)
     return [
         Example(
             ((pair.source, pair.better), (pair.source, pair.worse)),
@@ -89,7 +89,7 @@ def pair_examples(pairs: Mapping[str, Iterable[RankedPair]]) -> list[Example]:
             correct=pair.correct,
             group=pair.group or pair.source,
         )
-        for (pair, _), heads in found.items()
+        for (pair, _), heads in heads_of.items()
     ]
 
 
@@ -103,12 +103,12 @@ def case_examples(
         variants: number of variants of each case, drawn at random; all by default.
         seed: seed of the draw.
     """
-    found: dict[Case, list[str]] = {}
+    heads_of: dict[Case, list[str]] = {}
     for head, rows in cases.items():
         for case in rows:
-            found.setdefault(case, []).append(head)
+            heads_of.setdefault(case, []).append(head)
     examples = []
-    for case, heads in found.items():
+    for case, heads in heads_of.items():
         corrected = [pair for pair in case.variants if pair.source.split() != pair.target.split()]
         if case.original.source.split() == case.original.target.split():
             continue

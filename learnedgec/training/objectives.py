@@ -141,9 +141,9 @@ class Objective(ABC):
             targets: the ratings and pairs of the same texts.
         """
         if self.rated:
-            known = ~targets.ratings.isnan()
-            if known.any():
-                measure.update(values[known].float(), targets.ratings[known])
+            rated = ~targets.ratings.isnan()
+            if rated.any():
+                measure.update(values[rated].float(), targets.ratings[rated])
         elif len(targets.pairs):
             high, low = values[targets.pairs].unbind(dim=1)
             measure.update((high > low).float())
@@ -156,8 +156,8 @@ class Regression(Objective):
 
     def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
         """Return ((value − rating) / scale)² for each rating."""
-        known = ~targets.ratings.isnan()
-        return ((values[known] - targets.ratings[known]) / self.scale).square()
+        rated = ~targets.ratings.isnan()
+        return ((values[rated] - targets.ratings[rated]) / self.scale).square()
 
     def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
         """Return the mean and the standard deviation of the ratings."""
@@ -221,9 +221,9 @@ class Detection(Objective):
     def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
         """Return the cross entropy of each token whose label is known."""
         assert targets.wrong is not None
-        known = ~targets.wrong.isnan()
+        labelled = ~targets.wrong.isnan()
         return binary_cross_entropy_with_logits(
-            values[known].float(), targets.wrong[known], reduction="none"
+            values[labelled].float(), targets.wrong[labelled], reduction="none"
         )
 
     def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
@@ -250,10 +250,10 @@ class Capitals(Objective):
         assert targets.capitals is not None
         better = targets.pairs[:, 0]
         marks = targets.capitals[better]
-        known = marks != UNMARKED
-        capital = (marks[known] == CAPITAL).float()
+        marked = marks != UNMARKED
+        capital = (marks[marked] == CAPITAL).float()
         return binary_cross_entropy_with_logits(
-            values[better][known].float(), capital, reduction="none"
+            values[better][marked].float(), capital, reduction="none"
         )
 
 

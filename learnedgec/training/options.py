@@ -190,12 +190,12 @@ def _explain(message: str) -> None:
     if sentence := wrong_value(message):
         inner = key and not sentence.startswith(key[1])
         raise ConfigError(f"{key[1]}: {sentence}" if key and inner else sentence)
-    given = re.findall(r"Given value: (.*)", message)
-    if key is None or not given:
+    values = re.findall(r"Given value: (.*)", message)
+    if key is None or not values:
         return
-    places = {key[1]: given[-1]} if "Given value type: <class 'str'>" in message else {}
+    places = {key[1]: values[-1]} if "Given value type: <class 'str'>" in message else {}
     if key[1] == "data.pairs":
-        heads = re.findall(r"'([\w-]+)': '([^']*)'", given[-1])
+        heads = re.findall(r"'([\w-]+)': '([^']*)'", values[-1])
         places = {f"data.pairs.{head}": value for head, value in heads if head != "class_path"}
     for place, value in places.items():
         if "list[" in message:

@@ -133,7 +133,7 @@ class Tuning:
         Args:
             comparisons: benchmark -> what `compare` found there.
         """
-        held_out, given = self.held_out, self.given_held_out
+        held_out, untuned = self.held_out, self.given_held_out
         study = {
             "benchmark": self.benchmark,
             "objective": self.goal.objective,
@@ -151,8 +151,8 @@ class Tuning:
             "validation": self.plan.validation,
             "held_out": held_out[0],
             "held_out_deviation": held_out[1],
-            "given_held_out": given[0],
-            "given_held_out_deviation": given[1],
+            "given_held_out": untuned[0],
+            "given_held_out_deviation": untuned[1],
             "folds": [asdict(fold) for fold in self.folds],
             "comparisons": {
                 benchmark: [asdict(row) for row in rows]
@@ -231,8 +231,8 @@ def tune(
     ranges = read_space(metric, space)
     trials_of = MetricTrials(metric, benchmark, runtime)
     target = Target(goal, benchmark, seed=plan.seed, cache_dir=runtime.cache_dir)
-    given = {parameter: getattr(metric, parameter) for parameter in ranges.ranges}
-    references = {"given": trials_of.tried(given, trials_of.value(given, target))}
+    parameters = {parameter: getattr(metric, parameter) for parameter in ranges.ranges}
+    references = {"given": trials_of.tried(parameters, trials_of.value(parameters, target))}
     for parameter, range_ in ranges.ranges.items():
         if isinstance(range_, Simplex) and "uniform" not in references:
             uniform = {parameter: range_.starts()[0]}

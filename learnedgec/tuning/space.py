@@ -281,7 +281,7 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
             )
         description = {"weights": "simplex"}
     ranges: dict[str, Range] = {}
-    given: dict[str, Any] = {}
+    start: dict[str, Any] = {}
     for name, content in description.items():
         if name not in fields:
             raise ConfigError(
@@ -299,13 +299,13 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
         if isinstance(range_, Number) and not isinstance(value, int | float):
             value = range_.low
         ranges[name] = range_
-        given[name] = range_.decode(name, range_.encode(name, value))
-        for tried in (*range_.starts(), given[name]):
+        start[name] = range_.decode(name, range_.encode(name, value))
+        for tried in (*range_.starts(), start[name]):
             try:
                 with_parameters(metric, {name: tried})
             except ParameterError as error:
                 raise ConfigError(f"space.{name}: {error}") from None
-    return Space(ranges, given)
+    return Space(ranges, start)
 
 
 def _read_range(metric: Metric, content: Any, value: Any) -> Range:

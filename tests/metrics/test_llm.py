@@ -131,14 +131,14 @@ def test_criteria_make_other_prompts() -> None:
 def test_plan_asks_nothing(server: ChatServer, runtime: Runtime) -> None:
     metric = LlmS("tiny", server.url, group_size=2)
     plan = metric.plan(SOURCES, SYSTEMS, runtime=runtime)
-    assert (plan.requests, plan.kept) == (3, 0)
+    assert (plan.requests, plan.cached) == (3, 0)
     assert server.calls == []
     metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)
     assert len(server.calls) == 3
     assert server.calls[0].prompt == plan.prompt
     assert sum(len(call.prompt) for call in server.calls) == plan.characters
     after = metric.plan(SOURCES, SYSTEMS, runtime=runtime)
-    assert (after.requests, after.kept, after.characters) == (3, 3, 0)
+    assert (after.requests, after.cached, after.characters) == (3, 3, 0)
 
 
 def test_a_second_run_asks_nothing(server: ChatServer, runtime: Runtime) -> None:
@@ -162,7 +162,7 @@ def test_an_interrupted_run_goes_on(server: ChatServer, tmp_path: Path) -> None:
     metric = LlmS("tiny", server.url)
     with pytest.raises(ModelError, match="quota"):
         metric.score(sources, sources, runtime=runtime)
-    assert metric.plan(sources, {"a": sources}, runtime=runtime).kept == 3
+    assert metric.plan(sources, {"a": sources}, runtime=runtime).cached == 3
     server.usual = rate
     score = metric.score(sources, sources, runtime=runtime)
     assert np.isfinite(score.sentences).all()
@@ -207,7 +207,7 @@ def test_an_unusable_answer_on_disk_is_asked_for_again(
     (request,) = metric._requests(["a"], ["b"], runtime)
     for text in BROKEN:
         metric._store(runtime).put(request.prompt, Answer(text))
-        assert metric.plan(["a"], {"x": ["b"]}, runtime=runtime).kept == 0
+        assert metric.plan(["a"], {"x": ["b"]}, runtime=runtime).cached == 0
         assert metric.score(["a"], ["b"], runtime=runtime).value == judge('"b"')
     assert len(server.calls) == len(BROKEN)
 

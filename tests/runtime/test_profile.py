@@ -9,7 +9,7 @@ def test_a_profile_says_what_was_done_and_spared() -> None:
         distinct=1500,
         asked=1500,
         remembered=300,
-        kept=200,
+        stored=200,
         encoded=1000,
         tokens=900,
         padding=100,

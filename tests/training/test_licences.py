@@ -33,7 +33,7 @@ def test_every_licence_is_in_the_expression_once(datasets: list[str], expected: 
 
 
 def test_every_dataset_of_the_catalog_has_an_identifier_and_a_line() -> None:
-    for name, dataset in DATASETS.own.items():
+    for name, dataset in DATASETS.builtin.items():
         assert re.fullmatch(r"[A-Za-z0-9.-]+", weights_licence([name]))
         (line,) = licence_lines([name])
         assert line.startswith(f"- `{name}`: ")

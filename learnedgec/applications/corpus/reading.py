@@ -264,11 +264,11 @@ class Corpus:
         records, *others = rows.values()
         for file, other in zip(self.files[1:], others, strict=True):
             check_same_sentences((self.files[0].path, records), (file.path, other), line=first)
-            for number, (one, two) in enumerate(zip(records, other, strict=True), first):
-                if one.get("id") != two.get("id"):
+            for number, (record, rival) in enumerate(zip(records, other, strict=True), first):
+                if record.get("id") != rival.get("id"):
                     raise InputError(
-                        f"{file.path}:{number}: the id {two.get('id')!r} differs from {one.get('id')!r} in "
-                        f"{self.files[0].path}; all systems must have corrected the same sentences."
+                        f"{file.path}:{number}: the id {rival.get('id')!r} differs from {record.get('id')!r} "
+                        f"in {self.files[0].path}; all systems must have corrected the same sentences."
                     )
         lists = [record.get("references") for record in records]
         return CorpusBlock(

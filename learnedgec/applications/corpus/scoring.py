@@ -200,15 +200,15 @@ class BlockScorer:
             yield Statistics(arrays)
 
     def _score(self, block: int) -> None:
-        given = self.corpus.read(block)
-        counts = [len(row) for row in given.references] if given.references is not None else [0]
+        content = self.corpus.read(block)
+        counts = [len(row) for row in content.references] if content.references is not None else [0]
         scores: dict[tuple[str, Metric], Any] = {}
         arrays: dict[str, Array] = {}
         with collected() as notices:
             for metric, statistics_of in shared_statistics(
                 self.metrics,
                 lambda m: m.statistics_of_systems(
-                    given.sources, given.systems, given.references, runtime=self.runtime
+                    content.sources, content.systems, content.references, runtime=self.runtime
                 ),
             ):
                 for system, statistics in statistics_of.items():
@@ -217,7 +217,7 @@ class BlockScorer:
                     if self.sentences:
                         scores[system, metric] = metric.sentence_scores(statistics)
         if self.sentences:
-            self._write_sentences(block, given, scores)
+            self._write_sentences(block, content, scores)
         entry = {
             "references": [min(counts), max(counts)],
             "notices": list(dict.fromkeys(map(str, notices))),
@@ -237,18 +237,18 @@ class BlockScorer:
         return f"{self.metrics.index(metric)}.{list(self.corpus.systems).index(system)}."
 
     def _write_sentences(
-        self, block: int, given: CorpusBlock, scores: Mapping[tuple[str, Metric], Any]
+        self, block: int, content: CorpusBlock, scores: Mapping[tuple[str, Metric], Any]
     ) -> None:
         """Write the scores of a block's sentences: a row for each sentence, system and metric."""
         rows = [
             {
-                "sentence": given.first + place,
+                "sentence": content.first + place,
                 "id": name,
                 "system": system,
                 "metric": metric.label,
                 "score": float(values[place]),
             }
-            for place, name in enumerate(given.ids)
+            for place, name in enumerate(content.ids)
             for (system, metric), values in scores.items()
         ]
         path = self._sentences_path(block)

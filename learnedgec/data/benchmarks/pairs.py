@@ -41,13 +41,13 @@ def jfleg(outputs: PathLike) -> Benchmark:
         ranks = {record[f"system{side}Id"]: int(record[f"system{side}rank"]) for side in (1, 2)}
         rankings.append(Ranking(number[record["srcIndex"]], ranks, record["judgeId"]))
     judged = {name for ranking in rankings for name in ranking.ranks}
-    given = read_outputs(Path(outputs), data.sources)
-    if not judged & set(given):
+    by_system = read_outputs(Path(outputs), data.sources)
+    if not judged & set(by_system):
         raise InputError(
             f"{outputs} has no output of a system that was judged on JFLEG; add one of "
             f"{', '.join(f'{name}.txt' for name in sorted(judged - {'orig'}))}."
         )
-    systems = {"orig": data.sources, **{n: text for n, text in given.items() if n in judged}}
+    systems = {"orig": data.sources, **{n: text for n, text in by_system.items() if n in judged}}
     missing = sorted(judged - set(systems))
     return Benchmark(
         name=f"jfleg:{outputs}",

@@ -189,7 +189,7 @@ class Kind(Generic[T]):
     def __init__(
         self,
         name: str,
-        what: str,
+        noun: str,
         *,
         join: Callable[[Sequence[T]], T] | None = None,
         read: Callable[[str], T] | None = None,
@@ -199,12 +199,12 @@ class Kind(Generic[T]):
 
         Args:
             name: for listings, such as `ratings`.
-            what: what messages call a dataset that holds it, such as `rated dataset`.
+            noun: what messages call a dataset that holds it, such as `rated dataset`.
             join: combines the parts that one name denotes; without it, no name denotes several.
             read: reads a user's file or folder; without it, only datasets can be loaded.
             hint: which files `read` takes, for messages.
         """
-        self.name, self.what, self.hint = name, what, hint
+        self.name, self.noun, self.hint = name, noun, hint
         self.readers: dict[str, Reader[T]] = {}
         self._join, self._read = join, read
         self._derivations: list[tuple[Kind[Any], Callable[[T], Any]]] = []
@@ -318,7 +318,7 @@ class Kind(Generic[T]):
 
     def _find(self, head: str) -> Reader[T] | None:
         """Return the reader of a dataset, loading the plug-in that it may be."""
-        if head not in self.readers and head not in DATASETS.own and head in DATASETS:
+        if head not in self.readers and head not in DATASETS.builtin and head in DATASETS:
             DATASETS.find(head)  # Its module registers its readers.
         return self.readers.get(head)
 
@@ -328,7 +328,7 @@ class Kind(Generic[T]):
         names = self.names_of(head)
         hint = self.hint
         if not names:
-            kinds = [kind.what for kind in KINDS.values() if kind._find(head) is not None]
+            kinds = [kind.noun for kind in KINDS.values() if kind._find(head) is not None]
             if kinds:
                 hint = f"{head} is a {' and a '.join(kinds)}. {hint}".rstrip()
             elif head in DATASETS:
@@ -336,7 +336,7 @@ class Kind(Generic[T]):
             # Broken plug-ins are no reason to be silent about the others.
             list(DATASETS.entries())
         candidates = names or [candidate for candidate in self if "/" not in candidate]
-        return UnknownNameError(self.what, name, candidates, hint=hint)
+        return UnknownNameError(self.noun, name, candidates, hint=hint)
 
 
 def _derived(reader: Reader[S], convert: Callable[[S], T]) -> Reader[T]:

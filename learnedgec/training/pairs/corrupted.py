@@ -99,7 +99,7 @@ class Material:
     Attributes:
         tokens: the source.
         gold: the edits of the correction.
-        known: the edits of all references.
+        reference_edits: the edits of all references.
         accepted: the texts of all references.
         mistakes: edits of systems that no reference has.
         group: pairs of one group belong in one part of a split.
@@ -108,7 +108,7 @@ class Material:
 
     tokens: Words
     gold: tuple[Edit, ...]
-    known: list[Edit]
+    reference_edits: list[Edit]
     accepted: set[str]
     mistakes: list[Edit] = field(default_factory=list)
     group: str = ""
@@ -166,8 +166,8 @@ class CorruptedPairs(PairSource):
             )
         for name in self.outputs:
             if name not in OUTPUTS or name not in PARALLEL:
-                known = set(OUTPUTS) & set(PARALLEL)
-                raise UnknownNameError("set of outputs with references", name, known)
+                candidates = set(OUTPUTS) & set(PARALLEL)
+                raise UnknownNameError("set of outputs with references", name, candidates)
         self.kinds = dict(kinds or KINDS)
         for kind in self.kinds.keys() - KINDS.keys():
             raise UnknownNameError("kind of corrupted pairs", kind, KINDS)
@@ -317,10 +317,10 @@ class _Maker:
         mistakes = [change for change in changes if change]
         if len(mistakes) < len(changes):
             return None
-        kept = [change for change in better if change not in lost]
+        corrected = [change for change in better if change not in lost]
         return Sides(
             (*better, *mistakes[replaced : replaced + shared]),
-            (*kept, *mistakes),
+            (*corrected, *mistakes),
         )
 
     def _elsewhere(
@@ -342,7 +342,7 @@ class _Maker:
             free = [
                 edit
                 for edit in edits
-                if not any(touch(edit, other) for other in (*material.known, *taken))
+                if not any(touch(edit, other) for other in (*material.reference_edits, *taken))
             ]
             for edit in generator.sample(free, min(len(free), _TRIES)):
                 if _is_wrong(self.ngrams.loss(tokens, edit), origin, generator):
@@ -363,7 +363,7 @@ class _Maker:
                 for edit in rules.at(words, 0, 1, anywhere=True):
                     origins.setdefault(Edit(start, end, edit.correction), "confused")
         # Another reference's correction of one of these words may be right here as well.
-        right = {edit.correction.lower() for edit in material.known if touch(edit, gold)}
+        right = {edit.correction.lower() for edit in material.reference_edits if touch(edit, gold)}
         right.add(" ".join(lower(tokens[start:end])))
         wrong = [edit for edit in origins if edit.correction.lower() not in right]
         for edit in generator.sample(wrong, min(len(wrong), _TRIES)):
@@ -410,14 +410,14 @@ def _materials(settings: CorruptedPairs, runtime: Runtime) -> list[Material]:
             if system != "source+error":  # GMEG's sources with errors put in
                 outputs += zip(data.sources, hypotheses, strict=True)
     edits = extract_edits([*references, *outputs], settings.annotator, types=False, runtime=runtime)
-    known: dict[str, list[Edit]] = defaultdict(list)
+    gold_of: dict[str, list[Edit]] = defaultdict(list)
     accepted: dict[str, set[str]] = defaultdict(set)
     for (source, target), gold in zip(references, edits, strict=False):
-        known[source] += gold
+        gold_of[source] += gold
         accepted[source].add(" ".join(target.split()))
     mistakes: dict[str, dict[Edit, None]] = defaultdict(dict)
     for (source, _), changes in zip(outputs, edits[len(references) :], strict=True):
-        right = {(edit.start, edit.end, edit.correction.lower()) for edit in known[source]}
+        right = {(edit.start, edit.end, edit.correction.lower()) for edit in gold_of[source]}
         for edit in changes:
             old, new = source.split()[edit.start : edit.end], edit.correction.lower()
             plain = is_plain(lower(old), lower(new.split()))
@@ -427,7 +427,7 @@ def _materials(settings: CorruptedPairs, runtime: Runtime) -> list[Material]:
         Material(
             tuple(row.source.split()),
             tuple(gold),
-            known[row.source],
+            gold_of[row.source],
             accepted[row.source],
             list(mistakes[row.source]),
             row.group,

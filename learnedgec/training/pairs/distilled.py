@@ -73,7 +73,9 @@ class DistilledPairs(PairSource):
     def describe(self) -> dict[str, Any]:
         """Return the parameters, and everything that the teacher's scores depend on."""
         return {
-            "pairs": [{"source": type(each).__name__, **each.describe()} for each in self.pairs],
+            "pairs": [
+                {"source": type(source).__name__, **source.describe()} for source in self.pairs
+            ],
             "teacher": str(self.metric),
             **{
                 f"teacher:{key}": value
@@ -87,9 +89,9 @@ class DistilledPairs(PairSource):
 
     def datasets(self) -> list[str]:
         """Return the datasets of the pairs and the training data of the teacher."""
-        own = (name for source in self.pairs for name in source.datasets())
-        taught = (name for each in self.metric.evaluators() for name in learned_from(each))
-        return list(dict.fromkeys([*own, *taught, *self.references]))
+        datasets = (name for source in self.pairs for name in source.datasets())
+        taught = (name for package in self.metric.evaluators() for name in learned_from(package))
+        return list(dict.fromkeys([*datasets, *taught, *self.references]))
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the pair sources; those of the teacher are among the parameters."""
@@ -157,12 +159,12 @@ class DistilledPairs(PairSource):
         for start in track(range(0, len(missing), _BLOCK), "teacher", show=runtime.progress):
             block = missing[start : start + _BLOCK]
             sources, texts = zip(*block, strict=True)
-            given = None
+            block_references = None
             if references:
-                given = References(
+                block_references = References(
                     tuple(references[" ".join(source.split())] for source in sources)
                 )
-            statistics = self.metric.compute(sources, texts, given, quiet)
+            statistics = self.metric.compute(sources, texts, block_references, quiet)
             values = self.metric.sentence_scores(statistics)
             store.save({row: np.array([value]) for row, value in zip(block, values, strict=True)})
             scores |= zip(block, values.tolist(), strict=True)

@@ -95,22 +95,22 @@ class Ngrams:
         before, after = padded[edit.start : edit.start + 2], padded[edit.end + 2 : edit.end + 4]
         old = padded[edit.start + 2 : edit.end + 2] if instead is None else instead.lower().split()
         texts = [[*before, *new, *after] for new in (old, edit.correction.lower().split())]
-        own = set(_ngrams(texts[0]))
+        own_ngrams = set(_ngrams(texts[0]))
         natural, changed = (
-            sum(self._logarithm(text, place, own) for place in range(2, len(text)))
+            sum(self._logarithm(text, place, own_ngrams) for place in range(2, len(text)))
             for text in texts
         )
         return natural - changed
 
-    def _logarithm(self, text: Sequence[str], place: int, own: set[Words]) -> float:
+    def _logarithm(self, text: Sequence[str], place: int, own_ngrams: set[Words]) -> float:
         """Return the log-probability of a word after the two before it."""
         for start in range(place - 2, place):
             ngram = tuple(text[start : place + 1])
-            if (count := self.counts[ngram] - (ngram in own)) > 0:
-                context = self.counts[ngram[:-1]] - (ngram[:-1] in own)
+            if (count := self.counts[ngram] - (ngram in own_ngrams)) > 0:
+                context = self.counts[ngram[:-1]] - (ngram[:-1] in own_ngrams)
                 return math.log(0.4 ** (start - place + 2) * count / max(context, count))
         word = (text[place],)
-        return math.log(0.16 * max(self.counts[word] - (word in own), 0.3) / self.total)
+        return math.log(0.16 * max(self.counts[word] - (word in own_ngrams), 0.3) / self.total)
 
 
 def undone(tokens: Words, edits: Sequence[Edit]) -> tuple[Words, list[Edit]]:

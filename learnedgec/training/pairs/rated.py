@@ -98,8 +98,8 @@ class RatedPairs(PairSource):
                 text = " ".join(rating.hypothesis.split())
                 outputs.setdefault(rating.source, {}).setdefault(text, []).append(value)
                 groups.setdefault(rating.source, rating.group)
-        for source, found in outputs.items():
-            means = [(text, fmean(values)) for text, values in found.items()]
+        for source, ratings_of in outputs.items():
+            means = [(text, fmean(values)) for text, values in ratings_of.items()]
             for pair in combinations(means, 2):
                 (better, high), (worse, low) = sorted(pair, key=lambda item: -item[1])
                 # A mean of ratings with two digits may be off by rounding.
@@ -108,20 +108,20 @@ class RatedPairs(PairSource):
 
     def _weights(self, name: str, ratings: Sequence[Rating]) -> Mapping[str, float]:
         """Return dimension -> weight."""
-        known = sorted({key for rating in ratings for key in rating.values})
+        keys = sorted({key for rating in ratings for key in rating.values})
         wanted = self.dimension
         if wanted is None:
-            if len(known) != 1:
+            if len(keys) != 1:
                 raise ConfigError(
-                    f"data.pairs: {name} rates {', '.join(known) or 'nothing'}; name one "
+                    f"data.pairs: {name} rates {', '.join(keys) or 'nothing'}; name one "
                     "dimension, or give weights."
                 )
-            return {known[0]: 1.0}
+            return {keys[0]: 1.0}
         weights = {wanted: 1.0} if isinstance(wanted, str) else wanted
         for key in weights:
-            if key not in known:
+            if key not in keys:
                 raise ConfigError(
-                    f"data.pairs: {name} rates {', '.join(known) or 'nothing'}, not {key!r}; name a "
+                    f"data.pairs: {name} rates {', '.join(keys) or 'nothing'}, not {key!r}; name a "
                     "rated dimension."
                 )
         return weights

@@ -79,7 +79,7 @@ class ReferencedPairs(PairSource):
                     f"data.pairs: {metric.label} needs no references; use it in DistilledPairs."
                 )
         margins = margin if isinstance(margin, list) else [margin] * len(self.metrics)
-        if len(margins) != len(self.metrics) or not all(each > 0 for each in margins):
+        if len(margins) != len(self.metrics) or not all(margin > 0 for margin in margins):
             raise ConfigError(
                 f"data.pairs: margin is {margin}; a number above 0, or one for each of the "
                 f"{len(self.metrics)} metrics, was expected."
@@ -100,7 +100,7 @@ class ReferencedPairs(PairSource):
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the datasets, and everything that the metrics' scores depend on."""
-        return super().digests() | {str(each): each.signature() for each in self.metrics}
+        return super().digests() | {str(metric): metric.signature() for metric in self.metrics}
 
     def material(self) -> Iterator[str]:
         """Yield the references, which decide which side is better."""
@@ -116,10 +116,12 @@ class ReferencedPairs(PairSource):
         if not rows:
             return []
         sources, texts = [row[1] for row in rows], [row[2] for row in rows]
-        given = References(tuple(references[source] for source in sources))
+        row_references = References(tuple(references[source] for source in sources))
         scores = np.stack(
             [
-                metric.sentence_scores(metric.statistics(sources, texts, given, runtime=runtime))
+                metric.sentence_scores(
+                    metric.statistics(sources, texts, row_references, runtime=runtime)
+                )
                 for metric in self.metrics
             ]
         )
@@ -139,8 +141,10 @@ class ReferencedPairs(PairSource):
         for source, *texts in zip(sources, *systems.values(), strict=True):
             key = " ".join(source.split())
             if key in references:
-                own = [source, *texts] if self.with_source else texts
-                seen.setdefault(key, {}).update(dict.fromkeys(" ".join(t.split()) for t in own))
+                versions = [source, *texts] if self.with_source else texts
+                seen.setdefault(key, {}).update(
+                    dict.fromkeys(" ".join(t.split()) for t in versions)
+                )
         for source, outputs in seen.items():
             yield from ((name, source, text) for text in outputs)
 
@@ -150,8 +154,8 @@ class ReferencedPairs(PairSource):
         for place, (name, source, _) in enumerate(rows):
             places.setdefault((name, source), []).append(place)
         margins = np.array(self.margin) - 1e-9
-        for (name, source), own in places.items():
-            for first, second in combinations(own, 2):
+        for (name, source), outputs in places.items():
+            for first, second in combinations(outputs, 2):
                 differences = scores[:, first] - scores[:, second]
                 if (differences <= -margins).all():
                     first, second, differences = second, first, -differences
@@ -190,21 +194,21 @@ def pooled_references(names: Sequence[str]) -> dict[str, tuple[Reference, ...]]:
 
     References with equal texts count once; one with gold edits is preferred.
     """
-    found: dict[str, dict[str, Reference]] = {}
+    pooled: dict[str, dict[str, Reference]] = {}
     for name in names:
         data = load_parallel(name)
         for source, row in zip(data.sources, data.references, strict=True):
-            own = found.setdefault(" ".join(source.split()), {})
+            by_text = pooled.setdefault(" ".join(source.split()), {})
             for reference in row:
                 text = " ".join(reference.text.split())
-                if text not in own or own[text].edits is None:
-                    own[text] = Reference(text, reference.edits)
+                if text not in by_text or by_text[text].edits is None:
+                    by_text[text] = Reference(text, reference.edits)
     return {
         source: tuple(
             Reference(reference.text, reference.edits, number)
             for number, reference in enumerate(row.values())
         )
-        for source, row in found.items()
+        for source, row in pooled.items()
         if row
     }
 

@@ -127,8 +127,8 @@ def test_a_cache_that_cannot_be_written(upstream: Callable[[Any], Path], tmp_pat
 
 @pytest.mark.realdata
 @pytest.mark.usefixtures("mirror")
-@pytest.mark.parametrize("name", [name for name in DATASETS.own if name != "sample"])
+@pytest.mark.parametrize("name", [name for name in DATASETS.builtin if name != "sample"])
 def test_the_mirror_holds_the_catalog(name: str) -> None:
     assert {status.state for status in files.verify(name)} == {"ok"}
-    for file, place in zip(DATASETS.own[name].files.values(), files.fetch(name), strict=True):
+    for file, place in zip(DATASETS.builtin[name].files.values(), files.fetch(name), strict=True):
         assert place.stat().st_size == file.bytes

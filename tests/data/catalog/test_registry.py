@@ -34,9 +34,9 @@ InstallPackage = Callable[..., Path]
 
 
 def test_the_table_is_complete_and_sorted() -> None:
-    assert list(DATASETS.own) == sorted(DATASETS.own)
+    assert list(DATASETS.builtin) == sorted(DATASETS.builtin)
     assert {"conll14", "gjg15", "sample", "seeda", "tmu-gfm"} <= set(DATASETS)
-    for name, row in DATASETS.own.items():
+    for name, row in DATASETS.builtin.items():
         assert row.name == name
         assert row.about
         assert row.licence
@@ -49,7 +49,7 @@ def test_the_table_is_complete_and_sorted() -> None:
 
 def test_every_reader_reads_a_dataset_of_the_table() -> None:
     for kind in KINDS.values():
-        assert set(kind.readers) <= set(DATASETS.own)
+        assert set(kind.readers) <= set(DATASETS.builtin)
 
 
 def test_url_is_pinned_and_quoted() -> None:
@@ -240,7 +240,7 @@ def test_the_listing_has_what_works_and_says_what_does_not(
     captured = capsys.readouterr()
     rows = {row["dataset"]: row for row in json.loads(captured.out)}
     assert rows["colours"]["names"] == {"ratings": ["colours", "colours:warm", "colours:cold"]}
-    assert set(DATASETS.own) <= set(rows)
+    assert set(DATASETS.builtin) <= set(rows)
     assert "broken" not in rows
     notices = captured.err.splitlines()
     assert len(notices) == 2
