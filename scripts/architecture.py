@@ -31,20 +31,20 @@ def read_layers() -> list[list[str]]:
     """Return the parts of the package by layer, the highest first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    (layers,) = (each["layers"] for each in contracts if each["type"] == "layers")
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
     return [[part.strip() for part in row.split("|")] for row in layers]
 
 
 def read_imports(parts: Sequence[str]) -> dict[str, set[str]]:
     """Return which parts each part imports, its type annotations aside."""
     graph = grimp.build_graph(PACKAGE, exclude_type_checking_imports=True, cache_dir=None)
-    found: dict[str, set[str]] = {part: set() for part in parts}
+    edges: dict[str, set[str]] = {part: set() for part in parts}
     for module in graph.modules:
         for imported in graph.find_modules_directly_imported_by(module):
             above, below = (name.split(".")[1:2] for name in (module, imported))
-            if above != below and above and below and {*above, *below} <= found.keys():
-                found[above[0]].add(below[0])
-    return found
+            if above != below and above and below and {*above, *below} <= edges.keys():
+                edges[above[0]].add(below[0])
+    return edges
 
 
 def without_implied(imports: Mapping[str, set[str]]) -> list[tuple[str, str]]:
@@ -57,7 +57,7 @@ def without_implied(imports: Mapping[str, set[str]]) -> list[tuple[str, str]]:
 
     def reached(part: str) -> set[str]:
         direct = imports[part]
-        return direct.union(*(reached(each) for each in direct))
+        return direct.union(*(reached(other) for other in direct))
 
     return sorted(
         (part, other)

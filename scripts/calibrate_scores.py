@@ -44,7 +44,7 @@ def main() -> None:
     references = []
     for name in options.metric:
         metric = load_metric(name)
-        found = dict(
+        statistics = dict(
             zip(
                 benchmark.systems,
                 benchmark_statistics(
@@ -53,25 +53,25 @@ def main() -> None:
                 strict=True,
             )
         )
-        sentences = {name: metric.sentence_scores(each) for name, each in found.items()}
+        sentences = {name: metric.sentence_scores(arrays) for name, arrays in statistics.items()}
         references.append(
             make_reference(
                 str(metric),
                 evaluators_of(metric),
                 benchmark.name,
                 {name: sentences[name] for name in systems},
-                {name: metric.aggregate(found[name]) for name in systems},
+                {name: metric.aggregate(statistics[name]) for name in systems},
                 sentences["source"],
                 {name: ratings[name] for name in systems},
                 ratings["source"],
                 changed,
             )
         )
-        told = references[-1]
-        print(f"{metric.label}: {told.pairs} pairs, accuracy {told.accuracy:.3f}")
-        for each in told.bins:
-            print(f"  predicted {each.predicted:.3f}  preferred {each.preferred:.3f} "
-                  f"[{each.low:.3f}, {each.high:.3f}]  n {each.count}")  # fmt: skip
+        reference = references[-1]
+        print(f"{metric.label}: {reference.pairs} pairs, accuracy {reference.accuracy:.3f}")
+        for bin_ in reference.bins:
+            print(f"  predicted {bin_.predicted:.3f}  preferred {bin_.preferred:.3f} "
+                  f"[{bin_.low:.3f}, {bin_.high:.3f}]  n {bin_.count}")  # fmt: skip
     write_references(options.out, references)
 
 

@@ -44,8 +44,8 @@ def agreement(results: str) -> str:
             sentences = next(
                 (f"{key} {row[key]}" for key in ("accuracy", "r of outputs") if key in row), "–"
             )
-            found = (row.get("r, mean", "–"), row.get("ρ, mean", "–"), sentences)
-            rows.append((metric.partition("(")[0], benchmark, human, metric, *found))
+            figures = (row.get("r, mean", "–"), row.get("ρ, mean", "–"), sentences)
+            rows.append((metric.partition("(")[0], benchmark, human, metric, *figures))
     return "".join("\t".join(row) + "\n" for row in rows)
 
 

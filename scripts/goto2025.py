@@ -62,17 +62,19 @@ def main() -> None:
         for metric, first, second in zip(
             metrics, by_mean.metrics, by_trueskill.metrics, strict=True
         ):
-            found = [
-                each.estimates[kind] for each in (first, second) for kind in ("pearson", "spearman")
+            estimates = [
+                evaluation.estimates[kind]
+                for evaluation in (first, second)
+                for kind in ("pearson", "spearman")
             ]
             published = {
-                each.measure: f"{each.value:.3f}"
-                for each in PUBLISHED
-                if (each.metric, each.benchmark) == (metric.name, benchmark.name)
+                row_.measure: f"{row_.value:.3f}"
+                for row_ in PUBLISHED
+                if (row_.metric, row_.benchmark) == (metric.name, benchmark.name)
             }
-            row: dict[str, object] = {"benchmark": benchmark.name, "n": str(found[0].count)}
+            row: dict[str, object] = {"benchmark": benchmark.name, "n": str(estimates[0].count)}
             row["metric"] = first.metric
-            for (column, measure), estimate in zip(COLUMNS.items(), found, strict=True):
+            for (column, measure), estimate in zip(COLUMNS.items(), estimates, strict=True):
                 row[column] = cell(estimate)
                 row[f"published {column}"] = published.get(measure, "")
             rows.append(row)
@@ -84,9 +86,9 @@ def with_study_references(benchmark: Benchmark) -> Benchmark:
     assert benchmark.references is not None
     texts: list[list[str]] = [[], []]
     for source, row in zip(benchmark.sources, benchmark.references, strict=True):
-        known = {reference.annotator: reference.text for reference in row}
+        by_annotator = {reference.annotator: reference.text for reference in row}
         for annotator, column in enumerate(texts):
-            column.append(known.get(annotator, source))
+            column.append(by_annotator.get(annotator, source))
     return dataclasses.replace(benchmark, references=References.from_texts(*texts))
 
 

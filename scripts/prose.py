@@ -98,9 +98,9 @@ def advice(prose: Mapping[str, str]) -> list[str]:
     CheckRegistry().register_many(__register__)
     settings = Config(max_errors=1000, checks={**DEFAULT["checks"], **dict.fromkeys(_UNFIT, False)})
     return [
-        f"{name}:{found.pos[0]}: {found.check_result.message}"
+        f"{name}:{error.pos[0]}: {error.check_result.message}"
         for name, text in prose.items()
-        for found in LintFile(name, text).lint(settings)
+        for error in LintFile(name, text).lint(settings)
     ]
 
 
@@ -111,15 +111,17 @@ def named(path: Path) -> str:
 
 def main() -> int:
     """Check the files, and return the exit code."""
-    given = [Path(name).resolve() for name in sys.argv[1:]]
-    paths = given or sorted(path for pattern in FILES for path in ROOT.glob(pattern))
+    named_paths = [Path(name).resolve() for name in sys.argv[1:]]
+    paths = named_paths or sorted(path for pattern in FILES for path in ROOT.glob(pattern))
     texts = {named(path): path.read_text(encoding="utf-8") for path in paths}
-    texts = {name: text for name, text in texts.items() if given or not SKIPPED.match(name)}
+    texts = {name: text for name, text in texts.items() if named_paths or not SKIPPED.match(name)}
     prose = {name: prose_of(text) for name, text in texts.items()}
-    found = [each for name in texts for each in private_words(name, texts[name], prose[name])]
-    found += advice(prose)
-    print("\n".join(found), end="\n" if found else "")
-    return 1 if found else 0
+    complaints = [
+        complaint for name in texts for complaint in private_words(name, texts[name], prose[name])
+    ]
+    complaints += advice(prose)
+    print("\n".join(complaints), end="\n" if complaints else "")
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":

@@ -142,8 +142,8 @@ def fill(
                 signature = metric.signature(benchmark.references, runtime=runtime)
                 path = cells / f"{key_of(signature, name, str(protocol))}.json"
                 if not path.exists():
-                    found = cell(name, benchmark, metric, resamples, shared)
-                    write_json(path, {**found, "signature": signature})
+                    results = cell(name, benchmark, metric, resamples, shared)
+                    write_json(path, {**results, "signature": signature})
                     print(f"{name}, {metric.label}", file=sys.stderr)
             except LearnedgecError as error:
                 print(f"{name}, {metric.label}: left out: {error}", file=sys.stderr)
@@ -181,7 +181,7 @@ def cell(
     for human in (*default_human(benchmark), *_FURTHER_HUMAN.get(name, ())):
         of_human = measures.setdefault(human, {})
         for aggregation in aggregations:
-            found = evaluate(
+            evaluation = evaluate(
                 benchmark,
                 [metric],
                 Protocol(aggregation=aggregation, resamples=resamples),
@@ -189,8 +189,8 @@ def cell(
                 sentinels=False,
                 runtime=runtime,
             )
-            notices |= dict.fromkeys(found.notices)
-            for measure, estimate in found.metrics[0].estimates.items():
+            notices |= dict.fromkeys(evaluation.notices)
+            for measure, estimate in evaluation.metrics[0].estimates.items():
                 of_systems = estimate.unit == "systems"
                 of_human[f"{aggregation} {measure}" if of_systems else measure] = asdict(estimate)
     return {
@@ -198,25 +198,25 @@ def cell(
         "name": metric.name,
         "benchmark": name,
         "resamples": resamples,
-        "learned": {each: learned_from(each) for each in metric.evaluators()},
+        "learned": {package: learned_from(package) for package in metric.evaluators()},
         "outputs": len(benchmark.systems) * len(benchmark.sources),
         "measures": measures,
         "notices": list(notices),
     }
 
 
-def origin(found: Mapping[str, Any]) -> str:
+def origin(record: Mapping[str, Any]) -> str:
     """Return what a cell's metric was trained, tuned or selected on; evaluators have a line of their own."""
-    labels = {label(name): told for name, told in METRICS.items()}
-    told = labels.get(found["metric"]) or METRICS.get(found["name"], "–")
-    return "; ".join([*(f"`{name}`" for name in found["learned"]), told])
+    labels = {label(name): description for name, description in METRICS.items()}
+    description = labels.get(record["metric"]) or METRICS.get(record["name"], "–")
+    return "; ".join([*(f"`{name}`" for name in record["learned"]), description])
 
 
 def evaluators(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what each evaluator in the tables learned from."""
     learned = {name: data for cell in cells for name, data in cell["learned"].items()}
     for name, data in learned.items():
-        yield f"- `{name}` learned from {', '.join(_LEARNED.get(each, each) for each in data)}."
+        yield f"- `{name}` learned from {', '.join(_LEARNED.get(dataset, dataset) for dataset in data)}."
 
 
 def label(name: str) -> str:
@@ -233,13 +233,13 @@ def read_cells(folder: Path, resamples: int) -> list[dict[str, Any]]:
     """
     latest: dict[tuple[str, str], dict[str, Any]] = {}
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
-        found = read_json(path)
-        if found["resamples"] == resamples:
-            latest[found["benchmark"], found["metric"]] = found
+        record = read_json(path)
+        if record["resamples"] == resamples:
+            latest[record["benchmark"], record["metric"]] = record
     labels = [label(name) for name in METRICS]
 
-    def place(found: Mapping[str, Any]) -> tuple[int, int]:
-        benchmark, metric = found["benchmark"], found["metric"]
+    def place(record: Mapping[str, Any]) -> tuple[int, int]:
+        benchmark, metric = record["benchmark"], record["metric"]
         return (
             BENCHMARKS.index(benchmark) if benchmark in BENCHMARKS else len(BENCHMARKS),
             labels.index(metric) if metric in labels else len(labels) - len(SENTINELS),
@@ -295,18 +295,18 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
     names = dict.fromkeys(cell["benchmark"] for cell in cells)
     for name in names:
-        own = [cell for cell in cells if cell["benchmark"] == name]
+        of_benchmark = [cell for cell in cells if cell["benchmark"] == name]
         yield f"## `{name}`"
         yield ""
         benchmark = load_benchmark(name)
-        notices = [*benchmark.notices, *(text for cell in own for text in cell["notices"])]
+        notices = [*benchmark.notices, *(text for cell in of_benchmark for text in cell["notices"])]
         for notice in dict.fromkeys(notices):
             yield f"- {notice}"
         yield ""
-        for human in own[0]["measures"]:
-            yield from table(own, human, len(benchmark.sources))
+        for human in of_benchmark[0]["measures"]:
+            yield from table(of_benchmark, human, len(benchmark.sources))
             yield ""
-        if left := list(missing(name, own)):
+        if left := list(missing(name, of_benchmark)):
             yield f"Not run here: {', '.join(left)}."
             yield ""
     yield from published(cells)
@@ -319,10 +319,10 @@ def document(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def missing(benchmark: str, cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the metrics that fit a benchmark and have no cell there."""
-    known = {cell["metric"] for cell in cells}
+    labels = {cell["metric"] for cell in cells}
     loaded = load_benchmark(benchmark)
     for name in METRICS:
-        if label(name) in known:
+        if label(name) in labels:
             continue
         try:
             with warnings.catch_warnings():
@@ -356,25 +356,26 @@ def table(cells: Sequence[Mapping[str, Any]], human: str, sources: int) -> Itera
     yield ""
     yield from row("metric", *columns, "trained, tuned or selected on")
     yield from row(*["---"] * (len(columns) + 2))
-    for found in cells:
-        known = found["measures"].get(human, {})
+    for record in cells:
+        estimates = record["measures"].get(human, {})
         shown = [
-            show(known[measure]) if measure in known else "–" for measure, show in columns.values()
+            show(estimates[measure]) if measure in estimates else "–"
+            for measure, show in columns.values()
         ]
-        yield from row(f"`{found['metric']}`", *shown, origin(found))
+        yield from row(f"`{record['metric']}`", *shown, origin(record))
 
 
 def counted(cells: Sequence[Mapping[str, Any]], human: str, sources: int) -> Iterator[str]:
     """Yield the numbers of what a table compares; a metric may have fewer, where it is undefined."""
     counts: dict[str, int] = {}
     for cell in cells:
-        for measure, each in cell["measures"].get(human, {}).items():
-            unit = each["unit"]
+        for measure, estimate in cell["measures"].get(human, {}).items():
+            unit = estimate["unit"]
             if measure == "sentence_accuracy_equal_edits":
                 unit = "of them at equal edits"
             elif measure == "tie_calibrated_accuracy":
                 continue
-            counts[unit] = max(counts.get(unit, 0), each["count"])
+            counts[unit] = max(counts.get(unit, 0), estimate["count"])
     for unit, count in counts.items():
         if count:
             ratings = f" with different ratings, of {sources:,}" if unit == "sources" else ""
@@ -387,23 +388,27 @@ def published(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
     yield from row("benchmark", "metric", "human, measure", "here", "published", "paper", "why")
     yield from row(*["---"] * 7)
-    for each in PUBLISHED:
-        own = [
+    for published in PUBLISHED:
+        matching = [
             cell
             for cell in cells
-            if (cell["metric"], cell["benchmark"]) == (label(each.metric), each.benchmark)
+            if (cell["metric"], cell["benchmark"]) == (label(published.metric), published.benchmark)
         ]
-        estimate = own[0]["measures"].get(each.human, {}).get(each.measure) if own else None
+        estimate = (
+            matching[0]["measures"].get(published.human, {}).get(published.measure)
+            if matching
+            else None
+        )
         here = "not run" if estimate is None else number(estimate["value"])
-        near = estimate is not None and abs(estimate["value"] - each.value) < 0.0015
+        near = estimate is not None and abs(estimate["value"] - published.value) < 0.0015
         yield from row(
-            f"`{each.benchmark}`",
-            f"`{each.metric}`",
-            f"{each.human}, {each.measure.replace('_', ' ')}",
+            f"`{published.benchmark}`",
+            f"`{published.metric}`",
+            f"{published.human}, {published.measure.replace('_', ' ')}",
             here,
-            number(each.value),
-            each.source,
-            each.note or ("within .001" if near else "–"),
+            number(published.value),
+            published.source,
+            published.note or ("within .001" if near else "–"),
         )
 
 

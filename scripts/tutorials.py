@@ -57,8 +57,8 @@ def read_cells(text: str) -> list[Cell]:
         if language in ("python", "bash"):
             cells.append(Cell(language, content))
         elif language == "text":
-            given = re.search(r"tolerance=([\d.]+)", options)
-            tolerance = float(given[1]) if given else _TOLERANCE
+            match = re.search(r"tolerance=([\d.]+)", options)
+            tolerance = float(match[1]) if match else _TOLERANCE
             last = cells.pop()
             cells.append(Cell(last.language, last.code, content, block.span(3), tolerance))
     return cells
@@ -91,7 +91,7 @@ def run_cells(cells: list[Cell]) -> Iterator[str]:
 def same(shown: str, printed: str, tolerance: float) -> bool:
     """Return whether two outputs have the same words, and numbers that differ by no more than `tolerance`."""
     words = [" ".join(_NUMBER.sub("#", text).split()) for text in (shown, printed)]
-    numbers = [[float(each) for each in _NUMBER.findall(text)] for text in (shown, printed)]
+    numbers = [[float(number) for number in _NUMBER.findall(text)] for text in (shown, printed)]
     return words[0] == words[1] and all(
         math.isclose(a, b, rel_tol=0, abs_tol=tolerance) for a, b in zip(*numbers, strict=True)
     )
@@ -109,15 +109,15 @@ def run_page(path: Path, *, update: bool) -> bool:
         finally:
             os.chdir(here)
     right = True
-    for cell, found in reversed(list(zip(cells, printed, strict=True))):
-        if cell.shown is None or same(cell.shown, found, cell.tolerance):
+    for cell, output in reversed(list(zip(cells, printed, strict=True))):
+        if cell.shown is None or same(cell.shown, output, cell.tolerance):
             continue
         right = False
         if update:
             start, end = cell.place
-            text = text[:start] + found.rstrip() + "\n" + text[end:]
+            text = text[:start] + output.rstrip() + "\n" + text[end:]
         else:
-            print(f"{path.name} shows\n{cell.shown}\nand prints\n{found}", file=sys.stderr)
+            print(f"{path.name} shows\n{cell.shown}\nand prints\n{output}", file=sys.stderr)
     if update:
         path.write_text(text, encoding="utf-8")
     return right or update

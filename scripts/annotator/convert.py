@@ -119,9 +119,9 @@ def convert(doc: Doc) -> Doc:
     deps = [label(token) for token in doc]
     copulas = {}
     for token in doc:
-        found = [child for child in token.children if child.dep_ == "cop"]
-        if found:
-            copulas[token.i] = found[0].i
+        children = [child for child in token.children if child.dep_ == "cop"]
+        if children:
+            copulas[token.i] = children[0].i
     for predicate, copula in copulas.items():
         for child in doc[predicate].children:
             if child.i != copula and moves_to_copula(child, doc[predicate], doc[copula]):

@@ -61,11 +61,11 @@ def ours(
     command += [f"errant(annotator={annotator!r})", "--format", "json", "--quiet"]
     command += ["--src", str(source), "--ref", *map(str, references)]
     output, cpu, wall = run([*command, "--hyp", *map(str, systems)])
-    found = {}
+    counts = {}
     for record in json.loads(output)["scores"]:
         tp, proposed, gold = (int(record["details"][key]) for key in ("tp", "proposed", "gold"))
-        found[record["system"]] = [tp, proposed - tp, gold - tp]
-    return found, cpu, wall
+        counts[record["system"]] = [tp, proposed - tp, gold - tp]
+    return counts, cpu, wall
 
 
 def official(
@@ -88,12 +88,12 @@ def official(
     gold = folder / "gold.m2"
     extract(references, gold)
     compare = str(Path(sys.executable).with_name("errant_compare"))
-    found = {}
+    counts = {}
     for system in systems:
         extract([system], folder / "system.m2")
         output = step([compare, "-hyp", str(folder / "system.m2"), "-ref", str(gold)])
-        found[system.stem] = [int(text) for text in output.strip().split("\n")[2].split("\t")[:3]]
-    return found, cpu, wall
+        counts[system.stem] = [int(text) for text in output.strip().split("\n")[2].split("\t")[:3]]
+    return counts, cpu, wall
 
 
 def main() -> None:
@@ -124,13 +124,13 @@ def main() -> None:
             [copy(path, "systems") for path in options.hyp],
         )
         expected, cpu, wall = official(*files, options.annotator, folder)
-        found, our_cpu, our_wall = ours(*files, options.annotator)
+        computed, our_cpu, our_wall = ours(*files, options.annotator)
         sentences = len(read_lines(files[0]))
-    different = [system for system in expected if expected[system] != found[system]]
+    different = [system for system in expected if expected[system] != computed[system]]
     if different:
         raise SystemExit(
             "TP, FP, FN differ: "
-            + "; ".join(f"{system} {found[system]} {expected[system]}" for system in different)
+            + "; ".join(f"{system} {computed[system]} {expected[system]}" for system in different)
         )
     table = Table(title=f"{len(expected)} systems, {sentences} sentences, equal TP, FP and FN")
     for column in ("", "processor s", "wall s", "times"):

@@ -80,7 +80,7 @@ def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
 
     def score(sources: Sequence[str], systems: Systems) -> dict[str, list[float]]:
         scores = metric.score_systems(sources, systems, runtime=runtime)
-        return {system: found.sentences.tolist() for system, found in scores.items()}
+        return {system: result.sentences.tolist() for system, result in scores.items()}
 
     return score
 
@@ -110,10 +110,10 @@ class PackagedClassifier:
             AutoConfig.for_model(settings.pop("model_type"), **settings), add_pooling_layer=False
         )
         prefix = "encoder."
-        own = {
+        weights = {
             key.removeprefix(prefix): row for key, row in state.items() if key.startswith(prefix)
         }
-        encoder.load_state_dict(own)
+        encoder.load_state_dict(weights)
         token_types = getattr(encoder.config, "type_vocab_size", 0) > 1
         weight, bias = state[f"heads.{head}.weight"], state[f"heads.{head}.bias"]
         offset, scale = config["heads"][head]["offset"], config["heads"][head]["scale"]
@@ -154,9 +154,9 @@ def peer_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
         if cpu:
             patches.enter_context(patch.object(torch.nn.Module, "cuda", lambda module: module))
         if job["package"]:
-            own = sys.modules[kind.__module__]
+            module = sys.modules[kind.__module__]
             patches.enter_context(
-                patch.object(own, "AutoModelForSequenceClassification", PackagedClassifier)
+                patch.object(module, "AutoModelForSequenceClassification", PackagedClassifier)
             )
         metric = kind(kind.Config(no_cuda=cpu, **models))
     return lambda sources, systems: {
@@ -223,8 +223,8 @@ def run(python: str, side: str, job: Mapping[str, Any], threads: int) -> dict[st
     )
     if done.returncode:
         raise SystemExit(done.stderr.strip())
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def main() -> None:
@@ -303,13 +303,13 @@ def main() -> None:
             peer = run(
                 options.peer_python, "gec-metrics", job | {"models": theirs}, options.threads
             )
-            own = run(sys.executable, "learnedgec", job, options.threads)
+            ours = run(sys.executable, "learnedgec", job, options.threads)
             pairs = [
                 pair
-                for system, scores in own["scores"].items()
+                for system, scores in ours["scores"].items()
                 for pair in zip(scores, peer["scores"][system], strict=True)
             ]
-            apart = max(abs(one - other) for one, other in pairs)
+            apart = max(abs(first - other) for first, other in pairs)
             different |= not apart <= TOLERANCE
             low, high = min(pairs)[0], max(pairs)[0]
             notes.append(
@@ -317,17 +317,17 @@ def main() -> None:
                 f"of scores from {low:.2f} to {high:.2f}"
             )
             costs = ("processor", "wall", "memory")
-            for name, found in (("gec-metrics", peer), ("learnedgec", own)):
-                table.add_row(metric, name, *(f"{found[cost]:.1f}" for cost in costs))
+            for name, result in (("gec-metrics", peer), ("learnedgec", ours)):
+                table.add_row(metric, name, *(f"{result[cost]:.1f}" for cost in costs))
             table.add_row(
                 metric,
                 "ratio",
-                *(f"{peer[cost] / own[cost]:.1f}" if own[cost] else "" for cost in costs),
+                *(f"{peer[cost] / ours[cost]:.1f}" if ours[cost] else "" for cost in costs),
                 end_section=True,
             )
     Console().print(table)
     print(*notes, sep="\n")
-    print(f"gec-metrics ran with {peer['versions']}, learnedgec with {own['versions']}")
+    print(f"gec-metrics ran with {peer['versions']}, learnedgec with {ours['versions']}")
     if different:
         raise SystemExit(f"some scores differ by more than {TOLERANCE}.")
 

@@ -50,13 +50,13 @@ def time_by_length(cases: Sequence[Case], oracle_cases: int) -> Table:
         groups[next(most for most in LONGEST if len(case[0].split()) <= most)].append(case)
     for most, group in sorted(groups.items()):
         begin = time.process_time()
-        found = [max_match(*case) for case in group]
+        overlaps = [max_match(*case) for case in group]
         ours = len(group) / (time.process_time() - begin)
         chosen = sorted(range(len(group)), key=lambda i: len(group[i][0]))[:oracle_cases]
         begin = time.process_time()
         for i in chosen:
             source, hypothesis, annotations = group[i]
-            for overlap, gold in zip(found[i], annotations, strict=True):
+            for overlap, gold in zip(overlaps[i], annotations, strict=True):
                 expected = oracle_edits(source.split(), hypothesis.split(), gold)
                 if [(edit.start, edit.end, edit.correction) for edit in overlap.edits] != [
                     (edit.start, edit.end, " ".join(edit.correction)) for edit in expected

@@ -62,21 +62,21 @@ def run_learnedgec(inputs: Inputs) -> dict[str, Any]:
     from learnedgec import References, load_metric
 
     references = References.from_texts(*inputs["references"])
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name in ("gleu", "green"):
         start = time.perf_counter()
         scores = load_metric(name).score_systems(inputs["sources"], inputs["systems"], references)
-        found[name] = {
+        results[name] = {
             "seconds": time.perf_counter() - start,
             "scores": {system: score.value for system, score in scores.items()},
         }
-    return found
+    return results
 
 
 def run_peer(inputs: Inputs) -> dict[str, Any]:
     metrics = importlib.import_module("gec_metrics.metrics")
 
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, kind in (("gleu", metrics.GLEUOfficial), ("green", metrics.GREEN)):
         start = time.perf_counter()
         metric = kind(kind.Config())
@@ -84,8 +84,8 @@ def run_peer(inputs: Inputs) -> dict[str, Any]:
             system: metric.score_corpus(inputs["sources"], hypotheses, inputs["references"])
             for system, hypotheses in inputs["systems"].items()
         }
-        found[name] = {"seconds": time.perf_counter() - start, "scores": scores}
-    return found
+        results[name] = {"seconds": time.perf_counter() - start, "scores": scores}
+    return results
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ def main() -> None:
         return
     inputs = read_seeda(options.as_is)
     print(f"{len(inputs['systems'])} systems, {len(inputs['sources'])} sentences, 2 references")
-    own = run_learnedgec(inputs)
+    ours = run_learnedgec(inputs)
     peer = None
     if options.peer_python:
         done = subprocess.run(
@@ -110,12 +110,12 @@ def main() -> None:
             check=True,
         )
         peer = json.loads(done.stdout)
-    for name, found in own.items():
-        line = f"{name:6} learnedgec {found['seconds']:7.2f} s"
+    for name, result in ours.items():
+        line = f"{name:6} learnedgec {result['seconds']:7.2f} s"
         if peer:
             other = peer[name]
-            apart = max(abs(found["scores"][s] - other["scores"][s]) for s in found["scores"])
-            ratio = other["seconds"] / found["seconds"]
+            apart = max(abs(result["scores"][s] - other["scores"][s]) for s in result["scores"])
+            ratio = other["seconds"] / result["seconds"]
             line += f"  gec-metrics {other['seconds']:7.2f} s  ratio {ratio:6.1f}"
             line += f"  largest difference of a score {apart:.1e}"
         print(line)

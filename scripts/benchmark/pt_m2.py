@@ -159,9 +159,9 @@ def main() -> None:
         for row, column in sample:
             reference = references[row][column].text
             expected = changes[row][column]
-            found = literal_changes(model, tokenizer, sources[row], reference, expected)
-            count += len(found)
-            worst = max([worst, *(abs(found[edit] - expected[edit]) for edit in found)])
+            weights = literal_changes(model, tokenizer, sources[row], reference, expected)
+            count += len(weights)
+            worst = max([worst, *(abs(weights[edit] - expected[edit]) for edit in weights)])
         everything = sum(len(changes[row][column]) for row, column in triples)
         literal, literal_processor = (part / count * everything for part in watch.read())
         print(

@@ -63,12 +63,12 @@ def main() -> None:
     expected = rate_with_package(games, options.systems, model)
     package = time.perf_counter() - start
     start = time.perf_counter()
-    found = np.stack(rate_games(games, options.systems, model), axis=1)
+    ratings = np.stack(rate_games(games, options.systems, model), axis=1)
     ours = time.perf_counter() - start
     print(f"{len(games):,} games of {options.systems} systems, one thread")
     print(f"trueskill {trueskill.__version__}: {package:8.2f} s")
     print(f"learnedgec:     {ours:8.2f} s, {package / ours:.0f} times as fast")
-    print(f"largest difference of mu or sigma: {np.abs(found - expected).max():.1e}")
+    print(f"largest difference of mu or sigma: {np.abs(ratings - expected).max():.1e}")
 
     samples = np.random.default_rng(options.seed).integers(
         0, scores.shape[1], (options.resamples, scores.shape[1])

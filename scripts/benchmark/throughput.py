@@ -64,8 +64,8 @@ def in_process(job: Mapping[str, Any], threads: int, **variables: str) -> dict[s
     )
     if done.returncode:
         raise SystemExit(done.stderr.strip())
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report
 
 
 # -- jobs ------------------------------------------------------------------------------------------
@@ -88,12 +88,12 @@ def predict(job: Mapping[str, Any]) -> dict[str, Any]:
     warm = texts_of(4, 20, seed=1)
     evaluator.predict(warm, warm, heads, runtime=runtime)
     clock, processor = time.perf_counter(), time.process_time()
-    found = evaluator.predict(sources, hypotheses, heads, runtime=runtime)
+    predicted = evaluator.predict(sources, hypotheses, heads, runtime=runtime)
     return {
         "precision": evaluator_precision(runtime),
         "wall": time.perf_counter() - clock,
         "processor": time.process_time() - processor,
-        "values": {name: values.tolist() for name, values in found.items()},
+        "values": {name: values.tolist() for name, values in predicted.items()},
     }
 
 
@@ -138,16 +138,16 @@ def show_scoring(options: argparse.Namespace) -> None:
         for _ in range(options.rounds):
             for dtype in ("float32", "auto"):
                 job = base | {"models": {"quality": models["own"], "similarity": similarity}}
-                found = learned.run(
+                result = learned.run(
                     sys.executable, "learnedgec", job | {"dtype": dtype}, options.threads
                 )
-                runs.setdefault(dtype, []).append(found)
+                runs.setdefault(dtype, []).append(result)
             if options.peer_python:
                 job = base | {"models": {"quality": models["peer"], "similarity": similarity}}
-                found = learned.run(options.peer_python, "gec-metrics", job, options.threads)
-                runs.setdefault("gec-metrics", []).append(found)
+                result = learned.run(options.peer_python, "gec-metrics", job, options.threads)
+                runs.setdefault("gec-metrics", []).append(result)
     cost = "processor" if options.device == "cpu" else "wall"
-    best = {name: min(found[cost] for found in each) for name, each in runs.items()}
+    best = {name: min(result[cost] for result in results) for name, results in runs.items()}
     rows = len(sources) * len(systems)
     show(
         f"impara with {PACKAGE}: {len(systems)} systems, {len(sources)} sentences, {options.threads} threads",
@@ -158,9 +158,9 @@ def show_scoring(options: argparse.Namespace) -> None:
                 f"{best[name]:.2f}",
                 f"{rows / best[name]:.1f}",
                 f"{best['float32'] / best[name]:.2f}",
-                f"{min(found['memory'] for found in each):.0f}",
+                f"{min(result['memory'] for result in results):.0f}",
             ]
-            for name, each in runs.items()
+            for name, results in runs.items()
         ],
     )
 
@@ -189,19 +189,21 @@ def differences(
     for row, number in place.items():
         groups.setdefault(row[0], []).append(number)
     first, second = np.array(
-        [(a, b) for each in groups.values() for a in each for b in each if a < b]
+        [(a, b) for group in groups.values() for a in group for b in group if a < b]
     ).T
-    one, two = np.array(exact), np.array(other)
+    first_values, two = np.array(exact), np.array(other)
     means = [
-        np.array([values[[place[row] for row in each]].mean() for each in rows.values()])
-        for values in (one, two)
+        np.array([values[[place[row] for row in texts]].mean() for texts in rows.values()])
+        for values in (first_values, two)
     ]
-    differ = one[first] != one[second]
-    kept = ((one[first] - one[second]) * (two[first] - two[second]) > 0)[differ]
+    differ = first_values[first] != first_values[second]
+    agreeing = ((first_values[first] - first_values[second]) * (two[first] - two[second]) > 0)[
+        differ
+    ]
     return [
-        f"{np.max(np.abs(one - two)):.4f}",
+        f"{np.max(np.abs(first_values - two)):.4f}",
         f"{np.max(np.abs(means[0] - means[1])):.5f}",
-        f"{100 * kept.mean():.2f} %",
+        f"{100 * agreeing.mean():.2f} %",
         f"{differ.sum():,}",
     ]
 
@@ -210,7 +212,7 @@ def show_precision(options: argparse.Namespace) -> None:
     """Compare the values of every head in two precisions."""
     sources, systems = benchmark_texts(options.sentences, None)
     rows = {name: list(zip(sources, lines, strict=True)) for name, lines in systems.items()}
-    distinct = list(dict.fromkeys(row for each in rows.values() for row in each))
+    distinct = list(dict.fromkeys(row for texts in rows.values() for row in texts))
     place = {row: number for number, row in enumerate(distinct)}
     job = {"device": options.device, "pairs": True}
     job |= {"sources": [row[0] for row in distinct], "hypotheses": [row[1] for row in distinct]}

@@ -211,8 +211,8 @@ def in_process(job: Mapping[str, Any], threads: int) -> dict[str, float]:
     )
     if done.returncode:
         raise SystemExit(done.stderr.strip())
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def main() -> None:
@@ -260,23 +260,25 @@ def main() -> None:
         base |= {"batch": options.batch, "device": options.device, "bfloat16": False}
         for _ in range(options.rounds):
             for setting, more in settings.items():
-                found = in_process(base | more, options.threads)
-                best[setting] = max(best.get(setting, found), found, key=lambda each: each["rate"])
+                figures = in_process(base | more, options.threads)
+                best[setting] = max(
+                    best.get(setting, figures), figures, key=lambda run: run["rate"]
+                )
     table = Table(title=f"{options.steps} steps, {options.encoder}, {options.device}")
     unit = "second" if options.device == "cuda" else "processor second"
     columns = [f"tokens a {unit}", "to the Trainer's", "s a step", "padding", "peak MiB"]
     for column in ("", *columns, *(["of peak"] if options.peak else [])):
         table.add_column(column, justify="right")
-    for setting, found in best.items():
+    for setting, figures in best.items():
         rival = best[f"Trainer, {'bfloat16' if 'bfloat16' in setting else 'float32'}"]
         table.add_row(
             setting,
-            f"{found['rate']:,.0f}",
-            f"{found['rate'] / rival['rate']:.2f}",
-            f"{found['seconds'] / found['steps']:.2f}",
-            f"{found['padding']:.1%}",
-            f"{found['memory']:.0f}",
-            *([f"{found['flops'] / options.peak / 1e12:.1%}"] if options.peak else []),
+            f"{figures['rate']:,.0f}",
+            f"{figures['rate'] / rival['rate']:.2f}",
+            f"{figures['seconds'] / figures['steps']:.2f}",
+            f"{figures['padding']:.1%}",
+            f"{figures['memory']:.0f}",
+            *([f"{figures['flops'] / options.peak / 1e12:.1%}"] if options.peak else []),
         )
     Console(width=120).print(table)
 

@@ -158,14 +158,14 @@ def of_rank(count: int) -> list[Row]:
 def of_compare(count: int) -> list[Row]:
     """A baseline and three equal systems, 100 sentences."""
     random = np.random.default_rng(1)
-    found = []
+    comparisons = []
     for number in range(count):
         scores = random.normal(0, 1, (100, 1)) + random.normal(0, 1, (4, 100, 1))
         statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
-        found.append(compare_systems(Numbers(), statistics, "s0", resamples=400, seed=number))
-    bounds = [row.difference_bounds for rows in found for row in rows]
-    wrong = float(np.mean([any(row.significant for row in rows) for rows in found]))
-    best = float(np.mean([not (rows[0].best and rows[0].baseline_best) for rows in found]))
+        comparisons.append(compare_systems(Numbers(), statistics, "s0", resamples=400, seed=number))
+    bounds = [row.difference_bounds for rows in comparisons for row in rows]
+    wrong = float(np.mean([any(row.significant for row in rows) for rows in comparisons]))
+    best = float(np.mean([not (rows[0].best and rows[0].baseline_best) for rows in comparisons]))
     return [
         ("`compare`", "interval of a difference", 0.95, held(bounds, 0.0), 3 * count),
         ("`compare`", "any difference from an equal baseline", 0.05, wrong, count),
@@ -281,20 +281,20 @@ def of_tests(count: int) -> list[Row]:
                         without={},
                     )
                 )
-            found = compare_metrics(shared, candidates)
+            results = compare_metrics(shared, candidates)
             for measure in ("pearson", "sentence_accuracy", "segment_pearson"):
-                tests = [test for test in found if test.measure == measure]
+                tests = [test for test in results if test.measure == measure]
                 for name in ("perm_both", "perm_systems", "williams"):
                     p_values = [getattr(test, f"{name}_adjusted") for test in tests]
                     lowest.setdefault((measure, name), []).append(min(p_values))
-        what = "metrics that favour systems" if favour else "metrics that favour no system"
+        setting = "metrics that favour systems" if favour else "metrics that favour no system"
         for (measure, test), smallest in lowest.items():
             if not np.isnan(smallest).all():
                 seen = float(np.mean(np.array(smallest) < 0.05))
                 rows.append(
                     (
                         f"`meta --tests` `{test}`, `{measure}`",
-                        f"any difference, {what}",
+                        f"any difference, {setting}",
                         0.05,
                         seen,
                         count,
@@ -338,11 +338,11 @@ def of_tune(count: int) -> list[Row]:
         gaps["held-out"].append(mean - float(np.mean(truths)))
         gaps["tuning data"].append(best.value - correlation(best.parameters["weights"]))
         folds.append((mean - deviation - np.mean(truths), mean + deviation - np.mean(truths)))
-        tuned, given = compare(tuning, drawn(60), resamples=200, seed=number)[:2]
+        tuned, untuned = compare(tuning, drawn(60), resamples=200, seed=number)[:2]
         truth = correlation(best.parameters["weights"])
         value_bounds.append((tuned.bounds[0] - truth, tuned.bounds[1] - truth))
         gain = truth - correlation((0.9, 0.1))
-        gain_bounds.append((given.gain_bounds[0] - gain, given.gain_bounds[1] - gain))
+        gain_bounds.append((untuned.gain_bounds[0] - gain, untuned.gain_bounds[1] - gain))
     rows: list[Row] = [
         (f"`tune`, {name} value", "mean excess over the truth", 0.0, float(np.mean(gap)), count)
         for name, gap in gaps.items()
@@ -406,17 +406,17 @@ def of_explanation(count: int) -> list[Row]:
             means = [part.mean() for part in np.array_split(chance[order], len(bins))]
             observed += [b.low <= mean <= b.high for b, mean in zip(bins, means, strict=True)]
             predicted += [b.low <= b.predicted <= b.high for b in bins]
-        what = ", sources that differ" if tendency else ""
+        condition = ", sources that differ" if tendency else ""
         rows += [
             (
-                f"probability of preference{what}",
+                f"probability of preference{condition}",
                 "interval of a bin's share",
                 0.95,
                 float(np.mean(observed)),
                 10 * count,
             ),
             (
-                f"probability of preference{what}",
+                f"probability of preference{condition}",
                 "prediction inside it",
                 0.95,
                 float(np.mean(predicted)),
@@ -466,9 +466,9 @@ def main() -> None:
     print("| command | what | nominal | seen | simulations |\n| --- | --- | --- | --- | --- |")
     for name in options.only:
         simulate, count = SIMULATIONS[name]
-        for command, what, nominal, seen, total in simulate(max(10, int(count * options.share))):
+        for command, case, nominal, seen, total in simulate(max(10, int(count * options.share))):
             level = "–" if np.isnan(nominal) else f"{nominal:.2f}"
-            print(f"| {command} | {what} | {level} | {seen:.3f} | {total:,} |", flush=True)
+            print(f"| {command} | {case} | {level} | {seen:.3f} | {total:,} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -75,8 +75,8 @@ def threads_score(name: str, expected: float, folder: Path | None) -> None:
     """Score with one metric, and one cache, from six threads."""
     metric = load_metric(name)
     runtime = Runtime(cache_dir=None if folder is None else str(folder))
-    found = together([partial(score, metric, runtime)] * 6)
-    assert set(found) == {expected}, f"{set(found)} and not {expected}"
+    values = together([partial(score, metric, runtime)] * 6)
+    assert set(values) == {expected}, f"{set(values)} and not {expected}"
 
 
 def threads_name(names: Sequence[str]) -> None:
@@ -96,9 +96,9 @@ def threads_write(folder: Path, random: Random) -> None:
             write_text(path, text * 5000)
             assert len(set(path.read_text())) == 1, "a mixed file"
             Store(folder / "cache").save("cd" * 32, {"x": np.full(500, ord(text))})
-            found = Store(folder / "cache").load("cd" * 32)
-            assert found is not None, "an entry is absent"
-            assert len(set(found[0]["x"].tolist())) == 1, "a mixed entry"
+            entry = Store(folder / "cache").load("cd" * 32)
+            assert entry is not None, "an entry is absent"
+            assert len(set(entry[0]["x"].tolist())) == 1, "a mixed entry"
 
     together([partial(write, text) for text in random.sample("abcdefghij", 6)])
     left = [file.name for file in folder.rglob(".*")]
@@ -133,8 +133,8 @@ def spawn_maps(jobs: int) -> None:
     maps = [
         partial(parallel_map, length_of, texts, "lengths", Runtime(jobs=jobs)) for _ in range(2)
     ]
-    for found in together(maps):
-        assert found == [len(text) for text in texts], "other lengths"
+    for lengths in together(maps):
+        assert lengths == [len(text) for text in texts], "other lengths"
 
 
 def processes_score(folder: Path) -> None:
@@ -154,8 +154,8 @@ def processes_score(folder: Path) -> None:
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     running = [subprocess.Popen(words, env=environment, stderr=subprocess.PIPE) for _ in range(3)]
-    told = [process.communicate()[1].decode() for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0], told
+    messages = [process.communicate()[1].decode() for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], messages
     alone = folder / "alone.csv"
     subprocess.run([*words[:-1], str(alone)], env=environment, check=True)
     assert (folder / "scores.csv").read_bytes() == alone.read_bytes(), "other scores"
@@ -170,18 +170,20 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
     number = 0
     while True:
         number += 1
-        own = folder / f"trial-{number}"
-        own.mkdir()
+        trial = folder / f"trial-{number}"
+        trial.mkdir()
         name = random.choice(METRICS)
         yield Trial("threads", partial(threads_score, name, alone[name], None))
-        yield Trial("threads, one cache", partial(threads_score, name, alone[name], own / "cache"))
+        yield Trial(
+            "threads, one cache", partial(threads_score, name, alone[name], trial / "cache")
+        )
         yield Trial("names", partial(threads_name, [random.choice(METRICS) for _ in range(12)]))
-        yield Trial("one place", partial(threads_write, own, random))
+        yield Trial("one place", partial(threads_write, trial, random))
         yield Trial("fork", partial(fork_scores, name, alone[name]))
         if number % 3 == 1:
             yield Trial("spawn", partial(spawn_maps, 2))
-            yield Trial("processes", partial(processes_score, own / "processes"))
-        shutil.rmtree(own)
+            yield Trial("processes", partial(processes_score, trial / "processes"))
+        shutil.rmtree(trial)
 
 
 if __name__ == "__main__":

@@ -74,20 +74,25 @@ class Rows:
 
 def same(
     metric: Metric,
-    found: Mapping[str, Statistics],
+    computed: Mapping[str, Statistics],
     expected: Mapping[str, Statistics],
-    what: str,
+    change: str,
     corpus: bool,
 ) -> None:
     """Compare sentence scores, and corpus scores where the order is the same."""
     for name, statistics in expected.items():
-        close(metric, metric.sentence_scores(found[name]), metric.sentence_scores(statistics), what)
+        close(
+            metric,
+            metric.sentence_scores(computed[name]),
+            metric.sentence_scores(statistics),
+            change,
+        )
         if corpus:
             close(
                 metric,
-                metric.aggregate(found[name]),
+                metric.aggregate(computed[name]),
                 metric.aggregate(statistics),
-                f"{what}, corpus",
+                f"{change}, corpus",
             )
 
 
@@ -100,8 +105,8 @@ def attempt(metric: Metric, rows: Rows, way: str, seed: int, folder: Path) -> No
         order = random.sample(range(count), count)
         shuffled = rows.take(order).statistics(metric, plain)
         back = [order.index(row) for row in range(count)]
-        found = {name: statistics.take(back) for name, statistics in shuffled.items()}
-        same(metric, found, expected, way, corpus=False)
+        restored = {name: statistics.take(back) for name, statistics in shuffled.items()}
+        same(metric, restored, expected, way, corpus=False)
     elif way == "shards":
         cut = random.randint(1, count - 1)
         parts = [
@@ -119,10 +124,10 @@ def attempt(metric: Metric, rows: Rows, way: str, seed: int, folder: Path) -> No
         other = replace(plain, batch_tokens=random.choice((1, 64, 20_000)), states_mb=1)
         same(metric, rows.statistics(metric, other), expected, way, corpus=True)
     elif way == "cache":
-        kept = replace(plain, cache_dir=str(folder))
+        cached = replace(plain, cache_dir=str(folder))
         try:
             for _ in range(2):
-                same(metric, rows.statistics(metric, kept), expected, way, corpus=True)
+                same(metric, rows.statistics(metric, cached), expected, way, corpus=True)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     else:

@@ -194,8 +194,8 @@ def finish(words: Sequence[str], folder: Path) -> float:
         code = process.wait(_LONGEST)
     finally:
         kill(process)
-    told = (folder / "stderr").read_text()
-    assert code == 0, f"exit code {code}: {told[-300:]}"
+    message = (folder / "stderr").read_text()
+    assert code == 0, f"exit code {code}: {message[-300:]}"
     return time.monotonic() - started
 
 
@@ -265,8 +265,8 @@ class Attempts:
         TALLY[self.job.name] = TALLY.get(self.job.name, 0) + landed
         finish(words, place)
         (place / "done").touch()
-        found = [digest(place / output) for output in self.job.outputs]
-        assert found == self.reference, f"one of {self.job.outputs} differs in {place}"
+        digests = [digest(place / output) for output in self.job.outputs]
+        assert digests == self.reference, f"one of {self.job.outputs} differs in {place}"
         self.job.check(place)
         shutil.rmtree(place)
 
@@ -277,9 +277,9 @@ TALLY: dict[str, int] = {}
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """Yield attempts at every job in turn, without end."""
     random = Random(seed)
-    made = [Attempts(job, folder / job.name, random) for job in jobs(folder)]
+    all_attempts = [Attempts(job, folder / job.name, random) for job in jobs(folder)]
     while True:
-        for attempts in made:
+        for attempts in all_attempts:
             yield Trial(attempts.job.name, attempts.run)
 
 
