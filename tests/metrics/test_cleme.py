@@ -282,61 +282,6 @@ def test_a_chunk_that_leaves_no_text_weighs_nothing(tiny_encoder: Path) -> None:
 # -- cases -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weights", ["length", "none"])
-def test_sentences_without_edits(weights: Any) -> None:
-    none: tuple[Edit, ...] = ()
-    edit = (Edit(0, 1, "x"),)
-    cases = {
-        # hypothesis, reference: P, R, F
-        (none, none): (1.0, 1.0, 1.0),
-        (none, edit): (1.0, 0.0, 0.0),
-        (edit, none): (0.0, 1.0, 0.0),
-    }
-    for targets, expected in cases.items():
-        metric = Cleme(edits="aligned", weights=weights)
-        score = metric.score_of(compare(metric, [(["a", "b"], list(targets))]))
-        found = (score.details["precision"], score.details["recall"], score.value)
-        assert found == pytest.approx(expected)
-    metric2 = Cleme2(edits="aligned", weights=weights)
-    assert metric2.score_of(compare(metric2, [(["a"], [none, none])])).value == pytest.approx(0.55)
-    assert metric2.score_of(compare(metric2, [(["a"], [edit, none])])).value == pytest.approx(0.5)
-
-
-def test_one_reference_without_edits_excuses_what_is_left_only_if_independent() -> None:
-    corpus = [(["a", "b"], [(), (Edit(0, 1, "x"),), ()])]
-    for assumption, expected in (("dependent", [0, 1]), ("independent", [0, 0])):
-        metric = Cleme(edits="aligned", weights="none", assumption=assumption)  # type: ignore[arg-type]
-        statistics = compare(metric, corpus)
-        missed = statistics["lengths"].sum(axis=-1)[0, :, 3]
-        assert sorted(missed.tolist()) == expected
-
-
-def test_an_edit_that_cancels_itself() -> None:
-    cancelled = (Edit(0, 1, ""), Edit(1, 1, "a"))
-    counts = {}
-    for assumption in ("dependent", "independent"):
-        metric = Cleme(edits="aligned", assumption=assumption)  # type: ignore[arg-type]
-        for side, targets in (("reference", [(), cancelled]), ("hypothesis", [cancelled, ()])):
-            record = compare(metric, [(["a", "b"], targets)]).records[0]
-            counts[assumption, side] = record["chunks"][0]["counts"]
-    assert counts == {
-        ("dependent", "reference"): ["tn"],
-        ("independent", "reference"): ["fn"],
-        ("dependent", "hypothesis"): ["tp"],
-        ("independent", "hypothesis"): ["tp"],
-    }
-
-
-def test_references_without_text_are_left_out_if_there_are_others() -> None:
-    gone = (Edit(0, 1, ""),)
-    metric = Cleme(edits="aligned")
-    statistics = compare(
-        metric, [(["a"], [(), gone, (Edit(0, 1, "b"),)]), (["a"], [(), gone, gone])]
-    )
-    assert statistics["references"].tolist() == [1, 1]
-    assert statistics["annotator"].tolist() == [[1], [0]]
-
-
 def test_records_say_what_every_chunk_counts_as() -> None:
     corpus = [(["a", "b"], [(Edit(0, 1, "x"),), (Edit(0, 1, "x"), Edit(2, 2, "c")), ()])]
     metric = Cleme(edits="aligned")
@@ -387,16 +332,6 @@ def test_plain_references_and_the_signature(sample: Sample) -> None:
     assert "gold:aligned" not in Cleme(edits="aligned").signature(sample.references)
 
 
-def test_only_edits_of_a_linguistic_aligner_need_an_annotator(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("learnedgec.edits.parsing.USUAL", "no_such_package")
-    assert load_metric("cleme(edits='aligned')").label == "cleme(edits='aligned')"
-    with pytest.warns(UserWarning, match="edits are made by annotator='en-ewt-sm'"):
-        metric = load_metric("sentcleme2")
-    assert metric.label == "cleme2(level='sentence', annotator='en-ewt-sm')"
-
-
 def test_what_is_counted_once_is_shared() -> None:
     def key(name: str) -> str:
         return str(load_metric(name, edits="aligned").for_statistics)
@@ -405,15 +340,6 @@ def test_what_is_counted_once_is_shared() -> None:
     assert len({key(name) for name in shared}) == 1
     apart = ["cleme", "cleme(weights='similarity')", "cleme(assumption='independent')", "cleme2"]
     assert len({key(name) for name in apart}) == 4
-
-
-def test_a_factor_space_is_tuned_like_weights() -> None:
-    from learnedgec.tuning.space import read_space
-
-    metric = load_metric("cleme2(edits='aligned', factors=(0.45, 0.35, 0.15, 0.05))")
-    space = read_space(metric, {"factors": "simplex"})
-    assert space.given["factors"] == (0.45, 0.35, 0.15, 0.05)
-    assert "factors" in metric.aggregate_parameters
 
 
 def test_unusable_parameters_and_inputs() -> None:

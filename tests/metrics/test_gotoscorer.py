@@ -8,7 +8,7 @@ from embedded import Sample
 
 from learnedgec.data.m2 import AnnotatedSentence, Edit
 from learnedgec.data.references import References
-from learnedgec.errors import FormatError, InputError, ParameterError
+from learnedgec.errors import FormatError, InputError
 from learnedgec.metrics.gotoscorer import Difficulties, GoldChunk, GotoScorer, cut
 from learnedgec.runtime.runtime import Runtime
 
@@ -195,16 +195,6 @@ def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
     file.write_text(content)
     with pytest.raises(FormatError, match="not a file of correction difficulties"):
         Difficulties.load(file)
-
-
-def test_a_missing_file_is_named() -> None:
-    with pytest.raises(InputError, match=r"nowhere\.json does not exist"):
-        GotoScorer(weights="nowhere.json").score(["a"], ["b"], References.from_texts(["b"]))
-
-
-def test_rows_alone_need_a_file() -> None:
-    with pytest.raises(ParameterError, match="weights='FILE'"):
-        GotoScorer().compute(["a"], ["b"], References.from_texts(["b"]), Runtime())
 
 
 @pytest.mark.realdata

@@ -14,7 +14,6 @@ from learnedgec.cli.main import main
 from learnedgec.errors import BadNameError, ConfigError, ModelError, ParameterError
 from learnedgec.evaluators import evaluator
 from learnedgec.evaluators.evaluator import Evaluator
-from learnedgec.metrics.head import Head
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.some import Some
 from learnedgec.tuning.space import read_space
@@ -76,10 +75,6 @@ def test_names(name: str, label: str) -> None:
     metric = load_metric(name)
     assert metric.label == label
     assert load_metric(label) == load_metric(str(metric)) == metric
-
-
-def test_keywords_say_what_a_name_says() -> None:
-    assert load_metric("head", model="m", name="a") == Head(model="m", heads=("a",))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from embedded import Sample
 from transformers import AutoModel, AutoModelForSequenceClassification
 
 from learnedgec.data.references import References
-from learnedgec.errors import ModelError
 from learnedgec.evaluators.batching import TruncationWarning
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.evaluators.loading import checkpoint_digest, load_tokenizer
@@ -105,15 +104,6 @@ def test_equals_one_by_one(
     assert score.details["rejected"] == pytest.approx(rejected)
 
 
-def test_the_gate_rejects_some_of_the_sample_and_passes_some(
-    metric: Impara, sample: Sample
-) -> None:
-    # Else the comparison above would say nothing about it.
-    similarity = metric.statistics(sample.sources, sample.systems["eager"])["similarity"]
-    assert 0 < np.sum(similarity <= 0.95) < len(similarity)
-    assert np.abs(similarity - 0.95).min() > 1e-5
-
-
 def test_the_gate_is_closed_at_the_threshold() -> None:
     arrays = {"quality": np.array([2.0, 2.0, -2.0, -12.0])}
     arrays["similarity"] = np.array([0.9, 0.91, 0.9, 1.0])
@@ -199,20 +189,6 @@ def test_a_package_compares_characters_or_reads_another_encoder(
         expected = literal_scores(quality, similarity, threshold, "sigmoid")
         assert 0 < sum(score == 0 for score in expected) < len(expected)
         assert score.sentences == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_package_is_found_by_name(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(package.parent))
-    named = Impara(quality="impara").score(["he go ."], ["he goes ."])
-    given = Impara(quality=str(package)).score(["he go ."], ["he goes ."])
-    assert named.sentences == pytest.approx(given.sentences, abs=1e-9)
-    assert "|gate:characters>0.25|" in named.signature
-
-
-def test_a_package_without_the_head_is_refused(tiny_evaluator: Path, tiny_encoder: Path) -> None:
-    metric = Impara(quality=str(tiny_evaluator), similarity=str(tiny_encoder))
-    with pytest.raises(ModelError, match="meaning but not quality, which this metric reads"):
-        metric.score(["he go ."], ["he goes ."])
 
 
 def test_the_signature_names_both_models(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections import Counter
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from learnedgec.errors import ParameterError
 from learnedgec.metrics import gleu, ngrams
 from learnedgec.metrics.gleu import Gleu
 from learnedgec.metrics.green import Green
-from learnedgec.metrics.ngrams import _counted, _ranks
 
 TOY = Path(__file__).parents[1] / "golden"
 
@@ -102,16 +100,6 @@ def test_gleu_equals_a_literal_count(rows: Rows, unit: str, official: bool) -> N
                 assert statistics["hypothesis"][number, order] == h.total()
 
 
-@given(st.lists(st.integers(0, 9), max_size=30))
-def test_tables_number_and_count_as_sorting_does(numbers: list[int]) -> None:
-    values = np.array(numbers, dtype=np.int64)
-    for bound in (10, 10**9):
-        assert _ranks(values, bound).tolist() == np.unique(values, return_inverse=True)[1].tolist()
-        found, counts = _counted(values, bound)
-        assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == Counter(numbers)
-        assert found.tolist() == sorted(set(numbers))
-
-
 def test_green_breaks_ties_by_shorter_ngrams_then_by_order() -> None:
     # No reference shares a 2-gram, so F over orders 1 to 2 is 0 for all; the third shares a word.
     references = References.from_texts(["x y z"], ["u v w"], ["c y z"], ["c v w"])
@@ -160,14 +148,6 @@ def test_counting_in_parts_changes_nothing(
     parts = metric.statistics(*inputs)
     for name, array in whole.arrays.items():
         assert np.array_equal(array, parts[name])
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
-def test_picks_are_those_of_python(count: int) -> None:
-    picks = gleu._picks(count, 50, 12)
-    for iteration, row in enumerate(picks):
-        draw = random.Random(iteration * 101)
-        assert row.tolist() == [draw.randint(0, count - 1) for _ in range(50)]
 
 
 def test_gleu_details_give_the_interval() -> None:

@@ -17,7 +17,6 @@ from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits
 from learnedgec.data.references import Reference, References
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.max_match import max_match
-from learnedgec.metrics.bartscore import BartScore
 from learnedgec.metrics.bertscore import BertScore
 from learnedgec.metrics.edit_overlap import EditOverlap
 from learnedgec.metrics.errant import Errant
@@ -307,15 +306,3 @@ def test_the_order_of_systems_on_gjg15(mirror: Path) -> None:
     # Without edits, precision is 1 and recall 0, or 1 where an annotator has none either.
     blank = [any(not reference.edits for reference in row) for row in benchmark.references or ()]
     assert scores["INPUT"].sentences == pytest.approx(np.array(blank, dtype=float), abs=0)
-
-
-def test_names() -> None:
-    from learnedgec import load_metric
-
-    assert str(load_metric("pt-m2")) == str(PtM2())
-    bert = load_metric("pt-m2(scorer='bertscore')")
-    bart = load_metric("pt-m2(scorer='bartscore')")
-    assert isinstance(bert, PtM2)
-    assert isinstance(bart, PtM2)
-    assert bert.similarity == BertScore(encoder="bert-base-uncased", layer=9)
-    assert bart.similarity == BartScore(model="facebook/bart-base", direction="ref->hyp")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec.metrics.reference_choice import best_along, first_best, sample_blocks
+from learnedgec.metrics.reference_choice import best_along
 from learnedgec.types import Array, Floats
 
 
@@ -44,16 +44,3 @@ def test_is_the_choice_from_sentence_to_sentence(
                 assert choices[sample, place] == best
                 total = after[:, best]
             assert sums[:, sample] == pytest.approx(total, abs=1e-9)
-
-
-def test_the_first_of_equal_references() -> None:
-    real = np.array([[True, True, True, False]])
-    keys = [np.array([[1.0, 2.0, 2.0, 9.0]]), np.array([[9.0, 3.0, 3.0, 9.0]])]
-    assert first_best(keys, real).tolist() == [1]
-
-
-def test_blocks_hold_all_samples_in_order() -> None:
-    samples = np.arange(30).reshape(10, 3)
-    for width in (1, 2**16, 2**30):
-        assert np.concatenate(list(sample_blocks(samples, width))).tolist() == samples.tolist()
-    assert len(list(sample_blocks(samples, 2**30))) == 10
