@@ -2,56 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from jsonargparse import ArgumentParser
 
 from learnedgec.cli import tune
-from learnedgec.cli.flags import add_fields, read_fields, read_runtime
+from learnedgec.cli.flags import read_fields, read_runtime
 from learnedgec.cli.main import main
 from learnedgec.data.text import write_lines
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.trials import SearchPlan
-
-
-@dataclass(frozen=True)
-class Trip:
-    """How to go.
-
-    Attributes:
-        by: `train` or
-            `ferry`.
-        days: how many.
-        return_ticket: come back.
-        seat: which one; any if absent.
-    """
-
-    by: Literal["train", "ferry"] = "train"
-    days: int = 2
-    return_ticket: bool = False
-    seat: str | None = None
-
-
-def trip(*words: str, **options: list[str]) -> Trip:
-    parser = ArgumentParser(exit_on_error=False)
-    add_fields(parser, Trip, **options)
-    return read_fields(Trip, parser.parse_args(list(words)), seat="none")
-
-
-def test_a_flag_for_each_field(capsys: pytest.CaptureFixture[str]) -> None:
-    assert trip("--by", "ferry", "--return-ticket", leave_out=["seat"]) == Trip(
-        "ferry", 2, True, "none"
-    )
-    assert trip("--days", "5", leave_out=["seat", "by"]).days == 5
-    with pytest.raises(Exception, match="invalid choice: 'foot'"):
-        trip("--by", "foot", leave_out=["seat"])
-    with pytest.raises(SystemExit):
-        trip("--help")
-    assert "train or ferry (default: train)" in capsys.readouterr().out
 
 
 def test_tune_has_the_defaults_of_its_plan_and_goal() -> None:

@@ -69,14 +69,6 @@ def test_unknown_command_version_and_help(capsys: pytest.CaptureFixture[str]) ->
     assert "usage: learnedgec COMMAND" in capsys.readouterr().out
 
 
-def test_a_closed_pipe_ends_the_command_quietly(score: list[str]) -> None:
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run([*RUN, *score], stdout=write, stderr=subprocess.PIPE, check=False)
-    os.close(write)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
 def test_programs_read_utf_8_in_every_locale(score: list[str]) -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     words = [*RUN, *score, "--format", "csv"]

@@ -1,23 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
 import pytest
 
 from learnedgec.cli.edit_text import edit_text
 from learnedgec.data.m2 import AnnotatedSentence, Edit
 from learnedgec.data.references import References
-from learnedgec.metrics.base import Metric
 from learnedgec.metrics.cleme import Cleme
 from learnedgec.metrics.gotoscorer import GotoScorer
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score
-from learnedgec.metrics.statistics import Statistics
-from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array, Floats
 
 SOURCES = ["He go home now", "Fine .", "b"]
 HYPOTHESES = ["He goes home", "Fine .", "c"]
@@ -53,49 +44,6 @@ def test_weights_stand_behind_their_edits() -> None:
     scores = GotoScorer().score_systems(SOURCES, systems, REFERENCES)
     lines = edit_text(GotoScorer(), scores, SOURCES, systems, colour=False).splitlines()
     assert "  - 2:2     ∅ → to||towards  [PREP]  weight 1.0000" in lines
-
-
-@dataclass(frozen=True)
-class Chunks(Metric):
-    """A metric that cuts sentences into chunks, and shows them all."""
-
-    name: ClassVar[str] = "chunks"
-    counted: ClassVar[tuple[str, ...]] = ("chunks",)
-
-    def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
-    ) -> Statistics:
-        return Statistics({"chunks": np.array([float(len(text.split())) for text in sources])})
-
-    def sentence_scores(self, statistics: Statistics) -> Floats:
-        return statistics["chunks"]
-
-    def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        return {"chunks": statistics["chunks"]}
-
-    def edit_rows(self, statistics: Statistics) -> list[dict[str, Any]]:
-        place = {"sentence": 1, "annotator": 0, "start": 0, "end": 1, "type": ""}
-        text = {"original": "a", "correction": "a"}
-        return [
-            {**place, "edit": "unchanged", **text, "class": "tn"},
-            {**place, "edit": "unmatched", **text, "class": "fp_ne", "weight": 0.5, "change": -1.0},
-        ]
-
-
-def test_a_metric_shows_what_it_has_by_one_method() -> None:
-    scores = Chunks().score_systems(["a b"], {"ours": ["a b"]}, References.from_texts(["a b"]))
-    text = edit_text(Chunks(), scores, ["a b"], {"ours": ["a b"]}, colour=False)
-    assert text.splitlines()[2:] == [
-        "ours 1  annotator 0  chunks 2",
-        "  source      a b",
-        "  hypothesis  a b",
-        "    0:1     a → a  class tn",
-        "  + 0:1     a → a  class fp_ne  weight 0.5000, harmful",
-    ]
 
 
 CHUNKS = References.from_annotated(

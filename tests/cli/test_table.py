@@ -12,7 +12,6 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
-from learnedgec.cli.output import Bold, format_table
 
 SYSTEMS = str(SAMPLE_FOLDER / "systems")
 INPUT = [
@@ -39,24 +38,6 @@ def terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     return call
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["score", *INPUT, *METRICS],
-        ["rank", *INPUT, *METRICS, "--resamples", "9"],
-        ["compare", *INPUT, *BASELINE, *METRICS],
-        ["meta", "--benchmark", "sample", "--metric", LONG, "--resamples", "9"],
-        ["data", "list"],
-        ["metrics"],
-    ],
-    ids=lambda words: words[0],
-)
-def test_no_line_is_longer_than_the_terminal(words: list[str], terminal: Terminal) -> None:
-    lines = terminal(*words)
-    assert len(lines) > 2
-    assert [line for line in lines if len(line) > 80] == []
-
-
 def test_long_names_are_short_with_a_legend_and_whole_where_there_is_room(
     terminal: Terminal,
 ) -> None:
@@ -66,32 +47,6 @@ def test_long_names_are_short_with_a_legend_and_whole_where_there_is_room(
     assert lines[-2:] == [" gleu: gleu(iterations=5)", f" m2#2: {LONG}"]
     assert LONG in terminal(*words, "--wide")[0]
     assert LONG in terminal(*words, columns=200)[0]
-
-
-def test_a_narrow_table_wraps_at_words_and_breaks_no_number() -> None:
-    rows = [
-        {"set": "a", "metric": "m2", "about": "F over edits " * 6, "F": Bold(0.5)},
-        {"set": "b", "metric": "gleu", "about": "n-grams", "F": 0.25},
-    ]
-    text = format_table(rows, 40, groups=["set"], colour=True)
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
-    assert lines[0] == "set a"
-    assert "set b" in lines
-    assert max(map(len, lines)) <= 40
-    assert " ".join(lines).count("over") == 6
-    assert "\x1b[1m0.5000\x1b[0m" in text
-    assert "0.2500" in format_table(rows, 10)
-
-
-def test_evaluators_have_a_narrow_table_and_all_columns_on_demand(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", "checkpoints")
-    lines = terminal("evaluators")
-    assert lines[0].split() == ["evaluator", "heads", "where"]
-    assert "joint-mpnet-3" in " ".join(lines)
-    columns = ["evaluator", "heads", "encoder", "trained", "on", "licence", "where"]
-    assert terminal("evaluators", "--wide")[0].split() == columns
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,9 @@ import torch
 from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
-from learnedgec.data.catalog import leakage
 from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
-from learnedgec.training.evaluate import warnings_about
 
 CONFIG = """
 name: mine
@@ -107,20 +105,6 @@ def test_what_is_learned_from_and_where_is_said_first(
     assert said in " ".join(err.split())
     assert err.index("Split by-source") < err.index("train/loss")
     assert "v_num" not in err
-
-
-def test_what_is_no_better_than_chance() -> None:
-    found = {
-        "good": {"pearson": 0.01, "n": 50},
-        "unknown": {"pearson": None, "n": 3},
-        "zero": {"pearson": 0.0, "n": 50},
-        "half": {"accuracy": 0.5, "n": 50},
-        "ranks": {"accuracy": 0.51, "n": 50},
-    }
-    assert [warning.partition(":")[0] for warning in warnings_about(found)] == [
-        "the dev correlation of zero is 0.00 (n = 50), not above 0",
-        "half has 50% of 50 dev pairs in the right order",
-    ]
 
 
 def test_a_head_no_better_than_chance_is_warned_about(
@@ -241,24 +225,6 @@ def test_a_run_shorter_than_an_epoch_gives_an_evaluator(
         assert "The evaluator is in checkpoints/mine." in err
         state = torch.load("runs/mine/best.ckpt", weights_only=True)
         assert state["global_step"] <= int(steps)
-
-
-def test_columns_are_checked_before_leakage(
-    train: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    leaking = "he goes 0 and home ."
-    monkeypatch.setattr(leakage, "_forbidden", lambda: frozenset({leakage.fingerprint(leaking)}))
-    text = Path("mine.csv").read_text().replace("he goes 0 .", leaking)
-    Path("mine.csv").write_text(text)
-    words = ["--config", "mine.yaml"]
-    assert "1 sentence of CoNLL-2014 (in 1 of 30 rows)" in train(*words)[2]
-    Path("mine.csv").write_text(text.replace("fluency", "fluent"))
-    assert "rates fluent, meaning, not 'fluency'; name a rated dimension" in train(*words)[2]
-    Path("mine.csv").write_text(text)
-    Path("pairs.jsonl").write_text('{"source": "a", "better": "b"}\n')
-    assert (
-        "the key 'worse' is missing" in train(*words, "--data.pairs", "{fluency: [pairs.jsonl]}")[2]
-    )
 
 
 def test_a_run_that_stops_early_says_so(train: Callable[..., tuple[int, str, str]]) -> None:
