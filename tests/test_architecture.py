@@ -31,8 +31,3 @@ def test_every_part_is_drawn_and_arrows_point_down(script: dict[str, Any]) -> No
     imports = script["read_imports"](list(row))
     assert imports["analysis"] >= {"metrics", "stats"}
     assert all(row[part] < row[other] for part, found in imports.items() for other in found)
-
-
-def test_implied_imports_are_left_out(script: dict[str, Any]) -> None:
-    imports = {"a": {"b", "c", "d"}, "b": {"c"}, "c": {"d"}, "d": set()}
-    assert script["without_implied"](imports) == [("a", "b"), ("b", "c"), ("c", "d")]

@@ -163,11 +163,6 @@ def test_names_that_choose_nothing(name: str, error: type[Exception]) -> None:
         load_selector(name)
 
 
-def test_names() -> None:
-    assert str(load_selector("mbr( gleu(n=2) )")) == "mbr(gleu(n=2))"
-    assert load_selector("length") == load_metric("length")
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [

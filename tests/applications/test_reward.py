@@ -137,10 +137,6 @@ def test_it_is_pickled_with_its_options() -> None:
     assert again.__name__ == "length"
 
 
-def test_an_empty_step() -> None:
-    assert reward("length")(completions=[], source=[]) == []
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -12,7 +12,6 @@ from learnedgec.data.m2 import (
     AnnotatedSentence,
     Edit,
     apply_edits,
-    format_m2,
     parse_m2,
     read_m2,
     write_m2,
@@ -107,12 +106,6 @@ def test_overlapping_or_outside_edits_are_refused() -> None:
         apply_edits("a b c", [Edit(3, 4, "x")])
 
 
-def test_untyped_edits_are_written_as_na() -> None:
-    assert format_m2([AnnotatedSentence("a", {0: (Edit(0, 1, ""),)})])[1] == (
-        "A 0 1|||NA||||||REQUIRED|||-NONE-|||0"
-    )
-
-
 def test_references_from_m2_have_texts_and_gold_edits() -> None:
     references = References.from_m2(SAMPLE_FOLDER / "gold.m2")
     for annotator in (0, 1):
@@ -149,13 +142,6 @@ def test_m2_of_other_sentences_is_refused(tmp_path: Path) -> None:
         References.from_m2(tmp_path / "long.m2", [f"{long} ."])
     # Tokens decide, not the spaces between them.
     assert len(References.from_m2(tmp_path / "g.m2", [" a  b"])) == 1
-
-
-def test_reference_files_must_be_parallel(tmp_path: Path) -> None:
-    (tmp_path / "r0").write_text("a\nb\n")
-    (tmp_path / "r1").write_text("a\n")
-    with pytest.raises(LengthError, match=r"r0 has 2 .*r1 has 1"):
-        References.from_files(tmp_path / "r0", tmp_path / "r1")
 
 
 def test_a_reference_file_that_is_m2_is_named(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import sys
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from learnedgec.data.text import (
     check_lengths,
-    check_sentence,
     read_json,
     read_jsonl,
     read_lines,
@@ -20,7 +18,7 @@ from learnedgec.data.text import (
     write_lines,
 )
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
-from learnedgec.runtime.writing import atomic_path, check_writable
+from learnedgec.runtime.writing import check_writable
 
 
 def written(tmp_path: Path, content: bytes, name: str = "f.txt") -> Path:
@@ -106,15 +104,6 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_jsonl(tmp_path / "f.jsonl", ("source",)) == records
 
 
-@pytest.mark.parametrize("damage", [b"\xff" * 4, b"", b"\x00" * 40])
-@pytest.mark.parametrize("place", [12, 40, 90])
-def test_a_damaged_gzip_file_is_one_sentence(tmp_path: Path, damage: bytes, place: int) -> None:
-    content = gzip.compress(b"".join(b"He goes home %d .\n" % number for number in range(99)))
-    damaged = content[:place] + damage + content[place + 4 :]
-    with pytest.raises(FormatError, match=r"f\.gz:1: not a complete gzip file"):
-        read_lines(written(tmp_path, damaged, "f.gz"))
-
-
 @pytest.mark.parametrize(
     "line", ['{"a": ' * 100_000, '{"a": ' + "9" * 5000 + "}", r'{"a": "\ud800"}', r'{"\udfff": 1}']
 )
@@ -129,13 +118,6 @@ def test_half_a_character_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'\\ud800' is half a character"):
         write_lines(tmp_path / "f", ["fine", "\ud800"])
     assert not (tmp_path / "f").exists()
-
-
-def test_a_sentence_is_one_line() -> None:
-    assert check_sentence("a \r b", "f:1") == "a \r b"
-    for value, message in (("a\nb", "f:1: 'x' must be one line"), (3, "f:1: 'x' must be a text")):
-        with pytest.raises(FormatError, match=message):
-            check_sentence(value, "f:1", "x")
 
 
 @pytest.mark.parametrize(
@@ -158,9 +140,3 @@ def test_unwritable_places_are_named(tmp_path: Path) -> None:
         write_lines(blocked, ["a"])
     with pytest.raises(OutputError, match=r"out\.txt cannot be written"):
         check_writable(blocked)
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
-def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="No space left"), atomic_path(tmp_path / "f"):
-        Path("/dev/full").write_text("x" * 10)

@@ -243,13 +243,6 @@ def test_keyboard(visit: Open, case: Any) -> None:
     assert page.input_value("input[type=search]") == "jk/"
 
 
-def test_only_rows_in_view_are_drawn(visit: Open, case: Any) -> None:
-    page = visit("#sentences")
-    assert 5 < page.locator(".row").count() < len(case.sources)
-    page.evaluate("document.querySelector('.list').scrollTop = 1e6")
-    expect(page.locator(f'.row[data-sentence="{len(case.sources) - 1}"]')).to_be_visible()
-
-
 def test_link_to_a_sentence(visit: Open, case: Any) -> None:
     page = visit("#sentences?sentence=17&a=2&metric=1&search=the")
     assert selected(page) == "Sentence 17"
@@ -401,16 +394,6 @@ def test_no_section_is_wider_than_the_window(visit: Open, width: int) -> None:
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, section
 
 
-def test_theme(visit: Open) -> None:
-    page = visit(color_scheme="light")
-    colour = "getComputedStyle(document.body).backgroundColor"
-    light = page.evaluate(colour)
-    page.click("#theme")
-    assert page.evaluate(colour) == light
-    page.click("#theme")
-    assert page.evaluate(colour) != light
-
-
 def test_without_script_the_overview_is_there(visit: Open, case: Any) -> None:
     page = visit(java_script_enabled=False)
     for name in case.systems:
@@ -429,15 +412,3 @@ def test_on_paper(visit: Open) -> None:
     expect(page.locator(".list")).to_be_hidden()
     expect(page.locator(".detail")).to_be_visible()
     assert page.locator("#errors tbody tr").count() > 5
-
-
-def test_damaged_data_says_so(browser: Browser, case: Any, tmp_path: Path) -> None:
-    from learnedgec.report.page import render_report
-
-    text = render_report(case.report)
-    start = text.index('id="data">') + len('id="data">')
-    (tmp_path / "cut.html").write_text(text[: start + 400] + text[text.index("</script>", start) :])
-    page = browser.new_page()
-    page.goto((tmp_path / "cut.html").as_uri())
-    expect(page.locator("#failure")).to_contain_text("could not be opened")
-    page.close()

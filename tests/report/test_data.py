@@ -261,24 +261,6 @@ def test_one_system_without_references() -> None:
     assert json.dumps(report, allow_nan=False)
 
 
-def test_spaces_around_tokens_change_nothing() -> None:
-    sources, same = ["He go .", "Fine ."], ["He go . \r", " Fine  ."]
-    systems = {"spaced": same, "source": sources, "ours": ["He goes .", "Fine ."]}
-    report = build_report(sources, systems, [load_metric("length")], settings=SETTINGS)
-    # Outputs of the same tokens share a card.
-    assert report["sentences"]["of"] == [[0, 0], [0, 0], [1, 0]]
-    assert report["provenance"]["notices"][:2] == [
-        "spaced equals the source: it changes nothing.",
-        "source equals the source: it changes nothing.",
-    ]
-
-
-def test_edits_of_no_metric_need_no_notice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("learnedgec.edits.parsing._package_folder", lambda name: None)
-    report = build_report(["He go ."], {"ours": ["He goes ."]}, [load_metric("length")])
-    assert "annotator en-ewt-sm" in report["provenance"]["software"]
-
-
 def test_edits_are_found_without_an_edit_metric(case: Any) -> None:
     report = build_report(
         case.sources[:3],

@@ -41,13 +41,6 @@ def test_blocks_are_the_lines_of_the_file(
     assert rows.size == len(read_lines(path))
 
 
-@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-def test_an_empty_file_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "a.txt").write_bytes(content)
-    with pytest.raises(InputError, match=r"a\.txt is empty"):
-        LineRows(str(tmp_path / "a.txt"), 2)
-
-
 def test_bytes_that_are_no_text_are_named_with_their_line(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"a\nb\nc\n\xff\n")
     rows = LineRows(str(tmp_path / "a.txt"), 2)

@@ -69,39 +69,6 @@ def test_a_row_is_replaced_only_on_demand(add: Add, capsys: pytest.CaptureFixtur
     assert add("known", "--about", "other", "--replace")["known"].about == "other"
 
 
-@pytest.mark.parametrize(
-    ("words", "content", "message"),
-    [
-        (("new", "--licence", "MIT"), CONTENT, "the repository and commit of 'new'; give --repo"),
-        (("known", "--files", "*.csv"), CONTENT, "abc matches *.csv"),
-        (("known",), b"B .\n", f", not {DIGEST[:12]}…); copy it there again."),
-        (("known",), None, "a.txt does not exist, though manifest.json names it"),
-    ],
-)
-def test_what_cannot_be_is_one_sentence(
-    add: Add,
-    root: Path,
-    capsys: pytest.CaptureFixture[str],
-    words: tuple[str, ...],
-    content: bytes | None,
-    message: str,
-) -> None:
-    file = root / "me" / "mine" / "abc" / "data" / "a.txt"
-    file.unlink() if content is None else file.write_bytes(content)
-    assert add(*words, "--about", "what", code=2) == {}
-    assert message in capsys.readouterr().err
-
-
-def test_a_table_that_is_none_is_named(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    table = tmp_path / "none.json"
-    table.write_text('{"mine": {"about": "what"}}')
-    words = ["known", "--about", "x", "--mirror", str(root), "--table", str(table)]
-    assert SCRIPT["main"](words) == 2
-    assert "none.json: not a table of datasets ('licence')" in capsys.readouterr().err
-
-
 def test_the_shipped_table_is_as_the_script_writes_it(tmp_path: Path) -> None:
     table: Path = SCRIPT["TABLE"]
     SCRIPT["write_datasets"](tmp_path / "datasets.json", read_datasets(table))

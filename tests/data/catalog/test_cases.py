@@ -109,10 +109,6 @@ def test_cases_follow_their_sentence_into_its_part_of_bea19(put_dataset: PutData
     assert [row.group for row in load_corrections("robustgec:bea19/dev")] == ["200 ."] * 6
 
 
-def test_the_sample() -> None:
-    assert [len(case.variants) for case in load_cases("sample")] == [5] * 6
-
-
 # -- the real data ----------------------------------------------------------------------------
 
 

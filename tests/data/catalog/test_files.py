@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from learnedgec.data.catalog import DATASETS, files
-from learnedgec.errors import DataError, OutputError, UnknownNameError
+from learnedgec.errors import DataError, UnknownNameError
 
 PutDataset = Callable[[str, dict[str, str]], None]
 
@@ -40,15 +40,6 @@ def test_a_file_that_is_not_the_catalogs_is_refused(
     with pytest.raises(DataError, match=message):
         files.dataset_file("gug", "a.txt")
     assert [status.state for status in files.verify("gug")] == [state]
-
-
-def test_the_argument_comes_before_the_variable(put_dataset: PutDataset, tmp_path: Path) -> None:
-    put_dataset("gug", {"a.txt": "A .\n"})
-    (tmp_path / "other").mkdir()
-    with pytest.raises(DataError, match="other"):
-        files.dataset_file("gug", "a.txt", mirror=tmp_path / "other")
-    with pytest.raises(DataError, match="is not a folder"):
-        files.dataset_file("gug", "a.txt", mirror=tmp_path / "nowhere")
 
 
 def test_unknown_names_suggest() -> None:
@@ -116,13 +107,6 @@ def test_no_network_names_the_ways_out(upstream: Callable[[Any], Path]) -> None:
     assert "cannot be downloaded (ConnectionError)" in message
     assert "set LEARNEDGEC_MIRROR to a folder that holds owner/gug/commit/a.txt" in message
     assert f"put the file at {place}" in message
-
-
-def test_a_cache_that_cannot_be_written(upstream: Callable[[Any], Path], tmp_path: Path) -> None:
-    upstream(b"A .\n")
-    (tmp_path / "cache").write_text("a file, not a folder")
-    with pytest.raises(OutputError, match="LEARNEDGEC_CACHE"):
-        files.dataset_file("gug", "a.txt")
 
 
 @pytest.mark.realdata

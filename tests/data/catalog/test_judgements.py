@@ -52,10 +52,6 @@ def test_bad_pairs_name_the_line(tmp_path: Path, row: str) -> None:
         read_pairs(write(tmp_path / "p.csv", f"id,better,worse,tie\n{row}\n"), 2)
 
 
-def test_the_sample() -> None:
-    assert len(load_rankings("sample")) == 351
-
-
 @pytest.mark.realdata
 @pytest.mark.usefixtures("mirror")
 def test_real_rankings() -> None:

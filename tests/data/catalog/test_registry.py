@@ -9,8 +9,6 @@ import pytest
 
 from learnedgec.cli.main import main
 from learnedgec.data.catalog import (
-    CASES,
-    CORRECTIONS,
     DATASETS,
     RATINGS,
     Dataset,
@@ -50,13 +48,6 @@ def test_the_table_is_complete_and_sorted() -> None:
 def test_every_reader_reads_a_dataset_of_the_table() -> None:
     for kind in KINDS.values():
         assert set(kind.readers) <= set(DATASETS.builtin)
-
-
-def test_url_is_pinned_and_quoted() -> None:
-    gmeg = dataset("gmeg")
-    assert gmeg.url("data/dev/fce/source+error") == (
-        f"https://raw.githubusercontent.com/grammarly/GMEG/{gmeg.commit}/data/dev/fce/source%2Berror"
-    )
 
 
 def test_a_dataset_says_what_it_holds() -> None:
@@ -119,14 +110,6 @@ def test_other_names_stand_for_nothing(kind: Kind[list[str]], name: str) -> None
         kind.load(name)
 
 
-def test_what_is_read_as_a_whole_brings_its_parts_along() -> None:
-    parts = ("robustgec:conll14", "robustgec:bea19", "robustgec:tem8")
-    assert CASES.expand("robustgec") == parts
-    assert CORRECTIONS.expand("robustgec") == parts
-    assert CASES.expand("robustgec:bea19") == ("robustgec:bea19",)
-    assert len(RATINGS.expand("sts:2012")) == 6
-
-
 def test_a_path_comes_after_the_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.csv").write_text("hypothesis,fluency\nA .,3\n")
@@ -166,13 +149,6 @@ def test_unknown_names_suggest(load: Callable[[str], object], name: str, message
         load(name)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_every_name_of_a_kind_expands() -> None:
-    for kind in KINDS.values():
-        assert list(kind)
-        for name in kind:
-            assert kind.expand(name)
 
 
 # -- datasets of other packages ---------------------------------------------------------------
