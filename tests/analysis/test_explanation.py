@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from learnedgec.analysis.explanation import (
     read_references,
     write_references,
 )
-from learnedgec.errors import InputError
 from learnedgec.evaluators.packages import find_evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.digests import file_digest
@@ -82,11 +80,6 @@ def test_a_score_that_says_nothing_has_a_flat_calibration() -> None:
     assert probabilities == pytest.approx(np.full(len(probabilities), 0.8), abs=0.05)
 
 
-def test_equal_gains_are_one_point() -> None:
-    gains, probabilities = fit_preference(np.zeros(10), np.arange(10) < 7)
-    assert (gains.tolist(), probabilities.tolist()) == ([0.0], [0.7])
-
-
 def test_files(reference: ScoreReference, tmp_path: Path) -> None:
     write_references(tmp_path / "r.json", [reference])
     (found,) = read_references(tmp_path / "r.json")
@@ -111,14 +104,6 @@ def test_words(reference: ScoreReference) -> None:
     )
     none = explain_score(reference, -9.0, source, source, [False] * 3)
     assert none.sentence == "-9.0000 is below all 2 systems of bench; it changes no sentence."
-
-
-def test_too_few_ratings() -> None:
-    few: Any = {"a": np.zeros(5)}
-    with pytest.raises(InputError, match="at least 100"):
-        make_reference(
-            "m", {}, "b", few, {"a": 0.0}, np.zeros(5), few, np.ones(5), {"a": np.ones(5, bool)}
-        )
 
 
 def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:

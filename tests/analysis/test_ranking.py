@@ -10,7 +10,6 @@ from embedded import Sample
 
 from learnedgec.analysis.aggregation import (
     expected_wins,
-    sentence_scores,
     system_scores,
     system_scores_of_resamples,
 )
@@ -20,9 +19,8 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.outcomes import win_counts
-from learnedgec.stats.resampling import multiplicities, resample
+from learnedgec.stats.resampling import resample
 from learnedgec.stats.significance import holm, paired_bootstrap
-from learnedgec.stats.trueskill import rate_scores
 
 
 def of_sample(metric: Metric, sample: Sample) -> dict[str, Statistics]:
@@ -46,14 +44,6 @@ def test_expected_wins_counts_an_undecided_opponent_as_zero() -> None:
     )
 
 
-def test_mean_is_the_corpus_score(sample: Sample) -> None:
-    metric = load_metric("gleu(iterations=20)")
-    statistics = list(of_sample(metric, sample).values())
-    assert system_scores(metric, statistics) == pytest.approx(
-        [metric.aggregate(each) for each in statistics]
-    )
-
-
 @pytest.mark.parametrize("by", ["mean", "expected-wins", "trueskill"])
 def test_resamples_equal_scores_of_the_resampled_sentences(by: str, sample: Sample) -> None:
     metric = load_metric("edit-count")
@@ -67,13 +57,6 @@ def test_resamples_equal_scores_of_the_resampled_sentences(by: str, sample: Samp
         assert row == pytest.approx(expected, abs=1e-6)
 
 
-def test_trueskill_is_rate_scores(sample: Sample) -> None:
-    metric = load_metric("edit-count")
-    statistics = list(of_sample(metric, sample).values())
-    expected, _ = rate_scores(sentence_scores(metric, statistics))
-    assert system_scores(metric, statistics, "trueskill") == pytest.approx(expected)
-
-
 def test_unknown_aggregation_and_single_system_are_refused(sample: Sample) -> None:
     metric = load_metric("length")
     statistics = list(of_sample(metric, sample).values())
@@ -81,11 +64,6 @@ def test_unknown_aggregation_and_single_system_are_refused(sample: Sample) -> No
         system_scores(metric, statistics, "median")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="only 1 was given"):
         system_scores(metric, statistics[:1], "trueskill")
-
-
-def test_multiplicities_count_draws() -> None:
-    drawn = multiplicities(np.array([[0, 0, 2], [1, 1, 1]]), 4)
-    assert drawn.tolist() == [[2, 0, 1, 0], [0, 3, 0, 0]]
 
 
 def test_paired_bootstrap_by_hand() -> None:
@@ -205,9 +183,3 @@ def test_permutation_needs_corpus_scores(sample: Sample) -> None:
         rank_systems(metric, statistics, by="trueskill", significance="paired-permutation")
     found = rank_systems(metric, statistics, significance="paired-permutation", resamples=50)
     assert found.p_values.min() >= 1 / 51
-
-
-def test_bad_resampling_is_refused(sample: Sample) -> None:
-    metric = load_metric("length")
-    with pytest.raises(InputError, match="at least one resample"):
-        rank_systems(metric, of_sample(metric, sample), resamples=0)

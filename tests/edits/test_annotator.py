@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,8 @@ from embedded import Sample
 from learnedgec.data.text import read_lines
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import (
-    default_annotator,
     describe_annotator,
     find_annotator,
-    load_pipeline,
 )
 from learnedgec.errors import ModelError, UnknownNameError
 
@@ -106,20 +103,6 @@ def test_pipelines_are_found_by_name_and_by_directory(tmp_path: Path) -> None:
         find_annotator("en-ewt-md")
 
 
-def test_a_pipeline_that_takes_the_place_of_another_is_read(tmp_path: Path) -> None:
-    import spacy
-
-    path = tmp_path / "pipeline"
-    spacy.blank("en").to_disk(path)
-    described, loaded = describe_annotator(str(path)), load_pipeline(path, False)
-    assert load_pipeline(path, False) is loaded
-    again = spacy.blank("en")
-    again.add_pipe("sentencizer")
-    again.to_disk(path)
-    assert describe_annotator(str(path)) != described
-    assert load_pipeline(path, False).pipe_names == ["sentencizer"]
-
-
 def test_an_annotator_that_is_missing_is_not_suggested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,26 +118,6 @@ def test_an_annotator_that_is_missing_is_not_suggested(
         (tmp_path / name).write_text("{}")
     with pytest.raises(ModelError, match="cannot be loaded"):
         extract_edits([("a", "b")], str(tmp_path))
-
-
-def test_packages_are_found_without_importing_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inner = tmp_path / "en_core_web_sm" / "en_core_web_sm-3.8.0"
-    inner.mkdir(parents=True)
-    (inner.parent / "__init__.py").write_text("raise RuntimeError")
-    for name in ("config.cfg", "meta.json"):
-        (inner / name).write_text("{}")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert find_annotator("en_core_web_sm") == inner
-    assert default_annotator() == "en_core_web_sm"
-    assert "en_core_web_sm" not in sys.modules
-
-
-def test_default_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("learnedgec.edits.parsing.USUAL", "no_such_package")
-    with pytest.warns(UserWarning, match="no_such_package is not installed"):
-        assert default_annotator() == NAME
 
 
 @pytest.mark.realdata

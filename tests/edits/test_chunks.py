@@ -41,15 +41,3 @@ def test_where_a_source_is_cut(edits: list[tuple[int, int]], spans: list[tuple[i
     # Each edit is another target's.
     found = shared_spans(5, [[Edit(start, end, "x")] for start, end in edits])
     assert [(span.start, span.end) for span in found] == spans
-
-
-def test_an_empty_source() -> None:
-    assert shared_spans(0, [[], []]) == []
-    (span,) = shared_spans(0, [[Edit(0, 0, "x y")]])
-    assert cut((), [Edit(0, 0, "x y")], [span])[0].tokens == ("x", "y")
-
-
-def test_an_edit_that_cancels_itself_is_a_change() -> None:
-    edits = [Edit(0, 1, ""), Edit(1, 1, "a")]
-    (chunk,) = cut(("a",), edits, shared_spans(1, [edits]))
-    assert (chunk.tokens, chunk.changed) == (("a",), True)

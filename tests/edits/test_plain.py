@@ -11,7 +11,6 @@ from embedded import Sample
 from learnedgec.data.catalog import load_parallel
 from learnedgec.data.m2 import apply_edits
 from learnedgec.data.references import References
-from learnedgec.edits import token_alignment
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.parsing import describe_annotator, find_annotator
 from learnedgec.errors import InputError, PluginError, UnknownNameError
@@ -137,18 +136,3 @@ def test_real_edits_are_mostly_those_of_errant() -> None:
     equal = (theirs & ours).total()
     assert equal / theirs.total() == pytest.approx(0.946, abs=5e-3)
     assert equal / ours.total() == pytest.approx(0.963, abs=5e-3)
-
-
-@pytest.mark.parametrize("annotator", ["en-ewt-sm", "plain"])
-def test_no_edit_joins_more_changes_than_can_be_joined(
-    annotator: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pairs = [("go " * 20, "home " * 23), ("", "home " * 23)]
-    joined = extract_edits(pairs, annotator)
-    monkeypatch.setattr(token_alignment, "_MOST_CHANGES", 8)
-    monkeypatch.setattr(token_alignment, "_MOST_SUBSTITUTIONS", 4)
-    apart = extract_edits(pairs, annotator)
-    assert len(joined[1]) == 1
-    assert len(apart[1]) == 3
-    for (source, target), edits in zip(pairs, apart, strict=True):
-        assert apply_edits(source, edits) == " ".join(target.split())

@@ -45,15 +45,6 @@ def test_nothing_is_broken(scripts: Any, name: str, count: int, tmp_path: Path) 
     assert tally.failures == []
 
 
-def test_a_failure_is_counted(scripts: Any) -> None:
-    trial = scripts("trial")
-    tally = trial.run(
-        "none", [trial.Trial("division", lambda: 1 / 0)], count=9, seconds=0, longest=9
-    )
-    assert tally.tried == 1
-    assert tally.failures == ["division: ZeroDivisionError: division by zero"]
-
-
 def test_a_kill(scripts: Any, tmp_path: Path) -> None:
     from random import Random
 

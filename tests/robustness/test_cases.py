@@ -9,7 +9,6 @@ from learnedgec.robustness.cases import (
     ContextChange,
     describe_changes,
     group_variants,
-    word_frequencies,
 )
 
 
@@ -58,7 +57,3 @@ def test_groups() -> None:
         ("frequency", "1-10"): [(0, 1)],
         ("frequency", "101-1000"): [(1, 2)],
     }
-
-
-def test_word_frequencies_are_per_million_in_lower_case() -> None:
-    assert word_frequencies(["The the", "a b"]) == {"the": 5e5, "a": 2.5e5, "b": 2.5e5}

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from learnedgec.errors import InputError
 from learnedgec.stats.correlation import fisher_interval, pearson
 from learnedgec.stats.resampling import interval, interval_of_correlation
 from learnedgec.stats.significance import holm, standardise, swap_test, williams
@@ -68,29 +67,12 @@ def test_perm_both_approaches_the_exact_test() -> None:
     assert found == pytest.approx(exact_swap_test(human, first, second), abs=0.025)
 
 
-def test_perm_both_tells_a_good_metric_from_noise() -> None:
-    generator = np.random.default_rng(5)
-    human = generator.normal(size=10)
-    good = human[:, None] + generator.normal(0, 1, (10, 60))
-    noise = generator.normal(0, 1, (10, 60))
-    assert swap_test(quality(human), good, noise, count=199) == pytest.approx(1 / 200)
-    assert swap_test(quality(human), noise, good, count=199) == pytest.approx(1 / 200)
-    of_systems = swap_test(quality(human), good, noise, swapped="systems", count=199)
-    assert 1 / 200 < of_systems < 0.1
-    assert swap_test(quality(human), good, good, count=199) == 1.0
-
-
 def test_perm_both_does_not_depend_on_scale() -> None:
     generator = np.random.default_rng(6)
     human = generator.normal(size=8)
     first, second = (human[:, None] + generator.normal(0, 3, (8, 20)) for _ in range(2))
     found = swap_test(quality(human), first, second, count=500)
     assert found == swap_test(quality(human), 100 * first + 7, second / 50 - 3, count=500)
-
-
-def test_perm_both_needs_the_same_outputs() -> None:
-    with pytest.raises(InputError, match="same outputs"):
-        swap_test(quality(np.arange(2.0)), np.zeros((2, 3)), np.zeros((2, 4)))
 
 
 def test_a_constant_has_no_test() -> None:
