@@ -1,12 +1,28 @@
-"""Whether an evaluator was trained on the data that it is tested on."""
+"""Whether a metric was trained or tuned on the data that it is tested on."""
 
 from __future__ import annotations
 
-from learnedgec.data.catalog.leakage import share_text
+from collections.abc import Sequence
+
+from learnedgec.data.catalog.leakage import fingerprint, share_text
 from learnedgec.evaluators.packages import learned_from
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.tuned import tuned_on
 
-__all__ = ["contamination"]
+__all__ = ["contamination", "tuned_here"]
+
+
+def tuned_here(metric: Metric, sources: Sequence[str]) -> int:
+    """Return how many of the sources a metric, or a member of an ensemble, was tuned on.
+
+    Example:
+        >>> from learnedgec import load_metric
+        >>> tuned_here(load_metric("gleu"), ["It was made for all of them ."])
+        0
+    """
+    seen = tuned_on(metric.tuned_names)
+    prints = map(fingerprint, sources) if seen else ()
+    return sum(value is not None and value.hex() in seen for value in prints)
 
 
 def contamination(metric: Metric, tested: str) -> tuple[str, ...]:

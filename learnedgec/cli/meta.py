@@ -34,6 +34,9 @@ MEASURES = (
     "grouped_kendall",
 )
 
+# What marks the cells of a metric on sentences that it was tuned on.
+_TUNED_MARK = "*"
+
 # Units that measures count, the same for every metric.
 _UNITS = ("systems", "comparisons", "outputs")
 
@@ -145,6 +148,8 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
         measures = _measures(options.measure, evaluations)
         table_rows = [row for e in evaluations for row in _wide(e, measures, options.interval)]
         notes = [f"[{level} % interval over {options.interval}]"]
+        if any(entry.tuned_here for e in evaluations for entry in e.metrics):
+            notes.append(f"{_TUNED_MARK} tuned on sentences of this benchmark")
     elif options.show == "tests":
         table_rows = [{name: row[key] for key, name in _TEST_COLUMNS.items()} for row in rows]
         notes = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
@@ -190,6 +195,8 @@ def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterato
             name: _cell(entry.estimates[name], over) for name in measures if name in entry.estimates
         }
         head = {"benchmark": evaluation.benchmark, "human": evaluation.human}
+        if entry.tuned_here:
+            cells = {name: f"{cell}{_TUNED_MARK}" for name, cell in cells.items()}
         yield {**head, **counts, "metric": entry.metric, **cells}
 
 
@@ -294,6 +301,7 @@ def _payload(evaluation: Evaluation) -> dict[str, Any]:
             {
                 "metric": entry.metric,
                 "sentinel": entry.sentinel,
+                "tuned_here": entry.tuned_here,
                 "signature": entry.signature,
                 "scores": by_system(entry.scores),
                 "score_intervals": by_system(entry.score_intervals),

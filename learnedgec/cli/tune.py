@@ -25,10 +25,10 @@ class _Task:
     Attributes:
         space: search space of each parameter: simplex, {low, high[, log]} or a list of values (default:
             {weights: simplex}).
-        benchmark: human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, jfleg:FOLDER, gjg15:12:dev10 or a
-            folder; the evaluator joint-mpnet-3 (some, impara, preference) has learned from tmu-gfm, gmeg:wiki
-            (a half of gmeg:dev) and JFLEG, so tune its metrics on others.
-        tuned_on_test: allow test data of meta-evaluation (SEEDA, GJG15), and mark the result.
+        benchmark: human judgements, such as gmeg:fce, gmeg:dev, tmu-gfm, jfleg:FOLDER, seeda-s:dev,
+            gjg15:12:dev10 or a folder; the evaluator joint-mpnet-3 (some, impara, preference) has learned
+            from tmu-gfm, gmeg:wiki (a half of gmeg:dev) and JFLEG, so tune its metrics on others.
+        tuned_on_test: allow test data of meta-evaluation (SEEDA and GJG15 as a whole), and mark the result.
     """
 
     space: dict[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class _Result:
         name: name of the tuned metric (default: METRIC@…).
         output: folder for its file.
         compare: further benchmarks on which to compare the tuned and the given metric, such as
-            gjg15:12:test90.
+            seeda-s:test or gjg15:12:test90.
     """
 
     name: str | None = None
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str]) -> None:
             f"{untuned:.4f}); expect no gain."
         )
     if tuning.tuned_on_test:
-        output.notice(f"{name} was tuned on test data; its results there are meaningless.")
+        output.notice(f"{name} was tuned on test data; only its held-out folds are evidence there.")
     output.remark(f"wrote {path}; use it as --metric {name}", options)
 
 

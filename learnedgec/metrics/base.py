@@ -236,9 +236,14 @@ class Metric(ABC):
         )
 
     @property
+    def tuned_names(self) -> tuple[str, ...]:
+        """The names of the tuned metrics that it scores with."""
+        return (self._tuned[0],) if self._tuned else ()
+
+    @property
     def tuned_on_test(self) -> bool:
-        """Whether it is a tuned metric whose name says that it was tuned on test data."""
-        return self._tuned is not None and self._tuned[0].endswith(TEST_MARK)
+        """Whether the name of a tuned metric that it scores with says that test data were used."""
+        return any(name.endswith(TEST_MARK) for name in self.tuned_names)
 
     def named(self: _Own, tuned: str, original: Metric) -> _Own:
         """Return the metric under the name of a tuned one.

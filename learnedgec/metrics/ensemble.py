@@ -127,9 +127,9 @@ class Ensemble(Metric):
         return f"{self.name}({', '.join(inner)})"
 
     @property
-    def tuned_on_test(self) -> bool:
-        """Whether the ensemble or a member is marked as tuned on test data."""
-        return super().tuned_on_test or any(metric.tuned_on_test for metric in self.metrics)
+    def tuned_names(self) -> tuple[str, ...]:
+        """The names of the ensemble and its members, where these are tuned metrics."""
+        return super().tuned_names + tuple(n for m in self.metrics for n in m.tuned_names)
 
     def scaled_by(self, statistics: Iterable[Statistics]) -> Ensemble:
         """Return the ensemble with scales computed from statistics, such as those of a benchmark's systems.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ __all__ = [
     "list_tuned",
     "read_tuned",
     "read_tuned_file",
+    "tuned_on",
     "write_tuned",
 ]
 
@@ -45,7 +46,7 @@ class TunedMetric:
     Attributes:
         metric: the printed name of the metric that was found.
         study: how it was found: benchmark, objective, trials, values on held-out folds, ….
-        tuned_on_test: whether it was tuned on test data, so that its results there are meaningless.
+        tuned_on_test: whether it was tuned on test data, where only its held-out folds are evidence.
     """
 
     metric: str
@@ -104,7 +105,8 @@ def read_tuned(name: str) -> TunedMetric:
         )
     if tuned.tuned_on_test:
         warnings.warn(
-            f"{name} was tuned on test data ({tuned.study.get('benchmark')}); results there are meaningless.",
+            f"{name} was tuned on test data ({tuned.study.get('benchmark')}); only its held-out folds are "
+            "evidence there.",
             stacklevel=2,
         )
     return tuned
@@ -129,6 +131,16 @@ def read_tuned_file(path: Path) -> TunedMetric:
             f"{path}:1: not a tuned metric ({error}); write it again with `learnedgec tune`."
         ) from None
     return tuned
+
+
+def tuned_on(names: Iterable[str]) -> frozenset[str]:
+    """Return the hashes of the sentences that tuned metrics were tuned on.
+
+    They are hexadecimal `fingerprint`s. The files of earlier versions have none.
+    """
+    files = list_tuned()
+    studies = [read_tuned_file(files[name]).study for name in names if name in files]
+    return frozenset(sentence for study in studies for sentence in study.get("sentences", ()))
 
 
 def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:

@@ -22,11 +22,12 @@ from learnedgec._version import __version__
 from learnedgec.analysis.contamination import contamination
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.rows import plain
 from learnedgec.errors import ConfigError, LeakageError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.ensemble import Ensemble
-from learnedgec.metrics.tuned import TEST_MARK, TunedMetric
+from learnedgec.metrics.tuned import TEST_MARK, TunedMetric, tuned_on
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.resampling import interval, interval_of_correlation, resample
@@ -98,6 +99,7 @@ class Tuning:
         space: what was tuned.
         plan: the settings of the search.
         tuned_on_test: whether the tuning data are test data.
+        sentences: hashes of the tuning data's sentences, as `tuned_on` returns them.
         signature: of the tuned metric on that data.
         value_at: a function from parameters to the objective on the tuning data, used to draw maps.
     """
@@ -114,6 +116,7 @@ class Tuning:
     space: Space
     plan: SearchPlan
     tuned_on_test: bool
+    sentences: frozenset[str]
     signature: str
     value_at: Callable[[Mapping[str, Any]], float] = field(repr=False)
 
@@ -158,6 +161,7 @@ class Tuning:
                 benchmark: [asdict(row) for row in rows]
                 for benchmark, rows in (comparisons or {}).items()
             },
+            "sentences": sorted(self.sentences),
             "signature": self.signature,
             "versions": {"learnedgec": __version__, "optuna": optuna.__version__},
             "trials": [
@@ -215,12 +219,13 @@ def tune(
         >>> tuning.best.value >= max(reference.value for reference in tuning.references.values())
         True
     """
-    # Its components may already have been tuned on test data.
-    marked = metric.tuned_on_test
+    # It, or its members, may already have been tuned, on test data too.
+    marked, seen = metric.tuned_on_test, tuned_on(metric.tuned_names)
     # The parameters of a tuned metric are kept, but not its name.
     metric = dataclasses.replace(metric)
+    caveat = ""
     try:
-        check_tuning_data(benchmark, goal)
+        caveat = check_tuning_data(benchmark, goal)
     except LeakageError:
         if not tuned_on_test:
             raise
@@ -269,13 +274,18 @@ def tune(
         trials=tuple(trials),
         folds=tuple(_folds(trials_of, goal, ranges, plan)),
         benchmark=benchmark.name,
-        notices=(*benchmark.notices, *contamination(metric, benchmark.name)),
+        notices=(
+            *benchmark.notices,
+            *contamination(metric, benchmark.name),
+            *filter(None, [caveat]),
+        ),
         parts=tuple(metric.sentence_details(trials_of.statistics(metric)[0])),
         human=goal.human_on(benchmark),
         goal=goal,
         space=ranges,
         plan=plan,
         tuned_on_test=marked,
+        sentences=seen | {key.hex() for key in map(fingerprint, benchmark.sources) if key},
         signature=signature(best.metric),
         value_at=lambda parameters: trials_of.value(parameters, target),
     )
@@ -335,7 +345,8 @@ def tuned_name(
 ) -> str:
     """Return the name of a tuned metric: `METRIC@BENCHMARK`, or the given name.
 
-    A metric that was tuned on test data has a name that ends in `+test`, so that every table says so.
+    A given name gets `+BENCHMARK` where that is a part of SEEDA, and every name gets `+test` where the tuning
+    data are test data, so that every table says so.
 
     Args:
         metric: the metric to tune.
@@ -348,8 +359,10 @@ def tuned_name(
         >>> tuned_name(load_metric("length"), "gjg15:dev10")
         'length@gjg15-dev10'
     """
+    head = benchmark.partition(":")[0]
+    if name and not tuned_on_test and head.startswith("seeda-") and head not in name:
+        name += "+" + re.sub("[^A-Za-z0-9+]+", "-", benchmark)
     if not name:
-        head = benchmark.partition(":")[0]
         # The name of a folder such as `.` is in its full path; a folder without a usable letter has none.
         places = [Path(head if head.lower() == "jfleg" else benchmark), Path(benchmark).absolute()]
         words = [re.sub("[^A-Za-z0-9_.+]+", "-", place.name).strip("-.") for place in places]

@@ -195,3 +195,21 @@ def test_damaged_files_are_named(folder: Path, content: str, message: str) -> No
     (folder / "gleu@mine.json").write_text(content)
     with pytest.raises(FormatError, match=rf"gleu@mine\.json:1: .*{message}"):
         read_tuned("gleu@mine")
+
+
+def test_tables_mark_a_metric_on_sentences_that_it_was_tuned_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--metric", MIX, "--validation", "none", "--name", "ensemble@mine") == 0
+    capsys.readouterr()
+    words = ["meta", "--benchmark", "sample", "--resamples", "10", "--measure", "sentence_accuracy"]
+    members = "ensemble(ensemble@mine=0.5, edit-count=0.5)"
+    assert main([*words, "--metric", "ensemble@mine", members, "hter"]) == 0
+    out, err = capsys.readouterr()
+    marked = [line.split()[0] for line in out.splitlines() if "]*" in line]
+    assert len(marked) == 2
+    assert "* tuned on sentences of this benchmark" in out + err
+    assert "ensemble@mine was tuned on 70 of the 72 sentences here; only its held-out" in err
+    assert main([*words, "--metric", "ensemble@mine", "--format", "json"]) == 0
+    metrics = json.loads(capsys.readouterr().out)["evaluations"][0]["metrics"]
+    assert [entry["tuned_here"] for entry in metrics[:2]] == [70, 0]

@@ -20,6 +20,7 @@ from learnedgec.errors import ConfigError, InputError, LeakageError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.tuned import TunedMetric, write_tuned
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.tuning.objective import OBJECTIVES, Goal, Target, check_tuning_data
 from learnedgec.tuning.search import Tuning, _parts, compare, tune, tuned_name
@@ -321,6 +322,9 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
         ("./判定", "", False, "gleu@folder"),
         ("seeda-s:+fluency", "", True, "gleu@seeda-s-+fluency+test"),
         ("seeda-s", "gleu@mine", True, "gleu@mine+test"),
+        ("seeda-s:dev", "", False, "gleu@seeda-s-dev"),
+        ("seeda-s:dev", "gleu@mine", False, "gleu@mine+seeda-s-dev"),
+        ("seeda-s:dev", "gleu@my-seeda-s", False, "gleu@my-seeda-s"),
     ],
 )
 def test_names_of_tuned_metrics(
@@ -337,19 +341,34 @@ def test_names_of_tuned_metrics(
     assert name == expected
 
 
+def test_a_metric_that_is_tuned_again_keeps_what_it_was_tuned_on(
+    planted: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path))
+    first = "00" * 8
+    write_tuned(tmp_path, "random@x", TunedMetric("random(seed=3)", {"sentences": [first]}))
+    mixed = load_metric("ensemble(random@x=0.5, length=0.5)")
+    sample = load_benchmark("sample")
+    tuning = tune(mixed, sample, Goal("sentence-accuracy"), FAST)
+    assert tuning.sentences > {first}
+    assert tuning.record().study["sentences"] == sorted(tuning.sentences)
+    assert len(tuning.sentences) == 71
+
+
 # -- leakage ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.realdata
-def test_only_dev10_with_sentence_objectives_may_be_tuned_on(
-    mirror: Path, planted: Benchmark
-) -> None:
-    check_tuning_data(planted, Goal("kendall"))
+def test_only_development_parts_may_be_tuned_on(mirror: Path, planted: Benchmark) -> None:
+    assert check_tuning_data(planted, Goal("kendall")) == ""
     dev10 = load_benchmark("gjg15:12:dev10")
-    check_tuning_data(dev10, Goal("sentence-accuracy"))
+    assert check_tuning_data(dev10, Goal("sentence-accuracy")) == ""
+    for name in ("seeda-s", "seeda-e"):
+        said = check_tuning_data(load_benchmark(f"{name}:+fluency:dev"), Goal("kendall"))
+        assert f"held-out folds and {name}:test are sound evidence" in said
     with pytest.raises(LeakageError, match="only sentence-level weights may be tuned, not kendall"):
         check_tuning_data(dev10, Goal("kendall"))
-    for name in ("gjg15:12:test90", "gjg15", "seeda-s"):
+    for name in ("gjg15:12:test90", "gjg15", "seeda-s", "seeda-s:test"):
         with pytest.raises(LeakageError, match="sentences of CoNLL-2014, on which metrics"):
             check_tuning_data(load_benchmark(name), Goal("sentence-accuracy"))
 

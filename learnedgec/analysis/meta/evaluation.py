@@ -18,7 +18,7 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.contamination import contamination
+from learnedgec.analysis.contamination import contamination, tuned_here
 from learnedgec.analysis.meta.agreement import decided, preferences
 from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import (
@@ -66,6 +66,7 @@ class MetricEvaluation:
         windows: correlation -> float64 (W,) within each window, from the best systems on.
         window_intervals: correlation -> float64 (W, 2), by bootstrap over sentences.
         without: correlation -> float64 (S,), without each system in turn.
+        tuned_here: how many of the benchmark's sentences it was tuned on.
     """
 
     metric: str
@@ -78,6 +79,7 @@ class MetricEvaluation:
     windows: Mapping[str, Floats]
     window_intervals: Mapping[str, Floats]
     without: Mapping[str, Floats]
+    tuned_here: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,12 @@ def evaluate(
             *dict.fromkeys(
                 text for metric in metrics for text in contamination(metric, benchmark.name)
             ),
+            *(
+                f"{entry.metric} was tuned on {entry.tuned_here} of the {len(benchmark.sources)} sentences "
+                "here; only its held-out folds and the other sentences are evidence."
+                for entry in entries
+                if entry.tuned_here
+            ),
             *(too_few_resamples(pairs, protocol.resamples, protocol.level) if pairs else ()),
         ),
     )
@@ -271,6 +279,7 @@ def _evaluate_metric(
     return MetricEvaluation(
         metric=metric.label,
         sentinel=is_sentinel(metric.name),
+        tuned_here=tuned_here(metric, benchmark.sources),
         signature="|".join(
             [signature, f"benchmark:{benchmark.name}", f"human:{shared.human.name}", str(protocol)]
         ),

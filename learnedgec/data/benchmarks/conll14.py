@@ -15,10 +15,11 @@ from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 
-__all__ = ["GJG15_SPLITS", "REFERENCES", "SEEDA_SETS", "gjg15", "seeda"]
+__all__ = ["GJG15_SPLITS", "REFERENCES", "SEEDA_SETS", "SEEDA_TEXTS", "gjg15", "seeda"]
 
 REFERENCES = ("official", "rewrites")
 GJG15_SPLITS = ("dev10", "test90")
+SEEDA_TEXTS = ("subset", "full", "dev", "test")
 
 # Which of the 15 systems Kobayashi et al. (2024) leave out of each set.
 SEEDA_SETS: Mapping[str, tuple[str, ...]] = {
@@ -55,12 +56,15 @@ def seeda(
         granularity: SEEDA-S (whole sentences were judged) or SEEDA-E (the edits).
         systems: `base`, the 12 systems without INPUT, REF-F and GPT-3.5; `+fluency` adds REF-F and
             GPT-3.5; `+input` adds INPUT; `all` has the 15.
-        text: `subset`, the 391 judged sentences, or `full`, all 1,312, for a metric's system scores.
+        text: `subset`, the 391 judged sentences; `full`, all 1,312, for a metric's system scores; `dev` or
+            `test`, a half of the judged sentences. They are ordered by the SHA-256 of `seeda:NUMBER`, and
+            `dev` has the first 196. SEEDA-S and SEEDA-E have the same halves.
         references: `official`, the two annotators of CoNLL-2014; `rewrites`, these and the eight rewrites
             of Sakaguchi et al. (2016), of which REF-F is the experts' fluency and REF-M their minimal
             rewrite A.
 
-    The official scores `EW` and `TS` are computed from the judgements of all 15 systems.
+    The official scores `EW` and `TS` are computed from the judgements of all 15 systems. The halves have no
+    official scores: theirs are computed from their own judgements.
     """
     outputs = load_outputs("seeda")
     official = {}
@@ -69,18 +73,24 @@ def seeda(
         official[score] = dict(zip(sorted(outputs), map(float, read_lines(file)), strict=True))
     sources, gold = _sentences(references)
     rankings = tuple(load_rankings(f"seeda:{granularity}"))
+    halves = text in ("dev", "test")
     whole = Benchmark(
         name=_name(f"seeda-{granularity[0]}:{systems}", text, references),
         sources=sources,
         systems=outputs,
         references=gold,
         rankings=rankings,
-        official=official,
+        official={} if halves else official,
         granularity=granularity,
     )
+    sentences = sorted({ranking.sentence for ranking in rankings})
+    if halves:
+        ordered = sorted(sentences, key=lambda number: _split_key("seeda", number))
+        cut = (len(ordered) + 1) // 2
+        sentences = sorted(ordered[:cut] if text == "dev" else ordered[cut:])
     chosen = whole.select(
         [name for name in outputs if name not in SEEDA_SETS[systems]],
-        sorted({ranking.sentence for ranking in rankings}) if text == "subset" else None,
+        None if text == "full" else sentences,
     )
     rewrites = [name for name in ("REF-F", "REF-M") if name in chosen.systems]
     if rewrites and references == "official":
@@ -115,7 +125,8 @@ def gjg15(systems: str = "13", split: str = "", references: str = "official") ->
     )
     sentences = None
     if split:
-        judged = sorted({ranking.sentence for ranking in rankings}, key=_split_key)
+        numbers = {ranking.sentence for ranking in rankings}
+        judged = sorted(numbers, key=lambda number: _split_key("gjg15", number))
         cut = round(len(judged) / 10)
         sentences = sorted(judged[:cut] if split == "dev10" else judged[cut:])
     return whole.select([name for name in outputs if systems == "13" or name != "INPUT"], sentences)
@@ -140,5 +151,5 @@ def _sentences(references: str) -> tuple[tuple[str, ...], References]:
     )
 
 
-def _split_key(sentence: int) -> bytes:
-    return hashlib.sha256(f"gjg15:{sentence}".encode()).digest()
+def _split_key(benchmark: str, sentence: int) -> bytes:
+    return hashlib.sha256(f"{benchmark}:{sentence}".encode()).digest()

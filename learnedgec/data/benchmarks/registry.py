@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.benchmarks.conll14 import GJG15_SPLITS, REFERENCES, SEEDA_SETS, gjg15, seeda
+from learnedgec.data.benchmarks.conll14 import (
+    GJG15_SPLITS,
+    REFERENCES,
+    SEEDA_SETS,
+    SEEDA_TEXTS,
+    gjg15,
+    seeda,
+)
 from learnedgec.data.benchmarks.folder import read_benchmark
 from learnedgec.data.benchmarks.pairs import jfleg, peet
 from learnedgec.data.benchmarks.rated import autojqe, gmeg, swedish, tmu_gfm
@@ -38,7 +45,7 @@ class BenchmarkEntry:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-_SEEDA = {"systems": tuple(SEEDA_SETS), "text": ("subset", "full"), "references": REFERENCES}
+_SEEDA = {"systems": tuple(SEEDA_SETS), "text": SEEDA_TEXTS, "references": REFERENCES}
 _GJG15 = {"systems": ("12", "13"), "split": GJG15_SPLITS, "references": REFERENCES}
 
 BENCHMARKS: Mapping[str, BenchmarkEntry] = {
@@ -103,7 +110,7 @@ def load_benchmark(name: str) -> Benchmark:
         name: one of
 
             - `seeda-s`, `seeda-e`, with any of the words `base` (default), `+fluency`, `+input` or
-              `all`; `subset` (default) or `full`; `official` (default) or `rewrites`;
+              `all`; `subset` (default), `full`, `dev` or `test`; `official` (default) or `rewrites`;
             - `gjg15`, with `13` (default) or `12`; `dev10` or `test90`; `official` or `rewrites`;
             - `gmeg:dev`, `gmeg:fce`, `gmeg:wiki`; `tmu-gfm`; `jfleg:FOLDER`; `sample`;
             - `swedish`, with `corpus` (default) or `post-edits`; `autojqe`, with `flutec` or `tecjl`; `peet`,

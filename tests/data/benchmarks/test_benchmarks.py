@@ -448,6 +448,8 @@ def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
         ("seeda-e:+fluency", 391, 14, 600, 29194),
         ("seeda-s:+input:full", 1312, 13, 600, 25157),
         ("seeda-e:all", 391, 15, 600, 33544),
+        ("seeda-s:base:dev", 196, 12, 285, 10647),
+        ("seeda-e:+fluency:test", 195, 14, 315, 14714),
         ("gjg15:13", 1312, 13, 2319, 109098),
         ("gjg15:12:dev10", 66, 12, 225, 8894),
         ("gjg15:13:test90", 597, 13, 2094, 98475),
@@ -533,13 +535,29 @@ def test_real_seeda_subset_and_rewrites() -> None:
 
 @pytest.mark.realdata
 @pytest.mark.usefixtures("mirror")
-def test_real_gjg15_split_is_a_partition_of_the_judged_sentences() -> None:
-    dev, test = load_benchmark("gjg15:dev10"), load_benchmark("gjg15:test90")
-    whole = load_benchmark("gjg15")
+@pytest.mark.parametrize(
+    ("name", "dev_part", "test_part"),
+    [("gjg15", "dev10", "test90"), ("seeda-s", "dev", "test"), ("seeda-e", "dev", "test")],
+)
+def test_real_splits_are_partitions_of_the_judged_sentences(
+    name: str, dev_part: str, test_part: str
+) -> None:
+    dev, test = load_benchmark(f"{name}:{dev_part}"), load_benchmark(f"{name}:{test_part}")
+    whole = load_benchmark(name)
     judged = {whole.sources[ranking.sentence] for ranking in whole.rankings}
     assert set(dev.sources).isdisjoint(test.sources)
     assert set(dev.sources) | set(test.sources) == judged
     assert len(dev.rankings) + len(test.rankings) == len(whole.rankings)
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_real_halves_of_seeda_are_scored_by_their_own_judgements() -> None:
+    by_sentence, by_edit = load_benchmark("seeda-s:dev"), load_benchmark("seeda-e:dev")
+    assert by_sentence.sources == by_edit.sources
+    assert by_sentence.official == {}
+    with pytest.raises(InputError, match="gives both 'full' and 'dev'"):
+        load_benchmark("seeda-s:full:dev")
 
 
 @pytest.mark.realdata
