@@ -180,7 +180,7 @@ def score_metrics(
     Raises:
         LengthError, InputError: as for `Metric.statistics_of_systems`.
     """
-    check_metrics(metrics, runtime)
+    metrics = check_metrics(metrics, runtime)
     inputs = as_inputs(metrics, sources, as_systems(systems), references, runtime)
     return {
         metric: metric.scores_of(statistics, inputs.references, runtime)

@@ -80,9 +80,8 @@ class Scoring:
     def statistics(self) -> Iterator[tuple[Metric, Mapping[str, Statistics]]]:
         """Yield each metric with the statistics of each system, after checking that its models are there."""
         inputs, runtime = self.inputs, self.runtime
-        check_metrics(self.metrics, runtime)
         return shared_statistics(
-            self.metrics,
+            check_metrics(self.metrics, runtime),
             lambda metric: metric.statistics_of_systems(
                 inputs.sources, inputs.systems, inputs.references, runtime=runtime
             ),

@@ -473,5 +473,7 @@ def _load(package: Package, device: str) -> Evaluator:
             raise PackageError(
                 f"the evaluator {path} cannot be loaded ({error}); fetch or train it again."
             ) from None
+    if open_package(str(path)) != package:
+        raise PackageError(f"the evaluator {path} was replaced before it was loaded; run again.")
     model = model.eval().requires_grad_(False).to(device)
     return Evaluator(model, tokenizer, package.digest, package.manifest["name"])

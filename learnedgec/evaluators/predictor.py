@@ -45,7 +45,6 @@ __all__ = [
     "PackagePredictor",
     "Predictor",
     "Reads",
-    "describe_predictors",
     "find_package",
     "find_predictor",
 ]
@@ -258,27 +257,3 @@ def find_predictor(name: str, reads: Reads = "hypothesis") -> Predictor:
         PackageError: the package is damaged.
     """
     return find_package(name) if is_evaluator(name) else ClassifierPredictor(name, reads)
-
-
-def describe_predictors(
-    outputs: Mapping[Predictor, Sequence[str]],
-    runtime: Runtime,
-    more: Mapping[str, str | int | float] = {},
-) -> dict[str, str | int | float]:
-    """Return what a signature says of predictors: digests, the terms of sums, and precisions.
-
-    Args:
-        outputs: predictor -> its outputs that are read.
-        runtime: how they run.
-        more: what else the score depends on.
-    """
-    return {
-        "sha256": ",".join(dict.fromkeys(predictor.digest for predictor in outputs)),
-        **{
-            f"sum-{output}": terms
-            for predictor, names in outputs.items()
-            for output, terms in predictor.sums(names).items()
-        },
-        **more,
-        "dtype": ",".join(dict.fromkeys(predictor.precision(runtime) for predictor in outputs)),
-    }

@@ -171,6 +171,14 @@ class Metric(ABC):
             UnknownNameError: no evaluator has the name given.
         """
 
+    def resolved(self: _Own) -> _Own:
+        """Return an equal metric that keeps the trained packages which its parameters name now.
+
+        Each call that scores begins with it, so that statistics and signature are those of one package. A
+        metric that reads none is its own.
+        """
+        return self
+
     def caveats(self, references: References) -> list[str]:
         """Return why scores with these references are not what one may take them for, a sentence each.
 
@@ -301,7 +309,7 @@ class Metric(ABC):
         """Return the statistics of one system's N hypotheses; see `statistics_of_systems`."""
         system = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
         inputs = as_inputs([self], sources, system, references, runtime)
-        return self.compute_systems(*inputs, runtime)["hypotheses"]
+        return self.resolved().compute_systems(*inputs, runtime)["hypotheses"]
 
     def statistics_of_systems(
         self,
@@ -325,7 +333,7 @@ class Metric(ABC):
                 is missing; the message names the argument and the index.
         """
         inputs = as_inputs([self], sources, as_systems(systems), references, runtime)
-        return self.compute_systems(*inputs, runtime)
+        return self.resolved().compute_systems(*inputs, runtime)
 
     def score(
         self,
@@ -345,8 +353,9 @@ class Metric(ABC):
         """
         system = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
         inputs = as_inputs([self], sources, system, references, runtime)
-        computed = self.compute_systems(*inputs, runtime)
-        return self.scores_of(computed, inputs.references, runtime)["hypotheses"]
+        metric = self.resolved()
+        computed = metric.compute_systems(*inputs, runtime)
+        return metric.scores_of(computed, inputs.references, runtime)["hypotheses"]
 
     def score_systems(
         self,
@@ -358,8 +367,9 @@ class Metric(ABC):
     ) -> Scores[Score]:
         """Score several systems on the same sources; see `statistics_of_systems`."""
         inputs = as_inputs([self], sources, as_systems(systems), references, runtime)
-        computed = self.compute_systems(*inputs, runtime)
-        return self.scores_of(computed, inputs.references, runtime)
+        metric = self.resolved()
+        computed = metric.compute_systems(*inputs, runtime)
+        return metric.scores_of(computed, inputs.references, runtime)
 
     def scores_of(
         self,
@@ -409,7 +419,7 @@ class Metric(ABC):
         self, references: References | None = None, *, runtime: Runtime = Runtime()
     ) -> str:
         """Return one line that names everything the score depends on besides the sentences."""
-        parts = {**self.describe(runtime), **origin(type(self))}
+        parts = {**self.resolved().describe(runtime), **origin(type(self))}
         if self.needs_references and references is not None:
             counts = {len(row) for row in references}
             low, high = min(counts, default=0), max(counts, default=0)

@@ -11,9 +11,8 @@ from scipy.special import expit
 from learnedgec.data.detokenisation import detokenise
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.evaluators.predictor import MAX_LENGTH, ClassifierPredictor, describe_predictors
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import need_outputs
+from learnedgec.evaluators.predictor import MAX_LENGTH, ClassifierPredictor
+from learnedgec.metrics.learned import LearnedMetric, Reading
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
@@ -22,7 +21,7 @@ __all__ = ["Classifier"]
 
 
 @dataclass(frozen=True)
-class Classifier(Metric):
+class Classifier(LearnedMetric):
     """Output of a sequence classifier with one label for the hypothesis, or for source and hypothesis.
 
     For models trained elsewhere and published with transformers. Their files do not say which input they
@@ -76,21 +75,19 @@ class Classifier(Metric):
         """Return `quality`, the model's output, float64 (N,)."""
         if self.detokenised:
             sources, hypotheses = detokenise(sources), detokenise(hypotheses)
-        return Statistics(self._predictor().predict(sources, hypotheses, ["quality"], runtime))
+        [(_, model, weights)] = self.readings
+        return Statistics(model.predict(sources, hypotheses, list(weights), runtime))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the activated output."""
         quality: Floats = statistics["quality"]
         return expit(quality) if self.activation == "sigmoid" else quality
 
-    def check(self, runtime: Runtime) -> None:
-        """Raise unless the model is available."""
-        need_outputs(self, "model", self._predictor(), ["quality"])
+    def find_readings(self) -> list[Reading]:
+        """Return the model."""
+        model = ClassifierPredictor(self.model, self.reads, self.pooling, self.max_tokens)
+        return [Reading("model", model, {"quality": 1.0})]
 
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the SHA-256 of the weights, the detokeniser's version, and the precision."""
-        rules = {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}
-        return describe_predictors({self._predictor(): ["quality"]}, runtime, rules)
-
-    def _predictor(self) -> ClassifierPredictor:
-        return ClassifierPredictor(self.model, self.reads, self.pooling, self.max_tokens)
+    def describe_rest(self) -> dict[str, str | int | float]:
+        """Return the detokeniser's version."""
+        return {"sacremoses": importlib.metadata.version("sacremoses")} if self.detokenised else {}

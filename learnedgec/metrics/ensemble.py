@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -209,6 +210,12 @@ class Ensemble(Metric):
         """Return the evaluators of all members."""
         names = (name for metric in self.metrics for name in metric.evaluators())
         return tuple(dict.fromkeys(names))
+
+    def resolved(self) -> Ensemble:
+        """Return an equal ensemble of resolved members."""
+        ensemble = copy.copy(self)
+        vars(ensemble)["metrics"] = tuple(metric.resolved() for metric in self.metrics)
+        return ensemble
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless every member's models are available."""

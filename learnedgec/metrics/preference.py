@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.evaluators.predictor import describe_predictors, find_package
-from learnedgec.metrics.base import Metric
-from learnedgec.metrics.needs import need_outputs
+from learnedgec.evaluators.predictor import find_package
+from learnedgec.metrics.learned import LearnedMetric, Reading
 from learnedgec.metrics.similarity_gate import GATE, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
@@ -24,7 +23,7 @@ _LOWEST = -5.0
 
 
 @dataclass(frozen=True)
-class Preference(Metric):
+class Preference(LearnedMetric):
     """How strongly human raters prefer the hypothesis to the unchanged source, as a logit.
 
     `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and was trained on
@@ -60,7 +59,8 @@ class Preference(Metric):
         # The difference is 0 for an unchanged source, which need not be encoded.
         rows = [row for row, source in enumerate(sources) if hypotheses[row] != source]
         unchanged, changed = ([texts[row] for row in rows] for texts in (sources, hypotheses))
-        values = find_package(self.model).predict(
+        [(_, package, _)] = self.readings
+        values = package.predict(
             [*unchanged, *unchanged], [*changed, *unchanged], ["preference"], runtime
         )["preference"]
         preference[rows] = values[: len(rows)] - values[len(rows) :]
@@ -86,15 +86,10 @@ class Preference(Metric):
         """Return the similarity."""
         return {"similarity": statistics["similarity"]}
 
-    def evaluators(self) -> tuple[str, ...]:
-        """Return the package."""
-        return (self.model,)
+    def find_readings(self) -> list[Reading]:
+        """Return the package and its output."""
+        return [Reading("model", find_package(self.model), {"preference": 1.0})]
 
-    def check(self, runtime: Runtime) -> None:
-        """Raise unless the package is available and has the head."""
-        need_outputs(self, "model", find_package(self.model), ["preference"])
-
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the SHA-256 of the weights, the terms of a sum, the gate, and the precision."""
-        gate = {"gate": f"characters>{self.threshold:g}"} if self.threshold >= 0 else {}
-        return describe_predictors({find_package(self.model): ["preference"]}, runtime, gate)
+    def describe_rest(self) -> dict[str, str | int | float]:
+        """Return the gate."""
+        return {"gate": f"characters>{self.threshold:g}"} if self.threshold >= 0 else {}

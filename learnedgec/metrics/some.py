@@ -5,23 +5,16 @@ from __future__ import annotations
 import dataclasses
 import re
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.errors import ParameterError
-from learnedgec.evaluators.predictor import (
-    Predictor,
-    Reads,
-    describe_predictors,
-    find_package,
-    find_predictor,
-)
-from learnedgec.metrics.base import Metric
+from learnedgec.evaluators.predictor import find_package, find_predictor
 from learnedgec.metrics.head import Head
-from learnedgec.metrics.needs import need_outputs
+from learnedgec.metrics.learned import LearnedMetric, Reading
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
@@ -34,12 +27,9 @@ DIMENSIONS = ("grammaticality", "fluency", "meaning")
 # The scale of the human ratings from which SOME's evaluators learned (TMU-GFM).
 _RATINGS = (1.0, 4.0)
 
-# Dimension -> its predictor, and the weights of that predictor's outputs.
-_Terms: TypeAlias = dict[str, tuple[Predictor, dict[str, float]]]
-
 
 @dataclass(frozen=True)
-class Some(Metric):
+class Some(LearnedMetric):
     """SOME: a weighted mean of predicted grammaticality, fluency and meaning preservation.
 
     `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`, where g and f are predicted from the hypothesis alone and m from the
@@ -118,20 +108,20 @@ class Some(Metric):
 
         `gated`, bool (N,), is whether the gate is closed by default, as it is with a package.
         """
-        terms = self._terms()
+        metric = self.resolved()
         values = {
             predictor: predictor.predict(sources, hypotheses, outputs, runtime)
-            for predictor, outputs in _outputs(terms).items()
+            for predictor, outputs in metric.outputs.items()
         }
         scaled: dict[str, Array] = {}
-        for dimension, (predictor, weights) in terms.items():
+        for dimension, (_, predictor, weights) in zip(DIMENSIONS, metric.readings, strict=True):
             rating = np.sum(
                 [weight * values[predictor][output] for output, weight in weights.items()], axis=0
             )
             low, high = predictor.range(weights) or _RATINGS
             scaled[dimension] = (rating - low) / (high - low)
         scaled["similarity"] = character_similarities(sources, hypotheses)
-        scaled["gated"] = np.full(len(sources), _packaged(terms))
+        scaled["gated"] = np.full(len(sources), bool(metric.evaluators()))
         return Statistics(scaled)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
@@ -155,25 +145,12 @@ class Some(Metric):
         """Return each dimension and the similarity."""
         return {name: statistics[name] for name in (*DIMENSIONS, "similarity")}
 
-    def evaluators(self) -> tuple[str, ...]:
-        """Return the packages in use."""
-        predictors = _outputs(self._terms())
-        return tuple(predictor.name for predictor in predictors if predictor.packaged)
-
-    def check(self, runtime: Runtime) -> None:
-        """Raise unless every model is available and has the head."""
-        for dimension, (predictor, weights) in self._terms().items():
-            parameter = "model" if getattr(self, dimension) is None else dimension
-            need_outputs(self, parameter, predictor, list(weights))
-
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the weights' SHA-256 of each model in use, the terms of sums, the gate and the precision."""
-        terms = self._terms()
+    def describe_rest(self) -> dict[str, str | int | float]:
+        """Return the gate."""
         threshold = self.threshold
         if threshold is None:
-            threshold = GATE if _packaged(terms) else OPEN
-        gate = {"gate": f"characters>{threshold:g}"} if threshold >= 0 else {}
-        return describe_predictors(_outputs(terms), runtime, gate)
+            threshold = GATE if self.evaluators() else OPEN
+        return {"gate": f"characters>{threshold:g}"} if threshold >= 0 else {}
 
     def _thresholds(self, statistics: Statistics) -> float | Floats:
         """Return the threshold in use, one for all sentences or (N,)."""
@@ -181,35 +158,22 @@ class Some(Metric):
             return self.threshold
         return np.where(statistics["gated"], GATE, OPEN)
 
-    def _terms(self) -> _Terms:
+    def find_readings(self) -> list[Reading]:
         """Return the predictor of each dimension, and the weights of its outputs that are summed."""
-        terms: _Terms = {}
+        shared = find_package(self.model) if self._shares else None
+        readings = []
         for dimension in DIMENSIONS:
             name = getattr(self, dimension)
             if name is None:
-                terms[dimension] = find_package(self.model), {dimension: 1.0}
+                assert shared is not None
+                readings.append(Reading("model", shared, {dimension: 1.0}))
             elif re.match(r"\s*head\s*\(", name):
                 from learnedgec.metrics.registry import load_metric
 
                 head = load_metric(name)
                 assert isinstance(head, Head)
-                weights = dict(zip(head.heads, head.weights, strict=True))
-                terms[dimension] = find_package(head.model), weights
+                readings += [reading._replace(parameter=dimension) for reading in head.readings]
             else:
-                reads: Reads = "pair" if dimension == "meaning" else "hypothesis"
-                terms[dimension] = find_predictor(name, reads), {dimension: 1.0}
-        return terms
-
-
-def _outputs(terms: _Terms) -> dict[Predictor, list[str]]:
-    """Return the outputs that are read of each distinct predictor, so that it is asked once."""
-    outputs: dict[Predictor, list[str]] = {}
-    for predictor, weights in terms.values():
-        names = outputs.setdefault(predictor, [])
-        names += [name for name in weights if name not in names]
-    return outputs
-
-
-def _packaged(terms: _Terms) -> bool:
-    """Return whether a package is in use, and with it, by default, the gate."""
-    return any(predictor.packaged for predictor, _ in terms.values())
+                predictor = find_predictor(name, "pair" if dimension == "meaning" else "hypothesis")
+                readings.append(Reading(dimension, predictor, {dimension: 1.0}))
+        return readings

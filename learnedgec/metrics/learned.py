@@ -1,0 +1,102 @@
+"""The contract of metrics that read the outputs of trained packages or published classifiers."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
+
+from learnedgec.errors import ModelError
+from learnedgec.evaluators.predictor import Predictor
+from learnedgec.metrics.base import Metric
+from learnedgec.runtime.runtime import Runtime
+
+__all__ = ["LearnedMetric", "Reading"]
+
+_Own = TypeVar("_Own", bound="LearnedMetric")
+
+
+class Reading(NamedTuple):
+    """The outputs of a predictor that a metric reads.
+
+    Attributes:
+        parameter: the parameter of the metric that names the predictor.
+        predictor: the predictor.
+        weights: output -> its weight in the sum of outputs.
+    """
+
+    parameter: str
+    predictor: Predictor
+    weights: Mapping[str, float]
+
+
+class LearnedMetric(Metric):
+    """A metric that reads predictors, which its parameters name."""
+
+    @abstractmethod
+    def find_readings(self) -> list[Reading]:
+        """Return what the metric reads; the predictors are looked up now."""
+
+    def describe_rest(self) -> dict[str, str | int | float]:
+        """Return what the score depends on besides the predictors, such as a gate."""
+        return {}
+
+    @property
+    def readings(self) -> list[Reading]:
+        """What the metric reads: for a resolved metric as it was found then, else looked up now."""
+        resolved: list[Reading] | None = vars(self).get("_readings")
+        return self.find_readings() if resolved is None else resolved
+
+    @property
+    def outputs(self) -> dict[Predictor, list[str]]:
+        """The outputs that are read of each distinct predictor."""
+        outputs: dict[Predictor, list[str]] = {}
+        for _, predictor, weights in self.readings:
+            names = outputs.setdefault(predictor, [])
+            names += [name for name in weights if name not in names]
+        return outputs
+
+    def resolved(self: _Own) -> _Own:
+        """Return an equal metric that keeps the predictors which its parameters name now."""
+        return self if "_readings" in vars(self) else _with_readings(self, self.find_readings())
+
+    @property
+    def for_statistics(self: _Own) -> _Own:
+        """See `Metric.for_statistics`; it keeps the predictors of a resolved metric."""
+        metric: _Own = super().for_statistics
+        readings = vars(self).get("_readings")
+        return metric if readings is None else _with_readings(metric, readings)
+
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the packages in use."""
+        return tuple(predictor.name for predictor in self.outputs if predictor.packaged)
+
+    def check(self, runtime: Runtime) -> None:
+        """Raise unless every predictor is available and has the outputs that are read."""
+        for parameter, predictor, weights in self.readings:
+            try:
+                predictor.check(list(weights))
+            except ModelError as error:
+                raise ModelError(f"{self.name}({parameter}={predictor.name!r}): {error}") from None
+
+    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
+        """Return digests of the predictors, terms of sums, `describe_rest` and precisions."""
+        outputs = self.outputs
+        return {
+            "sha256": ",".join(dict.fromkeys(predictor.digest for predictor in outputs)),
+            **{
+                f"sum-{output}": terms
+                for predictor, names in outputs.items()
+                for output, terms in predictor.sums(names).items()
+            },
+            **self.describe_rest(),
+            "dtype": ",".join(dict.fromkeys(predictor.precision(runtime) for predictor in outputs)),
+        }
+
+
+def _with_readings(metric: _Own, readings: list[Reading]) -> _Own:
+    """Return a copy of a metric that keeps its readings."""
+    resolved = copy.copy(metric)
+    object.__setattr__(resolved, "_readings", readings)
+    return resolved
