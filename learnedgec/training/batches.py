@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Sampler
 
 from learnedgec.evaluators.batching import TOKEN_COLUMNS, Batch, pad
@@ -70,8 +71,16 @@ class Encoding:
                 if key == "input_ids":
                     longest = (max(map(len, ids), default=0) for ids in column)
                     lengths += np.fromiter(longest, dtype=np.int64, count=len(column))
-        for head in self.heads:
+        for head, goal in self.objectives.items():
             columns[f"values/{head}"] = [row.values.get(head, float("nan")) for row in examples]
+            columns[f"details/{head}"] = [
+                list(goal.details(head, row))
+                if head in (row.values if goal.rated else row.ranked)
+                else []
+                for row in examples
+            ]
+        numbers = {row.sides[0]: number for number, row in enumerate(examples)}
+        columns["group"] = [numbers[row.sides[0]] for row in examples]
         columns["ranked"] = [list(row.ranked) for row in examples]
         columns["margin"] = [row.margin for row in examples]
         columns["consistent"] = [list(row.consistent) for row in examples]
@@ -148,6 +157,12 @@ class Encoding:
         if reads == "tokens" and inputs is not None:
             wrong = torch.full(inputs["input_ids"].shape, float("nan"))
         pairs, margins, cases = [], [], []
+        counts = np.diff(starts)
+        details = pad_sequence(
+            [torch.tensor(row[f"details/{head}"], dtype=torch.float32) for row in rows],
+            True,
+            float("nan"),
+        )
         for start, row in zip(starts, rows, strict=False):
             if row[f"{kind}/input_ids"]:
                 ratings[start] = row[f"values/{head}"]
@@ -164,6 +179,8 @@ class Encoding:
             torch.tensor(pairs, dtype=torch.long).view(-1, 2),
             torch.tensor(margins, dtype=torch.float32),
             torch.tensor(cases, dtype=torch.long).view(-1, 4),
+            torch.tensor(np.repeat([row["group"] for row in rows], counts)),
+            details[np.repeat(np.arange(len(rows)), counts)],
             wrong,
             inputs["capitals"] if inputs is not None and reads == "capitals" else None,
         )
@@ -233,6 +250,7 @@ class LengthBatchSampler(Sampler[list[int]]):
             Batches of short texts then have `batch_size` examples and batches of long texts fewer, which
             bounds the memory of a step. The number of batches in an epoch then depends on its order.
         seed: seed of the order.
+        lists: what each of the examples stands for, if not for itself: the places of several.
     """
 
     def __init__(
@@ -242,11 +260,13 @@ class LengthBatchSampler(Sampler[list[int]]):
         batch_size: int,
         batch_tokens: int | None = None,
         seed: int = 0,
+        lists: Sequence[Sequence[int]] | None = None,
     ) -> None:
         self.lengths, self.texts = np.asarray(lengths), np.asarray(texts)
         self.batch_size = batch_size
         self.batch_tokens = math.inf if batch_tokens is None else batch_tokens
         self.seed = seed
+        self.lists = lists
         self.epoch = 0
         self.distinct = 0
 
@@ -270,7 +290,9 @@ class LengthBatchSampler(Sampler[list[int]]):
         rounds = math.ceil(len(batches) / world)
         # Number of this process's batches that no other process has.
         self.distinct = len(batches[rank::world])
-        yield from itertools.islice(itertools.cycle(batches), rank, rounds * world, world)
+        for batch in itertools.islice(itertools.cycle(batches), rank, rounds * world, world):
+            lists = self.lists
+            yield batch if lists is None else [place for number in batch for place in lists[number]]
 
     def _batches(self, epoch: int) -> list[list[int]]:
         """Return the batches of an epoch, for all processes."""

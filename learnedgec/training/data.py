@@ -74,7 +74,8 @@ class TrainingData(lightning.LightningDataModule):
             divided one after the other, then pairs and cases together; groups that share a source stay
             together.
         split_seed: seed of the division, independent of the training seed.
-        batch_size: maximum number of examples per step and device; a ranked pair is one example.
+        batch_size: maximum number of examples per step and device; a ranked pair is one example, and so are
+            all texts of one source where a head has the objective `listwise`.
         batch_tokens: maximum number of tokens in a training batch, padding included, which bounds memory, as
             long texts make smaller batches; no limit by default. `trainer.accumulate_grad_batches` makes
             a step of several batches.
@@ -329,7 +330,16 @@ class TrainingData(lightning.LightningDataModule):
         data = self.encoded[part]
         columns = [data[f"{kind}/input_ids"] for kind in self.encoding.kinds]
         texts = [max(map(len, row)) for row in zip(*columns, strict=True)]
-        sampler = LengthBatchSampler(data["length"], texts, batch_size, batch_tokens, seed)
+        lengths = data["length"]
+        lists: list[list[int]] | None = None
+        if any(goal.grouped for goal in self.encoding.objectives.values()):
+            places: dict[int, list[int]] = {}
+            for place, group in enumerate(data["group"]):
+                places.setdefault(group, []).append(place)
+            lists = list(places.values())
+            texts = [sum(texts[place] for place in members) for members in lists]
+            lengths = [max(lengths[place] for place in members) for members in lists]
+        sampler = LengthBatchSampler(lengths, texts, batch_size, batch_tokens, seed, lists)
         return ResumableLoader(data, batch_sampler=sampler, collate_fn=self.encoding.collate)
 
     def train_dataloader(self) -> ResumableLoader:
@@ -360,5 +370,10 @@ class TrainingData(lightning.LightningDataModule):
 
 def _digest(examples: Sequence[Example]) -> str:
     """Return the SHA-256 of examples."""
-    content = json.dumps([asdict(example) for example in examples])
+    # The manifest of an evaluator does not depend on whether single raters are known.
+    rows = [
+        {key: value for key, value in asdict(example).items() if key != "raters"}
+        for example in examples
+    ]
+    content = json.dumps(rows)
     return hashlib.sha256(content.encode()).hexdigest()

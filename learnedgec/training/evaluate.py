@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 
 import numpy as np
 
@@ -24,7 +25,8 @@ def evaluate(
     A head with ratings has `pearson` with its 95 % interval (Fisher's), `spearman` and `n`. These
     correlations are `None` for fewer than four ratings or constant predictions. A head with ranked pairs has
     `accuracy`, the share of pairs whose better text gets the higher value, with its 95 % interval (Wilson's),
-    and `n`. A head without ratings or pairs among the examples is left out.
+    and `n`. So has a head that learned the order of ratings within each source (`listwise`), for all pairs of
+    differently rated texts of one source. A head without ratings or pairs among the examples is left out.
 
     Args:
         evaluator: the trained evaluator.
@@ -44,7 +46,13 @@ def evaluate(
             if not rows:
                 continue
             values = _predict(evaluator, [example.texts[0] for example in rows], head, runtime)
-            figures[head] = _correlations(values, np.array([e.values[head] for e in rows]))
+            ratings = np.array([example.values[head] for example in rows])
+            pairs = [] if evaluator.model.config.head(head).rated else _ordered(rows, ratings)
+            if pairs:
+                right = sum(values[better] > values[worse] for better, worse in pairs)
+                figures[head] = _accuracy(int(right), len(pairs))
+            else:
+                figures[head] = _correlations(values, ratings)
     return figures
 
 
@@ -73,6 +81,19 @@ def warnings_about(results: Mapping[str, Figures]) -> tuple[str, ...]:
             "for more epochs (--trainer.max_epochs)."
         )
     return tuple(warnings)
+
+
+def _ordered(examples: Sequence[Example], ratings: Floats) -> list[tuple[int, int]]:
+    """Return the places of the better and the worse example of each pair within a source."""
+    places: dict[str, list[int]] = {}
+    for place, example in enumerate(examples):
+        places.setdefault(example.sides[0], []).append(place)
+    return [
+        pair
+        for members in places.values()
+        for pair in permutations(members, 2)
+        if ratings[pair[0]] > ratings[pair[1]]
+    ]
 
 
 def _predict(

@@ -39,6 +39,7 @@ class Example:
         consistent: heads whose preference between texts 0 and 1 should be the same as between texts 2 and 3.
         margin: difference between texts 0 and 1, for heads that learn differences.
         correct: the correct text, for heads that detect wrong words; empty if unknown.
+        raters: head -> each rater's rating of text 0, where known.
         group: examples of one group belong on one side of a split.
     """
 
@@ -49,6 +50,7 @@ class Example:
     margin: float = 0.0
     correct: str = ""
     group: str = ""
+    raters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def sides(self) -> list[str]:
@@ -65,7 +67,12 @@ class Example:
 def rating_examples(ratings: Iterable[Rating]) -> list[Example]:
     """Return rated sentences as examples."""
     return [
-        Example(((rating.source, rating.hypothesis),), rating.values, group=rating.group)
+        Example(
+            ((rating.source, rating.hypothesis),),
+            rating.values,
+            group=rating.group,
+            raters=rating.raters,
+        )
         for rating in ratings
     ]
 

@@ -68,6 +68,7 @@ def train(
     *,
     progress: bool = True,
     notify: Callable[[str], None] | None = None,
+    module: type[EvaluatorModule] = EvaluatorModule,
 ) -> Result | None:
     """Train an evaluator as `learnedgec train` does, and return after its package is written.
 
@@ -75,6 +76,7 @@ def train(
         arguments: as on the command line: `["--config", "some-mini", …]`.
         progress: show progress bars on stderr.
         notify: called before the first epoch with a line about continued heads, the data and the device.
+        module: the `LightningModule`; the arguments of a subclass are further keys under `model`.
 
     Returns:
         The package and its results. With several processes, all but the first return `None`.
@@ -88,7 +90,7 @@ def train(
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     with warnings.catch_warnings():
         _silence_advice()
-        run = _Run(parse(arguments, progress=progress))
+        run = _Run(parse(arguments, progress=progress, module=module))
         run.check()
         run.fit(run.begin(), notify)
         return run.finish() if run.trainer.is_global_zero else None

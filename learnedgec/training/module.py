@@ -101,8 +101,8 @@ class EvaluatorModule(lightning.LightningModule):
                 head.input,
                 reads=goal.reads,
                 layer=head.layer,
-                # An objective of another package that learns from ratings predicts them as a regression does.
-                objective="regression" if goal.rated else head.objective,
+                # An objective of another package that predicts ratings counts as a regression.
+                objective="regression" if goal.measure == "pearson" else head.objective,
             )
             for (name, head), goal in zip(heads.items(), self.objectives.values(), strict=True)
         }
@@ -159,7 +159,7 @@ class EvaluatorModule(lightning.LightningModule):
             settings = self.model.config.heads[name]
             if units := goal.standardise(name, examples):
                 settings |= dict(zip(("offset", "scale"), units, strict=True))
-            settings["range"] = data.ratings_range(name) if goal.rated else None
+            settings["range"] = data.ratings_range(name) if goal.measure == "pearson" else None
             goal.scale = settings["scale"]
 
     def _outputs(

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import torch
-from torch.nn.functional import binary_cross_entropy_with_logits, softplus
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, softplus
 from torchmetrics import MeanMetric, Metric, PearsonCorrCoef
 
 from learnedgec.errors import ConfigError
@@ -40,10 +40,11 @@ class HeadOptions:
 
     Attributes:
         input: the `hypothesis` alone or the `pair` (source, hypothesis).
-        objective: `regression` on ratings; on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which
-            learn only the order, or `difference`, which also learns their margins; `detection` of the wrong
-            words in ranked pairs; the `capitals` of the better texts, for encoders that do not see case; or
-            the import path of an `Objective`, such as `mymodule.MyObjective`.
+        objective: `regression` on ratings, or `listwise`, which learns only their order within each source;
+            on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which learn only the order, or
+            `difference`, which also learns their margins; `detection` of the wrong words in ranked pairs;
+            the `capitals` of the better texts, for encoders that do not see case; or the import path of an
+            `Objective`, such as `mymodule.MyObjective`.
         margin: required difference between the better and the worse text of a ranked pair, in the head's
             units; not for `difference`, where each pair has its own.
         weight: weight of its loss in the sum.
@@ -67,6 +68,8 @@ class Targets:
         pairs: (P, 2), the rows of the better and the worse text of each ranked pair.
         margins: (P,), the margins of the pairs.
         cases: (C, 4), the rows of the correction and the source of each case, then those of its variant.
+        groups: (M,), a number for each group of texts, such as the outputs for one source.
+        details: (M, D), the `Objective.details` of each text's example, NaN beyond their end.
         wrong: (M, T), 1 for a token of a wrong word, NaN where unknown; for objectives that read tokens.
         capitals: (M, T), the marks of `evaluators.capitals`; for objectives that read capitals.
     """
@@ -75,6 +78,8 @@ class Targets:
     pairs: torch.Tensor
     margins: torch.Tensor
     cases: torch.Tensor
+    groups: torch.Tensor | None = None
+    details: torch.Tensor | None = None
     wrong: torch.Tensor | None = None
     capitals: torch.Tensor | None = None
 
@@ -87,12 +92,15 @@ class Objective(ABC):
             text, (M,), or, where the head does not read pooled states, the logit of each token, (M, T).
         rated: whether it learns from ratings, with which its values then agree; otherwise from ranked pairs,
             whose better text gets the higher value.
+        grouped: whether all training texts of one source come in one batch, as one of its examples. Values
+            of a rated head then need to agree with the ratings only within each source.
         margin: the head's option.
         scale: the unit of the loss; see `standardise`.
     """
 
     reads: ClassVar[Literal["pooled", "tokens", "capitals"]] = "pooled"
     rated: ClassVar[bool] = False
+    grouped: ClassVar[bool] = False
 
     def __init__(self, margin: float = 0.0) -> None:
         self.margin = margin
@@ -117,6 +125,10 @@ class Objective(ABC):
         """
         return None
 
+    def details(self, head: str, example: Example) -> Sequence[float]:
+        """Return numbers of an example that `terms` gets as `Targets.details`; none by default."""
+        return ()
+
     def loss(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
         """Return the mean of the terms, 0 if there are none."""
         terms = self.terms(values, targets)
@@ -126,11 +138,11 @@ class Objective(ABC):
     @property
     def measure(self) -> Literal["pearson", "accuracy"]:
         """The name of its measure on the dev part."""
-        return "pearson" if self.rated else "accuracy"
+        return "pearson" if self.rated and not self.grouped else "accuracy"
 
     def new_measure(self) -> Metric:
         """Return the measure, which collects what `update` gives it."""
-        return PearsonCorrCoef() if self.rated else MeanMetric()
+        return PearsonCorrCoef() if self.measure == "pearson" else MeanMetric()
 
     def update(self, measure: Metric, values: torch.Tensor, targets: Targets) -> None:
         """Give the measure the head's values with the ratings, or whether pairs are in order.
@@ -140,12 +152,18 @@ class Objective(ABC):
             values: the head's values, (M,).
             targets: the ratings and pairs of the same texts.
         """
-        if self.rated:
+        if self.measure == "pearson":
             rated = ~targets.ratings.isnan()
             if rated.any():
                 measure.update(values[rated].float(), targets.ratings[rated])
-        elif len(targets.pairs):
-            high, low = values[targets.pairs].unbind(dim=1)
+            return
+        pairs = targets.pairs
+        if self.rated:
+            assert targets.groups is not None
+            same = targets.groups[:, None] == targets.groups
+            pairs = (same & (targets.ratings[:, None] > targets.ratings)).nonzero()
+        if len(pairs):
+            high, low = values[pairs].unbind(dim=1)
             measure.update((high > low).float())
 
 
@@ -165,6 +183,31 @@ class Regression(Objective):
         if len(ratings) < 2:
             raise unrated(head, {name for example in examples for name in example.values})
         return float(np.mean(ratings)), float(np.std(ratings)) or 1.0
+
+
+class Listwise(Regression):
+    """ListNet's loss on the rated outputs of each source: −Σ softmax(rating / s) · log softmax(value / s).
+
+    Both distributions are over the outputs of one source, and s is the standard deviation of all ratings (Cao
+    et al. 2007, top-one probabilities). Only differences within a source are learned.
+    """
+
+    grouped = True
+
+    def terms(self, values: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Return the cross entropy for each source with at least two rated outputs."""
+        assert targets.groups is not None
+        known = ~targets.ratings.isnan()
+        groups = targets.groups[known]
+        ratings, predicted = (
+            (row[known].float() / self.scale) for row in (targets.ratings, values)
+        )
+        terms = [
+            cross_entropy(predicted[groups == group], ratings[groups == group].softmax(dim=0))
+            for group in set(groups.tolist())
+            if (groups == group).sum() > 1
+        ]
+        return torch.stack(terms) if terms else predicted[:0]
 
 
 class Order(Objective):
@@ -259,6 +302,7 @@ class Capitals(Objective):
 
 OBJECTIVES: Mapping[str, type[Objective]] = {
     "regression": Regression,
+    "listwise": Listwise,
     "sigmoid": Sigmoid,
     "logistic": Logistic,
     "difference": Difference,

@@ -131,7 +131,9 @@ def run_folder(runs: str, name: str) -> str:
     return str(Path(runs) / name)
 
 
-def parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
+def parse(
+    arguments: Sequence[str], *, progress: bool, module: type[EvaluatorModule] = EvaluatorModule
+) -> LightningCLI:
     """Build the Trainer, the module and the data from arguments.
 
     Raises:
@@ -143,7 +145,7 @@ def parse(arguments: Sequence[str], *, progress: bool) -> LightningCLI:
     see_current_folder()  # for classes that a configuration names by their import path
     try:
         parsed = _ParsedRun(
-            EvaluatorModule,
+            module,
             TrainingData,
             save_config_callback=None,
             trainer_defaults={**_TRAINER_DEFAULTS, "enable_progress_bar": progress},
