@@ -139,6 +139,11 @@ The licence of learnedgec's code, Apache-2.0, does not extend to these weights.
 """
 
 
+def _rounded(value: Any) -> Any:
+    """Return a number with four digits; anything else unchanged."""
+    return f"{value:.4g}" if isinstance(value, float) else value
+
+
 def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
@@ -208,7 +213,7 @@ def _training_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     for head, sources in data["pairs"].items():
         for source in sources:
             settings = ", ".join(
-                f"{key} {_names(value) if isinstance(value, list) else value}"
+                f"{key} {_names(value) if isinstance(value, list) else _rounded(value)}"
                 for key, value in source.items()
                 if key not in ("source", "pairs", "impacts", "sha256", "digests")
                 and value is not None

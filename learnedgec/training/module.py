@@ -47,7 +47,8 @@ class EvaluatorModule(lightning.LightningModule):
     right order on the dev part, selects the checkpoint.
 
     Args:
-        heads: name of each head (for regression, of a rated dimension) -> its training options.
+        heads: name of each head (for regression, of a rated dimension) -> its training options
+            (`--model.heads.help` explains them).
         encoder: hub id, directory or `pkg:module/folder` of the pretrained encoder; or an evaluator, by
             name or directory, to continue from its encoder and from its heads with the same name, input and
             kind of data (ratings, ranked pairs, wrong words). Other heads start untrained.

@@ -170,6 +170,12 @@ _NEEDED = {
     "model.heads": "name the outputs to learn, such as {fluency: {input: hypothesis}}",
 }
 
+# The parser's message about an option that a class (of pairs, or of heads) requires or does not have.
+_CLASS_OPTION = re.compile(
+    r"given class_path '[\w.]*?(\w+)':\s+"
+    r"(?:the following arguments are required: (.+)|Option '(.+)' is not accepted)"
+)
+
 
 def _explain(message: str) -> None:
     """Raise a clearer error if the parser's message, which lists every type, is about a common mistake.
@@ -185,6 +191,11 @@ def _explain(message: str) -> None:
     if "data.pairs" in message:
         for name in re.findall(r"'class_path': '(\w+)'", message):
             REGISTRY.find(name)
+    if key and (option := _CLASS_OPTION.findall(message)):
+        kind, missing, unknown = option[-1]
+        problem = f"{missing} is missing" if missing else f"there is no option {unknown!r}"
+        page = f"{key[1]}.help" + ("" if kind == "HeadOptions" else f" {kind}")
+        raise ConfigError(f"{key[1]}: {problem}; `learnedgec train --{page}` lists the options.")
     for needed, purpose in _NEEDED.items():
         absent = rf'arguments are required:.*\b{needed}\b|key "{needed}":.*value: None'
         if re.search(absent, message, re.DOTALL):

@@ -6,14 +6,14 @@ import gc
 import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from learnedgec.cli.main import main
-from learnedgec.errors import PluginError, UnknownNameError
+from learnedgec.errors import ConfigError, PluginError, UnknownNameError
 from learnedgec.training.fit import training_data
 from learnedgec.training.pairs import PAIR_SOURCES, REGISTRY, PairFile, PairSource
 
@@ -114,7 +114,19 @@ def test_unknown_names_are_suggested(
     assert f"did you mean {near!r}? The import path of a class" in capsys.readouterr().err
 
 
-def test_other_mistakes_are_still_the_parsers(words: Callable[..., list[str]]) -> None:
-    source = {"class_path": "PairFile", "init_args": {"pth": "pairs.jsonl"}}
-    with pytest.raises(Exception, match="pth"):
-        training_data(words([source]))
+@pytest.mark.parametrize(
+    ("name", "options", "problem"),
+    [
+        ("PairFile", {"pth": "pairs.jsonl"}, "there is no option 'pth'"),
+        ("RatedPairs", {"ratings": ["sample"]}, "difference is missing"),
+    ],
+)
+def test_wrong_options_of_a_source_are_named(
+    words: Callable[..., list[str]], name: str, options: Mapping[str, Any], problem: str
+) -> None:
+    arguments = words([{"class_path": name, "init_args": options}])
+    with pytest.raises(ConfigError) as error:
+        training_data(arguments)
+    assert str(error.value) == (
+        f"data.pairs: {problem}; `learnedgec train --data.pairs.help {name}` lists the options."
+    )
