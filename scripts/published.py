@@ -36,6 +36,7 @@ class Published:
 
 _GOTO = "Goto et al. 2025, Table 1"
 _GJG15 = "Gong et al. 2022, Grundkiewicz et al. 2015"
+_GONG = "Gong et al. 2022"
 _SOME = "Yoshimura et al. 2020"
 
 _TWO_TEXTS = "references of two texts each, the source where an annotator has not annotated"
@@ -48,6 +49,8 @@ _WEIGHTS = "the study's weights (BERT-base) are not those of the released evalua
 _GPT2 = "GPT-2 as the language model"
 _PYTHON = "GLEU's random references are drawn in another order under Python 2"
 _GOLD = "the study's column was made with other gold edits (docs/results/meta-evaluation.md)"
+_GONG_M2 = "ρ is equal, and r within .002"
+_SPACY = "the study has another annotator (spaCy's English pipeline)"
 _TWELVE = "12 systems and nine tenths of the sentences there, 13 and all here; another evaluator"
 
 _SYSTEMS = ("mean pearson", "mean spearman", "trueskill pearson", "trueskill spearman")
@@ -106,15 +109,16 @@ PUBLISHED: tuple[Published, ...] = (
         )
         for value in (0.394, 0.766, 0.771)
     ),
-    *_systems("m2", "gjg15", (0.627, 0.692), _GJG15, _GOLD, "EW"),
+    *_systems("m2", "gjg15", (0.627, 0.692), "Grundkiewicz et al. 2015", _GOLD, "EW"),
+    *_systems("m2", "gjg15", (0.623, 0.687), _GONG, _GONG_M2, "EW"),
+    *_systems("m2", "gjg15", (0.672, 0.720), _GONG, ""),
+    *_systems("errant", "gjg15", (0.688, 0.698), _GONG, _SPACY),
     *_systems("sentm2", "gjg15", (0.871, 0.731), _GJG15, "", "EW"),
     *_systems("gleu", "gjg15", (0.701, 0.467), _GJG15, _PYTHON, "EW"),
     *_systems("sentm2", "gjg15", (0.864, 0.758), _GJG15, ""),
     *_systems("gleu", "gjg15", (0.750, 0.555), _GJG15, _PYTHON),
-    *_systems(
-        "pt-m2", "gjg15", (0.949, 0.907), "Gong et al. 2022", "BERT-base as the encoder", "EW"
-    ),
-    *_systems("pt-m2", "gjg15", (0.938, 0.874), "Gong et al. 2022", "BERT-base as the encoder"),
+    *_systems("pt-m2", "gjg15", (0.949, 0.907), _GONG, "BERT-base as the encoder", "EW"),
+    *_systems("pt-m2", "gjg15", (0.938, 0.874), _GONG, "BERT-base as the encoder"),
     *_systems("some", "gjg15", (0.975, 0.978), _SOME, _TWELVE),
     Published("some", "gjg15", "sentence_accuracy", 0.749, _SOME, _TWELVE),
     Published("some", "gjg15", "sentence_kendall", 0.510, _SOME, _TWELVE),

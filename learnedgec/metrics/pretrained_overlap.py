@@ -5,7 +5,8 @@ of the hypothesis or of an annotator, with the annotator's text R, the source S,
 alone applied,
 
     change(u) = similarity(S[u], R) − similarity(S, R)          helpful above 0, harmful below
-    w(u) = |change(u)|
+    w(u) = |change(u)|                                          with Δ for change(u), `absolute`
+    w(u) = 1/|change(u)|                                        `inverse`
 
 and precision, recall and F are those of M2 or ERRANT over sums of w in place of counts. M2 or ERRANT extracts
 and matches the edits: `WeightedOverlap` takes the records of any metric that counts edits, and weights the
@@ -54,7 +55,7 @@ class WeightedOverlap(EditOverlap):
     scorer: Literal["bertscore", "bartscore"] = "bertscore"
     encoder: str | None = None
     layer: int = 9
-    weight: Literal["absolute", "inverse", "none"] = "absolute"
+    weight: Literal["absolute", "inverse", "mirrored", "none"] = "absolute"
 
     @property
     @abstractmethod
@@ -196,7 +197,9 @@ def _weighed(
     A match has the weight of the proposed edit, even if it is a gold edit's second correction.
     """
     weights = {edit: abs(change) for edit, change in changes.items()}
-    if weight == "inverse" and weights:
+    if weight == "inverse":
+        weights = {edit: 1 / size if size else 0.0 for edit, size in weights.items()}
+    elif weight == "mirrored" and weights:
         ends = max(weights.values()) + min(weights.values())
         weights = {edit: ends - size for edit, size in weights.items()}
     edits, gold = (
@@ -244,8 +247,9 @@ class PtM2(WeightedOverlap):
         encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
             bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
-        weight: `absolute` as above; `none` for M² itself; `inverse` for the opposite order, as a check that
-            weights matter: the largest plus the smallest weight of the sentence, minus the weight.
+        weight: `absolute` as above, |Δ|; `none` for M² itself. Two weights check that the order matters:
+            `inverse`, 1/|Δ| as in the paper, which does not define it for Δ = 0 (here 0); and `mirrored`,
+            max |Δ| + min |Δ| − |Δ| with the extremes of the sentence and annotator.
         max_unchanged_words: how many unchanged tokens a system's edit may span.
 
     Example:
@@ -282,7 +286,7 @@ class PtErrant(WeightedOverlap):
         encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
             bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
-        weight: `absolute`; `none` for ERRANT itself; `inverse` for the opposite order: see `pt-m2`.
+        weight: `absolute`; `none` for ERRANT itself; `inverse` and `mirrored`: see `pt-m2`.
         annotator: the spaCy pipeline that finds edits: see `errant`.
 
     Example:

@@ -166,6 +166,52 @@ def test_how_changes_are_cut(
     assert len(overlap.pairs) == len(gold)
 
 
+# Examples of Dahlmeier and Ng (2012): the shortest division finds `a → ε`, which is not the gold edit; a
+# transitive arc that keeps a word, `word → a word`, exists from one unchanged word on.
+@pytest.mark.parametrize(
+    ("texts", "gold", "max_unchanged_words", "edits", "matches"),
+    [
+        (
+            (
+                "There is no a doubt , tracking system has brought",
+                "There is no doubt , tracking system has brought",
+            ),
+            [Edit(3, 5, "doubt"), Edit(7, 8, "systems"), Edit(8, 9, "have")],
+            2,
+            [(3, 5, "doubt")],
+            1,
+        ),
+        *(
+            (
+                (
+                    "Our baseline system feeds word into PB-SMT pipeline .",
+                    "Our baseline system feeds a word into PB-SMT pipeline .",
+                ),
+                [Edit(4, 5, "a word", alternatives=("words",))],
+                unchanged,
+                edits,
+                len(edits) - (unchanged == 0),
+            )
+            for unchanged, edits in (
+                (0, [(4, 4, "a")]),
+                (1, [(4, 5, "a word")]),
+                (2, [(4, 5, "a word")]),
+            )
+        ),
+    ],
+)
+def test_examples_of_the_paper(
+    texts: tuple[str, str],
+    gold: list[Edit],
+    max_unchanged_words: int,
+    edits: list[tuple[int, int, str]],
+    matches: int,
+) -> None:
+    (overlap,) = max_match(*texts, [gold], max_unchanged_words=max_unchanged_words)
+    assert triples(overlap.edits) == edits
+    assert len(overlap.pairs) == matches
+
+
 def test_any_alternative_matches() -> None:
     gold = Edit(0, 1, "x", alternatives=("y", ""))
     for hypothesis in ("x b", "y b", "b"):

@@ -8,6 +8,7 @@ import pytest
 from embedded import SAMPLE_FOLDER
 
 from learnedgec import load_metric
+from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.text import read_lines, read_text
 from learnedgec.evaluators.packages import check_package, package_digest
 from learnedgec.runtime.runtime import Runtime
@@ -54,6 +55,25 @@ def test_corrected_capitals_score(name: str, runtime: Runtime) -> None:
     ]
     found = load_metric(name).score([source] * 3, texts, runtime=runtime).sentences
     assert found[0] > found[2] > found[1]
+
+
+@pytest.mark.realdata
+@pytest.mark.usefixtures("mirror")
+def test_ratings_of_the_example_of_tmu_gfm(runtime: Runtime) -> None:
+    # The example of the data card of Yoshimura et al. (2020): 3.4, 3.4 and 3.6 of 1 to 4.
+    rating = next(
+        r
+        for r in load_ratings("tmu-gfm")
+        if r.source.startswith("Afterall there") and r.hypothesis.startswith("After all")
+    )
+    texts = [rating.hypothesis, "There will being battle and the human mentality technology ."]
+    details = (
+        load_metric("some").score([rating.source] * 2, texts, runtime=runtime).sentence_details
+    )
+    for dimension, mean in {"grammaticality": 3.4, "fluency": 3.4, "meaning": 3.6}.items():
+        good, bad = details[dimension]
+        assert good == pytest.approx((mean - 1) / 3, abs=0.1)
+        assert bad < good - 0.15
 
 
 def test_manifest_and_card_say_what_it_is() -> None:

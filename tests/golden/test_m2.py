@@ -46,3 +46,33 @@ def test_equals_the_official_scorer(system: str, gold: str) -> None:
         ("recall", details["recall"]),
     ]:
         assert found == pytest.approx([row[name] for row in expected["sentences"]], abs=1e-9)
+
+
+# The example of the README of the official scorer (release 3.2), and the result that it gives there.
+README_EXAMPLE = """\
+S The cat sat at mat .
+A 3 4|||Prep|||on|||REQUIRED|||-NONE-|||0
+A 4 4|||ArtOrDet|||the||a|||REQUIRED|||-NONE-|||0
+
+S The dog .
+A 1 2|||NN|||dogs|||REQUIRED|||-NONE-|||0
+A -1 -1|||noop|||-NONE-|||-NONE-|||-NONE-|||1
+
+S Giant otters is an apex predator .
+A 2 3|||SVA|||are|||REQUIRED|||-NONE-|||0
+A 3 4|||ArtOrDet|||-NONE-|||REQUIRED|||-NONE-|||0
+A 5 6|||NN|||predators|||REQUIRED|||-NONE-|||0
+A 1 2|||NN|||otter|||REQUIRED|||-NONE-|||1
+"""
+
+
+def test_example_of_the_official_readme(tmp_path: Path) -> None:
+    gold = tmp_path / "gold.m2"
+    gold.write_text(README_EXAMPLE)
+    blocks = read_m2(gold)
+    hypotheses = ["A cat sat on the mat .", "The dog .", "Giant otters are apex predator ."]
+    score = load_metric("m2").score(
+        [block.source for block in blocks], hypotheses, References.from_annotated(blocks)
+    )
+    assert score.value == pytest.approx(0.8)
+    assert [score.details[key] for key in ("tp", "proposed", "gold")] == [4, 5, 5]
