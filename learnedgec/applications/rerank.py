@@ -163,8 +163,7 @@ def candidate_scores(
         candidates: one or more for each source.
         by: a metric, or minimum Bayes risk.
         references: gold references for a metric that needs them: the choice is then an oracle.
-        weights: of the candidates in a minimum Bayes risk, such as a decoder's probabilities; by default, 1
-            each.
+        weights: of the candidates in a minimum Bayes risk, such as a decoder's probabilities; 1 by default.
         runtime: how to run.
 
     Raises:
@@ -183,27 +182,19 @@ def candidate_scores(
         pairs = [(number, text, other) for number, text in flat for other in distinct[number]]
         flat = [(number, text) for number, text, _ in pairs]
         used = References(tuple((Reference(other),) for _, _, other in pairs))
-    statistics = metric.statistics(
-        [sources[number] for number, _ in flat],
-        [text for _, text in flat],
-        used,
-        runtime=runtime,
-    )
+    originals = [sources[number] for number, _ in flat]
+    statistics = metric.statistics(originals, [text for _, text in flat], used, runtime=runtime)
     values = np.asarray(metric.sentence_scores(statistics), dtype=np.float64)
+    sizes = np.bincount([number for number, _ in flat], minlength=len(sources))
     scores = []
-    start = 0
-    for number, (row, texts) in enumerate(zip(candidates, distinct, strict=True)):
-        places = [texts.index(text) for text in row]
-        size = len(texts)
+    for number, scored in enumerate(np.split(values, np.cumsum(sizes)[:-1])):
+        texts = distinct[number]
+        places = [texts.index(text) for text in candidates[number]]
         if isinstance(by, MinimumBayesRisk):
-            utilities = values[start : start + size * size].reshape(size, size)
-            shares = np.zeros(size)
+            shares = np.zeros(len(texts))
             np.add.at(shares, places, 1.0 if weights is None else weights[number])
-            scores.append((utilities @ (shares / shares.sum()))[places])
-            start += size * size
-        else:
-            scores.append(values[start : start + size][places])
-            start += size
+            scored = scored.reshape(len(texts), -1) @ (shares / shares.sum())
+        scores.append(scored[places])
     return tuple(scores)
 
 
@@ -247,26 +238,35 @@ def rerank(
     scores = candidate_scores(
         sources, rows, selector, references=references, weights=weights, runtime=runtime
     )
+    texts, chosen, margins = [], [], []
     passed = _passed(sources, candidates, guards, runtime)
-    texts, chosen = [], []
-    margins = np.full(len(sources), np.nan)
-    for number, (source, row, values) in enumerate(zip(sources, candidates, scores, strict=True)):
-        order = np.argsort(-values[: len(row)], kind="stable")
-        place = next((int(place) for place in order if passed[number][place]), None)
-        if guards.fallback == "none":
-            place = int(order[0]) if place is None else place
-        else:
-            fallback = -1 if guards.fallback == "source" else 0
-            if place is None or values[place] - values[fallback] < guards.minimum_gain:
-                place = fallback
+    for source, row, values, accepted in zip(sources, candidates, scores, passed, strict=True):
+        place = _choose(values, accepted, guards)
         text = source if place < 0 else row[place]
         others = [value for other, value in zip(row, values, strict=False) if other != text]
-        if others:
-            margins[number] = values[place] - max(others)
+        margins.append(values[place] - max(others) if others else math.nan)
         texts.append(text)
         chosen.append(place)
     scores = tuple(values[: len(row)] for values, row in zip(scores, candidates, strict=True))
-    return Reranking(tuple(texts), np.array(chosen, dtype=np.intp), scores, margins)
+    return Reranking(tuple(texts), np.array(chosen, dtype=np.intp), scores, np.array(margins))
+
+
+def _choose(values: Floats, passed: Sequence[bool], guards: Guards) -> int:
+    """Return the index of the best candidate that passes, or of the fallback, −1 for the source.
+
+    Args:
+        values: the candidates' scores, and that of the source if it is the fallback.
+        passed: which candidates pass the guards.
+        guards: the fallback, and the least gain on it.
+    """
+    order = np.argsort(-values[: len(passed)], kind="stable")
+    place = next((int(place) for place in order if passed[place]), None)
+    if guards.fallback == "none":
+        return int(order[0]) if place is None else place
+    fallback = -1 if guards.fallback == "source" else 0
+    if place is None or values[place] - values[fallback] < guards.minimum_gain:
+        return fallback
+    return place
 
 
 def _passed(

@@ -157,12 +157,7 @@ class Reward:
         if not texts:
             return []
         sources = self._column(columns, self.source, len(texts))
-        references = None
-        if self.references is not None:
-            references = [
-                [row] if isinstance(row, str) else list(row)
-                for row in self._column(columns, self.references, len(texts))
-            ]
+        references = self._references(columns, len(texts))
         systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
         scores = self._sentence_scores(self.metric, sources, systems, references)
         rewards = scores["completions"].copy()
@@ -175,26 +170,28 @@ class Reward:
         if self.edit_penalty:
             edits = self._sentence_scores(EditCount(), sources, {"edits": texts}, None)["edits"]
             rewards -= self.edit_penalty * edits / sizes
-        if self.length_penalty:
-            rewards -= self.length_penalty * np.abs(lengths - sizes) / sizes
+        rewards -= self.length_penalty * np.abs(lengths - sizes) / sizes
         hopeless = (lengths == 0) | (lengths > self.longest * sizes)
         if self.floor is not None:
             rewards[hopeless] = self.floor
         watched = np.array([np.nan])
         if self.watch is not None:
-            texts_of = {"completions": texts}
-            watched = self._sentence_scores(self.watch, sources, texts_of, references)[
-                "completions"
-            ]
+            watched = self._sentence_scores(
+                self.watch, sources, {"completions": texts}, references
+            )["completions"]
         means = (rewards, scores["completions"], watched, hopeless)
         step = Watched(*(float(np.mean(values)) for values in means))
         self.history.append(step)
         if callable(log := columns.get("log_metric")):
-            log(f"{self.metric.name}/score", step.score)
-            log(f"{self.metric.name}/floored", step.floored)
-            if self.watch is not None:
-                log(f"{self.watch.name}/watched", step.watched)
+            self._log(step, log)
         return list(map(float, rewards))
+
+    def _log(self, step: Watched, log: Callable[[str, float], object]) -> None:
+        """Give the means of a step to a trainer's log."""
+        log(f"{self.metric.name}/score", step.score)
+        log(f"{self.metric.name}/floored", step.floored)
+        if self.watch is not None:
+            log(f"{self.watch.name}/watched", step.watched)
 
     def compute_score(
         self,
@@ -231,6 +228,13 @@ class Reward:
             name: np.asarray(metric.sentence_scores(rows), dtype=np.float64)
             for name, rows in statistics.items()
         }
+
+    def _references(self, columns: Mapping[str, Any], size: int) -> list[list[str]] | None:
+        """Return each completion's references, or `None` if no column is named for them."""
+        if self.references is None:
+            return None
+        rows = self._column(columns, self.references, size)
+        return [[row] if isinstance(row, str) else list(row) for row in rows]
 
     def _column(self, columns: Mapping[str, Any], name: str, size: int) -> Sequence[Any]:
         """Return a column of the data set, or raise `InputError`."""

@@ -17,6 +17,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from learnedgec._version import __version__
@@ -98,59 +99,74 @@ def application(
         raise ConfigError("there is no metric to serve; name one or more, such as impara.")
     for metric in metrics:
         metric.check_alone()
-    served = {metric.label: metric for metric in metrics}
-    scoring, waiting = asyncio.Lock(), 0
-
-    summary = f"Scores of corrections, by {', '.join(served)}"
+    limits = (request_sentences, text_characters, waiting_requests)
+    service = _Service({metric.label: metric for metric in metrics}, *limits, runtime)
+    summary = f"Scores of corrections, by {', '.join(service.metrics)}"
     app = FastAPI(title="learnedgec", summary=summary, version=__version__, redoc_url=None)
     _explain_errors(app)
+    app.post("/score", responses={200: {"model": ScoreResponse}})(service.score)
+    app.get("/scorers")(service.scorers)
+    app.get("/health")(service.ready)
+    app.get("/ready")(service.ready)
+    return app
 
-    @app.post("/score", responses={200: {"model": ScoreResponse}})
-    async def score(request: ScoreRequest) -> Response:
+
+@dataclass
+class _Service:
+    """What answers requests; see `application` for the limits.
+
+    Attributes:
+        metrics: label -> metric.
+        waiting: number of requests that are scored or wait.
+    """
+
+    metrics: dict[str, Metric]
+    request_sentences: int
+    text_characters: int
+    waiting_requests: int
+    runtime: Runtime
+    waiting: int = 0
+    scoring: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def score(self, request: ScoreRequest) -> Response:
         """Score corrections of sentences."""
-        nonlocal waiting
-        _check(request, request_sentences, text_characters)
-        names = list(served) if request.metrics is None else request.metrics
-        if not names or not served.keys() >= set(names):
+        _check(request, self.request_sentences, self.text_characters)
+        names = list(self.metrics) if request.metrics is None else request.metrics
+        if not names or not self.metrics.keys() >= set(names):
             raise InputError(
-                f"metrics is {names}; ask for one or more of {', '.join(served)}, which are served."
+                f"metrics is {names}; ask for one or more of {', '.join(self.metrics)}, which are served."
             )
-        chosen = list(dict.fromkeys(served[name] for name in names))
-        if waiting >= waiting_requests:
-            detail = f"the service is busy: {waiting} requests are waiting; try again in 1 s."
+        chosen = list(dict.fromkeys(self.metrics[name] for name in names))
+        if self.waiting >= self.waiting_requests:
+            detail = f"the service is busy: {self.waiting} requests are waiting; try again in 1 s."
             raise HTTPException(429, detail, {"Retry-After": "1"})
-        waiting += 1
+        self.waiting += 1
         try:
-            async with scoring:
+            async with self.scoring:
                 scores = await run_in_threadpool(
                     score_metrics,
                     chosen,
                     request.sources,
                     {"hypotheses": request.hypotheses},
                     request.references,
-                    runtime=runtime,
+                    runtime=self.runtime,
                 )
         finally:
-            waiting -= 1
+            self.waiting -= 1
         return JSONResponse(
             {"scores": {metric.label: scores[metric]["hypotheses"].to_dict() for metric in chosen}}
         )
 
-    @app.get("/scorers")
-    async def scorers() -> list[dict[str, Any]]:
+    async def scorers(self) -> list[dict[str, Any]]:
         """List the served metrics, and whether they need references."""
         return [
             {"name": name, "metric": str(metric), "needs_references": metric.needs_references}
-            for name, metric in served.items()
+            for name, metric in self.metrics.items()
         ]
 
-    @app.get("/health")
-    @app.get("/ready")
-    async def ready() -> dict[str, str]:
+    async def ready(self) -> dict[str, str]:
         """Say that the process works and takes requests; models are loaded before the service listens."""
         return {"status": "ready"}
-
-    return app
 
 
 def prepare(metrics: Sequence[Metric], runtime: Runtime = Runtime()) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -84,8 +85,7 @@ def tokenise(
     Args:
         tokenizer: tokenizer of the model.
         items: at least one text, or pair of texts, but not both. `run` removes duplicates first.
-        max_length: maximum length of an input in tokens; longer inputs are truncated, with one warning for
-            all.
+        max_length: maximum length of an input in tokens; longer inputs are truncated, with one warning.
         special_tokens: add [CLS], [SEP] and the like.
         capitals: mark the capitals of texts, with a fast tokenizer.
 
@@ -93,39 +93,34 @@ def tokenise(
         `input_ids`, from some tokenizers `token_type_ids`, and on request `capitals` (`mark_capitals`), one
         list for each item.
     """
-    paired = not isinstance(items[0], str)
-    limit = max_length
-    if not limit and tokenizer.model_max_length < _UNLIMITED:
-        limit = int(tokenizer.model_max_length)
-    first: list[str] = [item[0] if paired else item for item in items]  # type: ignore[misc]
-    second = [item[1] for item in items] if paired else None
-
-    def encode(limit: int | None) -> Any:
-        return tokenizer(
-            first,
-            second,
-            add_special_tokens=special_tokens,
-            truncation=limit is not None,
-            max_length=limit,
-            return_attention_mask=False,
-            return_offsets_mapping=capitals,
-            verbose=False,
-        )
-
-    encoded = encode(limit)
+    # The texts; or the first texts, and the second texts.
+    sides = (
+        [list(items)] if isinstance(items[0], str) else list(map(list, zip(*items, strict=True)))
+    )
+    unlimited = tokenizer.model_max_length >= _UNLIMITED
+    limit = max_length or (None if unlimited else int(tokenizer.model_max_length))
+    encode = partial(
+        tokenizer,
+        *sides,
+        add_special_tokens=special_tokens,
+        return_attention_mask=False,
+        return_offsets_mapping=capitals,
+        verbose=False,
+    )
+    encoded = encode(truncation=limit is not None, max_length=limit)
     if limit is not None:
         if encoded.encodings is not None:
             cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
         else:
             # Tokenizers that are written in Python do not say what they cut.
-            cut = [len(ids) > limit for ids in encode(None)["input_ids"]]
+            cut = [len(ids) > limit for ids in encode()["input_ids"]]
         if any(cut):
             warn_of_inputs(TruncationWarning.of(np.flatnonzero(cut).tolist(), len(items), limit))
     columns = dict(encoded)
     if capitals:
         offsets = columns.pop("offset_mapping")
         columns["capitals"] = [
-            mark_capitals(text, places) for text, places in zip(first, offsets, strict=True)
+            mark_capitals(text, places) for text, places in zip(sides[0], offsets, strict=True)
         ]
     return columns
 

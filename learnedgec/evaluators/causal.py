@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,17 +69,9 @@ def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[Toke
     )
     scores = [TokenScores(np.array(ids, dtype=np.int64), np.zeros(len(ids))) for ids in encoded]
     context = getattr(model.config, "max_position_embeddings", None) or 1 << 30
-    windows: list[list[int]] = []
-    # For each window: the text, its first token's position, and how many tokens were scored before.
-    places: list[tuple[int, int, int]] = []
-    for number, ids in enumerate(encoded):
-        sequence = [start, *ids]
-        first = scored = 0
-        while scored < len(ids):
-            windows.append(sequence[first : first + context])
-            places.append((number, first, scored))
-            scored = min(first + context, len(sequence)) - 1
-            first += context - context // 2
+    # The text of each window, and what of it the window reads and scores.
+    places = [(n, *place) for n, ids in enumerate(encoded) for place in _windows(len(ids), context)]
+    windows = [[start, *encoded[number]][first:end] for number, first, _, end in places]
     budget = max(min(runtime.batch_tokens, _LOGITS // model.config.vocab_size), 1)
     limited = replace(runtime, batch_tokens=budget)
     with torch.inference_mode(), autocast(runtime):
@@ -90,7 +82,24 @@ def token_scores(name: str, texts: Sequence[str], runtime: Runtime) -> list[Toke
             targets = batch["input_ids"][:, 1:, None]
             logs = logits.log_softmax(dim=-1).gather(2, targets)[..., 0].double().cpu().numpy()
             for row, window in zip(logs, group, strict=True):
-                number, first, scored = places[window]
-                end = first + len(windows[window]) - 1
-                scores[number].logs[scored:end] = row[scored - first : end - first]
+                number, first, scored, end = places[window]
+                scores[number].logs[scored : end - 1] = row[scored - first : end - 1 - first]
     return [scores[distinct[text]] for text in texts]
+
+
+def _windows(tokens: int, context: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the windows in which a text is read, after a token that begins it.
+
+    Args:
+        tokens: number of the text's tokens.
+        context: the most tokens of a window.
+
+    Yields:
+        The window's first position, how many tokens the windows before it score, and its end.
+    """
+    first = scored = 0
+    while scored < tokens:
+        end = min(first + context, tokens + 1)
+        yield first, scored, end
+        scored = end - 1
+        first += context - context // 2

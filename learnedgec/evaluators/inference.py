@@ -54,10 +54,8 @@ def run(
     items: Sequence[Item],
     runtime: Runtime,
     *,
-    max_length: int | None = None,
-    special_tokens: bool = True,
-    capitals: bool = False,
     description: str = "encoding",
+    **options: Any,
 ) -> npt.NDArray[np.float32]:
     """Apply `forward` once to every distinct text or pair, and return a row for each item.
 
@@ -68,10 +66,8 @@ def run(
         tokenizer: the model's tokenizer.
         items: N texts or pairs.
         runtime: device, precision, token budget and progress bar.
-        max_length: maximum length of an input in tokens, including special tokens.
-        special_tokens: add [CLS], [SEP] and the like.
-        capitals: give `forward` the marks of capitals too (`mark_capitals`).
         description: what the progress bar says.
+        options: `max_length`, `special_tokens` and `capitals` of `tokenise`.
 
     Returns:
         float32 (N, K), in the order of `items`.
@@ -79,9 +75,7 @@ def run(
     if not items:
         return np.empty((0, 0), dtype=np.float32)
     texts = list(dict.fromkeys(items))
-    encoded = tokenise(
-        tokenizer, texts, max_length=max_length, special_tokens=special_tokens, capitals=capitals
-    )
+    encoded = tokenise(tokenizer, texts, **options)
     # Inputs with equal tokens are one to the model: texts may differ in spaces or, for many models, in case.
     numbers: dict[tuple[tuple[int, ...], ...], int] = {}
     inputs = zip(*(map(tuple, encoded[key]) for key in encoded), strict=True)
@@ -119,16 +113,16 @@ def remembered_rows(
     the warning about truncated inputs is repeated for stored rows.
 
     Args:
-        forward: see `run`, as for `tokenizer`, `items` and `runtime`.
-        tokenizer: the model's tokenizer.
+        forward: see `run`.
+        tokenizer: see `run`.
         items: N texts or pairs.
-        runtime: how to run.
+        runtime: see `run`.
         memory: rows of K + 1 numbers by input; gets the new ones. Other threads may add to it.
         store: rows on disk; new rows are added. `None` without a cache folder.
         options: other arguments of `run`.
     """
     distinct = list(dict.fromkeys(items))
-    rows = {item: row for item in distinct if (row := memory.get(item)) is not None}
+    rows = {item: memory[item] for item in distinct if item in memory}
     new = [item for item in distinct if item not in rows]
     stored = store.load(new) if store and new else {}
     fresh = [item for item in new if item not in stored]
@@ -150,8 +144,7 @@ def remembered_rows(
         stored |= encoded
     memory.update(stored)
     rows |= stored
-    truncated = [place for place, item in enumerate(distinct) if rows[item][-1]]
-    if truncated:
+    if truncated := [place for place, item in enumerate(distinct) if rows[item][-1]]:
         limit = int(rows[distinct[truncated[0]]][-1])
         warn_of_inputs(TruncationWarning.of(truncated, len(distinct), limit))
     return np.array([rows[item][:-1] for item in items], dtype=np.float64)

@@ -255,8 +255,6 @@ def load_pretrained(
     Raises:
         ModelError: see `load_model`.
     """
-    import transformers
-
     folder = _folder(name)
     adapter = _find_adapter(folder)
     settings: dict[str, Any] = adapter.settings() if adapter else {}
@@ -266,6 +264,23 @@ def load_pretrained(
         settings["classifier_pooling"] = pooling
     if layer is not None:
         settings["num_hidden_layers"] = _count_layers(folder, layer)
+    model, missing = _from_pretrained(folder, kind, allow_pickle, settings)
+    if adapter:
+        return adapter.merge(model, missing)
+    if missing:
+        raise ModelError(
+            f"{folder} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
+            "needs: it is another kind of model; name one that was trained for this."
+        )
+    return model
+
+
+def _from_pretrained(
+    folder: Path, kind: str, allow_pickle: bool, settings: dict[str, Any]
+) -> tuple[Any, list[str]]:
+    """Return the model in a folder, and the names of weights that the folder lacks."""
+    import transformers
+
     with quiet_transformers():
         try:
             model, loading = getattr(transformers, kind).from_pretrained(
@@ -291,17 +306,8 @@ def load_pretrained(
             ) from None
     # Weights that a checkpoint lacks are random; only the pooler of a bare encoder may be, which is read
     # nowhere but in training.
-    missing = [
-        key for key in sorted(loading["missing_keys"]) if kind != "AutoModel" or "pooler" not in key
-    ]
-    if adapter:
-        return adapter.merge(model, missing)
-    if missing:
-        raise ModelError(
-            f"{folder} lacks the weights {', '.join(missing[:3])}{' …' if missing[3:] else ''} that {kind} "
-            "needs: it is another kind of model; name one that was trained for this."
-        )
-    return model
+    missing = sorted(loading["missing_keys"])
+    return model, [key for key in missing if kind != "AutoModel" or "pooler" not in key]
 
 
 def _configuration(folder: Path) -> Any:

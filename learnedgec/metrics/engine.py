@@ -179,21 +179,27 @@ def distinct_statistics(
     }
     PROFILE.rows += len(sources) * len(systems)
     PROFILE.distinct += len(places)
-    computed: object = metric.compute(
+    computed = metric.compute(
         [source for source, _, _ in places],
         [hypothesis for _, hypothesis, _ in places],
         None if references is None else references.select(number for _, _, number in places),
         runtime,
     )
+    _check_computed(metric, computed, len(places))
+    return {system: computed.take(rows) for system, rows in places_of.items()}
+
+
+def _check_computed(metric: Metric, computed: object, size: int) -> None:
+    """Raise `PluginError` unless `compute` returned one row of an array for each sentence."""
     if not isinstance(computed, Statistics):
         shown = f"a {type(computed).__name__}"
-    elif len(computed) != len(places):
+    elif len(computed) != size:
         shown = f"{len(computed)} rows"
     elif lists := [k for k, array in computed.arrays.items() if not isinstance(array, np.ndarray)]:
         shown = f"{lists[0]!r} as a {type(computed[lists[0]]).__name__}"
     else:
-        return {system: computed.take(rows) for system, rows in places_of.items()}
+        return
     raise PluginError(
-        f"{metric.label}: compute returned {shown} for {len(places)} sentences; Statistics of NumPy arrays "
+        f"{metric.label}: compute returned {shown} for {size} sentences; Statistics of NumPy arrays "
         "with one row for each were expected."
     )

@@ -39,16 +39,7 @@ def ask_local(
         logits: torch.Tensor = head(states[torch.arange(len(last), device=last.device), last])
         return logits[:, digits]
 
-    def written(prompt: str) -> str:
-        """Return a prompt as the model expects it."""
-        if not templated:
-            return prompt + "\n\n"
-        text: str = tokenizer.apply_chat_template(
-            [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
-        )
-        return text
-
-    prompts = [written(request.prompt) for request in requests]
+    prompts = [_in_template(tokenizer, request.prompt) for request in requests]
     texts = ["{" for _ in requests]
     for number in range(max(len(request.rows) for request in requests)):
         unanswered = [i for i, request in enumerate(requests) if len(request.rows) > number]
@@ -76,6 +67,16 @@ def ask_local(
             texts[i] += f"{LOWEST + int(row.argmax())}{end}"
     for request, prompt, text in zip(requests, prompts, texts, strict=True):
         yield request, Answer(text, None, len(tokenizer(prompt)["input_ids"]), len(request.rows))
+
+
+def _in_template(tokenizer: Any, prompt: str) -> str:
+    """Return a prompt as the model expects it."""
+    if not tokenizer.chat_template:
+        return prompt + "\n\n"
+    text: str = tokenizer.apply_chat_template(
+        [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
+    )
+    return text
 
 
 def _digits(tokenizer: Any, name: str) -> list[int]:

@@ -296,17 +296,7 @@ def score_corpus(
         ModelError: a model does not exist.
     """
     folder = folder.absolute()
-    for metric in metrics:
-        if sentences is not None:
-            metric.check_alone()
-        elif metric.statistics_depend_on_others:
-            raise InputError(f"{metric.label}: {metric.statistics_depend_on_others}.")
-    needing = [metric.name for metric in metrics if metric.needs_references]
-    if needing and not corpus.has_references:
-        raise InputError(
-            f"{needing[0]} needs references, and there are none; give files of them, or records with the "
-            "key 'references'."
-        )
+    _check_blocks(metrics, corpus, sentences)
     check_metrics(metrics, runtime)
     check_writable(folder / "run.json")
     _check_run(folder / "run.json", metrics, corpus, runtime)
@@ -318,6 +308,22 @@ def score_corpus(
     scores = _aggregate(scorer, errors)
     write_json(folder / "scores.json", scores.to_dict())
     return scores
+
+
+def _check_blocks(
+    metrics: Sequence[Metric], corpus: Corpus, sentences: SentenceFormat | None
+) -> None:
+    """Raise `InputError` unless the metrics can score blocks by themselves, and have what they need."""
+    for metric in metrics:
+        if sentences is not None:
+            metric.check_alone()
+        elif metric.statistics_depend_on_others:
+            raise InputError(f"{metric.label}: {metric.statistics_depend_on_others}.")
+        if metric.needs_references and not corpus.has_references:
+            raise InputError(
+                f"{metric.name} needs references, and there are none; give files of them, or records with "
+                "the key 'references'."
+            )
 
 
 def _aggregate(scorer: BlockScorer, errors: Mapping[int, str]) -> CorpusScores:
