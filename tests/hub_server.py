@@ -35,6 +35,7 @@ class Hub(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
         self.commits: dict[str, dict[str, Files]] = {}
         self.branches: dict[str, dict[str, str]] = {}
         self.private: list[str] = []
@@ -42,65 +43,43 @@ class Hub(ThreadingHTTPServer):
         self.asked: list[tuple[str, str]] = []
         self.token = "secret"
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
     def put(self, repository: str, files: Files, branch: str = "main") -> str:
         """Commit files, which replace those that were there, and return the commit."""
-        content = repr(sorted(files.items())) + str(len(self.commits.get(repository, {})))
-        commit = hashlib.sha1(content.encode()).hexdigest()
-        self.commits.setdefault(repository, {})[commit] = files
+        commits = self.commits.setdefault(repository, {})
+        commit = hashlib.sha1(f"{sorted(files.items())}{len(commits)}".encode()).hexdigest()
+        commits[commit] = files
         self.branches.setdefault(repository, {})[branch] = commit
         return commit
 
     def put_folder(self, repository: str, folder: Path) -> str:
-        return self.put(
-            repository, {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
-        )
-
-    def head(self, repository: str, revision: str) -> str | None:
-        """Return the commit that a revision means."""
-        known = self.branches[repository]
-        return known.get(revision) or (revision if revision in self.commits[repository] else None)
+        return self.put(repository, {file.name: file.read_bytes() for file in folder.iterdir()})
 
 
 class Handler(BaseHTTPRequestHandler):
     server: Hub
 
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-    def do_HEAD(self) -> None:
-        self.answer(b"")
-
     def do_GET(self) -> None:
-        self.answer(b"")
+        hub, body = self.server, self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        path = unquote(urlsplit(self.path).path.strip("/"))
+        hub.asked.append((self.command, path))
+        match path.split("/"):
+            case ["api", "repos", "create"]:
+                self.create(json.loads(body))
+            case ["api", "validate-yaml"]:
+                self.send({"errors": [], "warnings": []})
+            case ["api", "models", owner, name, *rest]:
+                kind, revision = rest[:2] or ("revision", "main")
+                self.read(f"{owner}/{name}", revision, kind, body)
+            case [owner, name, "resolve", revision, *file]:
+                self.read(f"{owner}/{name}", revision, "/".join(file), None)
 
-    def do_POST(self) -> None:
-        self.answer(self.rfile.read(int(self.headers["Content-Length"])))
-
-    def answer(self, body: bytes) -> None:
-        path = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
-        self.server.asked.append((self.command, "/".join(path)))
-        if path[:3] == ["api", "repos", "create"]:
-            self.create(json.loads(body))
-        elif path == ["api", "validate-yaml"]:
-            self.send({"errors": [], "warnings": []})
-        elif path[:2] == ["api", "models"]:
-            self.repository("/".join(path[2:4]), path[4:], body)
-        elif path[2:3] == ["resolve"]:
-            self.file("/".join(path[:2]), path[3], "/".join(path[4:]))
-        else:
-            self.send({"error": "no such place"}, 404)
+    do_HEAD = do_POST = do_GET  # noqa: N815
 
     def create(self, about: dict[str, Any]) -> None:
         if self.headers["Authorization"] != f"Bearer {self.server.token}":
             self.send({"error": "Invalid credentials in Authorization header"}, 401)
             return
-        name = (
-            f"{about['organization']}/{about['name']}" if "organization" in about else about["name"]
-        )
+        name = "/".join(filter(None, (about.get("organization"), about["name"])))
         new = name not in self.server.branches
         if new:
             self.server.put(name, {".gitattributes": b""})
@@ -108,40 +87,32 @@ class Handler(BaseHTTPRequestHandler):
                 self.server.private.append(name)
         self.send({"url": f"{self.server.url}/{name}"}, 200 if new else 409)
 
-    def repository(self, name: str, rest: list[str], body: bytes) -> None:
-        if name not in self.server.branches:
-            self.send({"error": "Repository not found"}, 404, {"X-Error-Code": "RepoNotFound"})
-            return
-        what, revision = (rest[0], rest[1]) if rest else ("revision", "main")
-        commit = self.server.head(name, revision)
-        if commit is None:
-            self.send({"error": "no revision"}, 404, {"X-Error-Code": "RevisionNotFound"})
-            return
-        files = self.server.commits[name][commit]
-        if what == "revision":
+    def read(self, name: str, revision: str, kind: str, body: bytes | None) -> None:
+        """Answer a request of one kind about a commit, or without a body for one of its files."""
+        branches = self.server.branches.get(name, {})
+        commit = branches.get(revision, revision)
+        files = self.server.commits.get(name, {}).get(commit)
+        if files is None:
+            absent = "RevisionNotFound" if branches else "RepoNotFound"
+            self.send({}, 404, {"X-Error-Code": absent})
+        elif body is None and kind not in files:
+            self.send({}, 404, {"X-Repo-Commit": commit, "X-Error-Code": "EntryNotFound"})
+        elif body is None:
+            digest = hashlib.sha256(files[kind]).hexdigest()
+            self.send(files[kind], headers={"X-Repo-Commit": commit, "ETag": f'"{digest}"'})
+        elif kind == "revision":
             self.send({"id": name, "sha": commit, "siblings": [{"rfilename": f} for f in files]})
-        elif what == "tree":
-            self.send(
-                [
-                    {"type": "file", "path": file, "size": len(data), "oid": "0" * 40}
-                    for file, data in files.items()
-                ]
-            )
-        elif what == "preupload":
-            asked = json.loads(body)["files"]
-            self.send(
-                {
-                    "files": [
-                        {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
-                        for file in asked
-                    ]
-                }
-            )
-        elif what == "commit":
+        elif kind == "tree":
+            entry = {"type": "file", "oid": "0" * 40}
+            self.send([{**entry, "path": file, "size": len(files[file])} for file in files])
+        elif kind == "preupload":
+            how = {"uploadMode": "regular", "shouldIgnore": False}
+            self.send({"files": [{**how, "path": f["path"]} for f in json.loads(body)["files"]]})
+        elif kind == "commit":
             self.commit(name, revision, dict(files), body)
 
     def commit(self, name: str, branch: str, files: Files, body: bytes) -> None:
-        for line in body.decode().splitlines():
+        for line in body.splitlines():
             entry = json.loads(line)
             value = entry["value"]
             if entry["key"] == "header":
@@ -155,22 +126,6 @@ class Handler(BaseHTTPRequestHandler):
         url = f"{constants.ENDPOINT}/{name}/commit/{commit}"
         self.send({"success": True, "commitOid": commit, "commitUrl": url, "hookOutput": ""})
 
-    def file(self, name: str, revision: str, file: str) -> None:
-        if name not in self.server.branches:
-            self.send({}, 404, {"X-Error-Code": "RepoNotFound"})
-            return
-        commit = self.server.head(name, revision)
-        if commit is None:
-            self.send({}, 404, {"X-Error-Code": "RevisionNotFound"})
-            return
-        content = self.server.commits[name][commit].get(file)
-        headers = {"X-Repo-Commit": commit}
-        if content is None:
-            self.send({}, 404, headers | {"X-Error-Code": "EntryNotFound"})
-            return
-        digest = hashlib.sha256(content).hexdigest()
-        self.send(content, 200, headers | {"ETag": f'"{digest}"'})
-
     def send(self, content: Any, code: int = 200, headers: dict[str, str] | None = None) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(code)
@@ -180,13 +135,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(data)
 
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
 
 @contextmanager
 def running_hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     """Yield a hub that learnedgec takes for the hub, with an empty local cache."""
-    from learnedgec.applications import hub as sharing
-    from learnedgec.evaluators import hub as module
-
     server = Hub()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -194,12 +149,9 @@ def running_hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     # Old versions of transformers have a copy.
     monkeypatch.setattr("transformers.utils.hub.TRANSFORMERS_CACHE", str(cache), raising=False)
-
-    def ours() -> HfApi:
-        return HfApi(endpoint=server.url, token=server.token)
-
-    for place in (module, sharing):
-        monkeypatch.setattr(place, "hub", ours)
+    for place in ("learnedgec.evaluators.hub", "learnedgec.applications.hub"):
+        client = HfApi(endpoint=server.url, token=server.token)
+        monkeypatch.setattr(f"{place}.hub", lambda client=client: client)
     try:
         yield server
     finally:
