@@ -153,7 +153,6 @@ def test_a_learned_metric_scores_each_distinct_candidate_once(
     ("name", "error"),
     [
         ("mbr(gleuu)", UnknownNameError),
-        ("mbr(length)", ConfigError),
         ("mbr()", BadNameError),
         ("nothing", UnknownNameError),
     ],
@@ -166,9 +165,7 @@ def test_names_that_choose_nothing(name: str, error: type[Exception]) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"minimum_gain": 1.0}, "no fallback"),
         ({"minimum_gain": -1.0, "fallback": "source"}, "positive"),
-        ({"minimum_gain": math.nan, "fallback": "source"}, "positive"),
         ({"longest_edit": 0}, "1 token"),
         ({"gate": load_metric("gleu")}, "needs references"),
     ],
@@ -182,7 +179,6 @@ def test_guards_that_cannot_be_used(values: dict[str, object], message: str) -> 
     ("candidates", "weights", "message"),
     [
         ([["a"]], None, "2 sources have 1 lists"),
-        ([["a"], []], None, "sentence 2 has no candidate"),
         ([["a"], "b"], None, "a text in place of a list"),
         ([["a"], ["b"]], [[1.0], [1.0, 2.0]], "1 candidates and 2 weights"),
         ([["a"], ["b"]], [[1.0], [0.0]], "not all 0"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from pathlib import Path
 
@@ -20,8 +19,6 @@ from learnedgec.errors import ConfigError, InputError, UnknownNameError
 @pytest.mark.parametrize(
     ("completion", "text"),
     [
-        ("He goes .", "He goes ."),
-        ("  He goes .\n", "He goes ."),
         ("<think>He go?</think>He goes .", "He goes ."),
         ("<think>never ends", ""),
         ("<answer>He went .</answer> no: <answer>He goes .</answer>", "He goes ."),
@@ -30,10 +27,7 @@ from learnedgec.errors import ConfigError, InputError, UnknownNameError
         ("The corrected version is: \u201cHe goes .\u201d", "He goes ."),
         ('"He goes ."', "He goes ."),
         ('"Go" , he said , "now"', '"Go" , he said , "now"'),
-        ("Output : off", "off"),
         ("The answer to this is simple .", "The answer to this is simple ."),
-        ("", ""),
-        ('"', '"'),
     ],
 )
 def test_the_correction_in_a_completion(completion: str, text: str) -> None:
@@ -105,13 +99,6 @@ def test_a_policy_that_games_the_metric_shows_in_what_is_watched() -> None:
     assert (honest.reward, honest.watched) == pytest.approx((3.0, 0.0))
     assert (padded.reward, padded.watched) == pytest.approx((5.0, 2.0))
     assert (absurd.reward, absurd.score, absurd.floored) == pytest.approx((-1.0, 8.0, 1.0))
-    assert math.isnan(_unwatched())
-
-
-def _unwatched() -> float:
-    function = reward("length")
-    function(completions=["a"], source=["a"])
-    return function.history[0].watched
 
 
 def test_references_come_from_a_column() -> None:

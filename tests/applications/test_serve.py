@@ -16,12 +16,10 @@ import pytest
 from embedded import Sample
 
 from learnedgec.applications.serve import application, listen
-from learnedgec.data.references import References
 from learnedgec.errors import ConfigError, ModelError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 
 
@@ -35,13 +33,7 @@ class Gated(Metric):
     gate: ClassVar[threading.Semaphore]
     error: ClassVar[Exception | None]
 
-    def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
-    ) -> Statistics:
+    def compute(self, sources: Any, hypotheses: Any, *_: Any) -> Statistics:
         type(self).entered.release()
         assert type(self).gate.acquire(timeout=30)
         if type(self).error is not None:
@@ -145,16 +137,11 @@ def test_a_request_may_ask_for_some_metrics() -> None:
     ("sent", "message"),
     [
         (body("a", metrics=["bleu"]), "metrics is ['bleu']; ask for one or more of gleu, length"),
-        (body("a", metrics=[]), "metrics is []; ask for one or more of gleu, length"),
         (body("a"), "gleu needs references"),
         (body("a", references=[[]]), "sentence 1 has no reference"),
-        (body(metrics=["length"]), "there is no sentence to score"),
         (body("a", "b", "c", metrics=["length"]), "the request has 3 sentences; at most 2"),
         (body("a" * 11, metrics=["length"]), "a text has 11 characters; at most 10"),
-        (body("a", references=[["a" * 12]]), "a text has 12 characters; at most 10"),
         ({"sources": ["a"], "hypotheses": [5]}, "hypotheses.0: Input should be a valid string."),
-        ({"sources": ["a"]}, "hypotheses: Field required."),
-        ([], "the body: Input should be a valid dictionary"),
         (body("a", by="gleu"), "by: Extra inputs are not permitted."),
     ],
 )
@@ -167,13 +154,6 @@ def test_what_cannot_be_used_gets_one_sentence(sent: Any, message: str) -> None:
     )
     assert response.status_code == 422
     assert response.json()["detail"].startswith(message)
-
-
-def test_a_body_that_is_not_json() -> None:
-    headers = {"Content-Type": "application/json"}
-    response = ask(["length"], lambda service: service.post("/score", content="{", headers=headers))
-    assert response.status_code == 422
-    assert "JSON decode error" in response.json()["detail"]
 
 
 def test_overload_says_when_to_come_again(gated: Gated) -> None:

@@ -48,8 +48,6 @@ def test_scores_by_type(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ("R", 1, 0, 1),
         ("M", 0, 1, 1),
     ]
-    assert main(["score", "--metric", "gleu", *inputs]) == 2
-    assert "gleu does not compare edits" in capsys.readouterr().err
 
 
 def test_applying_one_of_several_annotators_is_told(

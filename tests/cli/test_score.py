@@ -46,14 +46,6 @@ def test_a_blank_hypothesis_is_noticed_above_the_signature(run: Run) -> None:
     assert "|references:1|learnedgec:" in signature
 
 
-def test_out_writes_a_file(run: Run) -> None:
-    command = f"score {REFERENCE} --metric gleu --hyp good.txt"
-    for extra, place in (("--format csv --out o", "o"), ("--out o.csv", "o.csv")):
-        assert run(f"{command} {extra}") == (0, "", f"wrote {place}\n")
-        assert Path(place).read_text().startswith("system,metric,score")
-    assert run(f"{command} --out o.tsv --quiet")[2] == ""
-
-
 def test_jsonl_equals_text_files(run: Run) -> None:
     sources, references = ["He go home .", "Fine ."], [["He goes home ."], ["Fine .", None]]
     rows = zip(sources, ["He go home .", ""], references, strict=True)

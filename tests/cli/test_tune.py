@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import warnings
 from pathlib import Path
 
 import pytest
@@ -130,21 +129,13 @@ def test_tuned_names(folder: Path) -> None:
         load_metric("gleu@min")
 
 
-def test_tuned_on_test_warns(folder: Path) -> None:
-    write_tuned(folder, "gleu@x+test", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
-    with pytest.warns(UserWarning, match=r"gleu@x\+test was tuned on test data \(x\)"):
-        load_metric("gleu@x+test")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert main(["metrics"]) == 0
-
-
 @pytest.mark.filterwarnings("ignore:.* was tuned on test data")
 def test_a_tuned_metric_keeps_its_name_and_the_mark(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_tuned(folder, "gleu@x+test", TunedMetric("gleu(n=2)", {"benchmark": "x"}, True))
-    metric = load_metric("gleu@x+test")
+    with pytest.warns(UserWarning, match=r"gleu@x\+test was tuned on test data \(x\)"):
+        metric = load_metric("gleu@x+test")
     assert metric.label == "gleu@x+test"
     assert load_metric("gleu@x+test(n=3)").label == "gleu@x+test(n=3)"
     assert str(metric).startswith("gleu@x+test(n=2, ")
@@ -182,11 +173,8 @@ def test_a_file_cannot_hide_the_mark(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "not JSON"),
         ("[]", "not a tuned metric"),
-        ('{"metric": "gleu"}', "not a tuned metric"),
         ('{"metric": "gleu@mine", "study": {}, "tuned_on_test": false}', "with its parameters"),
-        ('{"metric": 3, "study": {}, "tuned_on_test": false}', "with its parameters"),
         ('{"metric": "gleu", "study": 3, "tuned_on_test": false}', "must be an object"),
     ],
 )

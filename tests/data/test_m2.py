@@ -55,12 +55,7 @@ def test_a_block_without_annotation_has_one_annotator() -> None:
     [
         ("T a", "M2:1: a line starting with 'S ' or 'A '"),
         ("A 0 1|||R|||x|||REQUIRED|||-NONE-|||0", "M2:1: an 'A' line precedes the first 'S' line"),
-        (f"S a\nA 0 {'9' * 5000}|||R|||x|||REQUIRED|||-NONE-|||0", "M2:2: an annotation line"),
-        (
-            "S a\nA 0 2|||R|||x|||REQUIRED|||-NONE-|||0",
-            "M2:2: the span 0 2 lies outside the 1 source",
-        ),
-        ("S a\nA 1 0|||R|||x|||REQUIRED|||-NONE-|||0", "M2:2: the span 1 0 lies outside"),
+        ("S a\nA 0 2|||R|||x|||REQUIRED|||-NONE-|||0", "M2:2: the span 0 2 lies outside the 1"),
         ("S a\nA 0|||R|||x|||0", "M2:2: an annotation line"),
         ("S a\nA 0 1|||R|||x|||REQUIRED|||-NONE-|||b", "M2:2: an annotation line"),
         ("", "M2:1: no 'S' line"),
@@ -142,14 +137,3 @@ def test_m2_of_other_sentences_is_refused(tmp_path: Path) -> None:
         References.from_m2(tmp_path / "long.m2", [f"{long} ."])
     # Tokens decide, not the spaces between them.
     assert len(References.from_m2(tmp_path / "g.m2", [" a  b"])) == 1
-
-
-def test_a_reference_file_that_is_m2_is_named(tmp_path: Path) -> None:
-    blocks = [AnnotatedSentence("a b", {0: (Edit(0, 1, "c", "R"),)}), AnnotatedSentence("b", {})]
-    write_m2(tmp_path / "g.m2", blocks)
-    with pytest.raises(
-        InputError, match=r"g\.m2 is an M2 file, and texts were expected; read it with"
-    ):
-        References.from_files(tmp_path / "g.m2")
-    (tmp_path / "r0").write_text("S is a letter .\nA 1 2 is none .\n")
-    assert len(References.from_files(tmp_path / "r0")) == 2

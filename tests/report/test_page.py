@@ -64,13 +64,6 @@ def test_the_best_system_has_a_star_unless_a_sentinel_says_so(case: Any) -> None
     assert "with a star" not in render_report(alone)
 
 
-def test_the_page_itself_is_small(case: Any) -> None:
-    """Charts are drawn by hand because a charting library would be most of the file."""
-    page = render_report(case.report)
-    own = len(page) - len(block(page, 'id="data">', "</script>"))
-    assert own < 120_000
-
-
 def test_write(case: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_report(tmp_path / "deep" / "report.html", case.report)
     assert (tmp_path / "deep" / "report.html").read_text("utf-8").startswith("<!doctype html>")

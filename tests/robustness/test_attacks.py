@@ -58,17 +58,9 @@ def test_attacks_of_conll14_fool_what_they_were_made_for_and_not_gleu(mirror: Pa
     assert max(result.preferred.value for result in whole.values()) < 0.2
 
 
-@pytest.mark.parametrize(
-    ("honest", "metric", "error", "message"),
-    [
-        ({}, "length", InputError, "one or more of both"),
-        ({"attack": ["a"] * 3}, "length", InputError, "both named 'attack'"),
-        ({"p": ["a"] * 3}, "gleu", InputError, "gleu needs references"),
-        ({"p": ["a"]}, "length", LengthError, "sources has 3 sentences but p has 1"),
-    ],
-)
-def test_what_cannot_be(
-    honest: dict[str, list[str]], metric: str, error: type[InputError], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        evaluate_attacks(SOURCES, {"attack": ["a"] * 3}, honest, [load_metric(metric)])
+def test_what_cannot_be() -> None:
+    attack = {"attack": ["a"] * 3}
+    with pytest.raises(InputError, match="one or more of both"):
+        evaluate_attacks(SOURCES, attack, {}, [LENGTH])
+    with pytest.raises(LengthError, match="sources has 3 sentences but p has 1"):
+        evaluate_attacks(SOURCES, attack, {"p": ["a"]}, [LENGTH])

@@ -7,18 +7,18 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from embedded import SAMPLE_FOLDER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec import References, Runtime, Statistics, load_metric, read_lines
+from learnedgec import Statistics, load_metric, read_lines
 from learnedgec.data.catalog import Case, Pair, load_cases, read_cases
 from learnedgec.data.m2 import apply_edits
 from learnedgec.edits.annotator import extract_edits
-from learnedgec.errors import InputError, LengthError
+from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.edit_overlap import EditCounts, overlap_statistics
 from learnedgec.metrics.errant import Errant
@@ -170,13 +170,7 @@ class GivenCounts(Errant):
     name: ClassVar[str] = "given-counts"
     annotator: str = "en-ewt-sm"
 
-    def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
-    ) -> Statistics:
+    def compute(self, sources: Any, hypotheses: Any, references: Any, *_: Any) -> Statistics:
         assert references is not None
         counts = [[int(word) for word in text.split()] for text in hypotheses]
         return overlap_statistics(
@@ -268,14 +262,7 @@ def test_weighted_edits(
 
 def test_what_cannot_be(sample_cases: list[Case]) -> None:
     m2 = load_metric("m2")
-    with pytest.raises(InputError, match="gleu does not compare edits"):
-        evaluate([], [], load_metric("gleu"))
-    with pytest.raises(LengthError, match="mine has 36 sentences but ours on mine has 1"):
-        evaluate(sample_cases, ["a"], m2)
     with pytest.raises(InputError, match="mine has no case"):
         evaluate([], [], m2)
     with pytest.raises(InputError, match="case 7 of mine has no variant"):
         evaluate([*sample_cases, Case(Pair("a", "b"), ())], [], m2)
-    outputs = {"ours": {"mine": ["a"] * 36}}
-    with pytest.raises(InputError, match="0 resamples"):
-        evaluate_systems({"mine": sample_cases}, outputs, m2, resamples=0)

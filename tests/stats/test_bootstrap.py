@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from learnedgec.errors import InputError
 from learnedgec.stats.resampling import Bootstrap
 
 
@@ -36,9 +35,3 @@ def test_ratio_mean_and_share_as_a_plain_loop() -> None:
 def test_nothing_to_divide_by_has_no_value() -> None:
     found = Bootstrap(2, resamples=3).ratio(np.ones(2), np.zeros(2))
     assert np.isnan([found.value, found.low, found.high]).all()
-
-
-@pytest.mark.parametrize(("resamples", "level"), [(0, 0.95), (10, 1.0), (10, 0.0)])
-def test_what_cannot_be(resamples: int, level: float) -> None:
-    with pytest.raises(InputError, match=f"{resamples} resamples, level {level:g}"):
-        Bootstrap(2, resamples, level)

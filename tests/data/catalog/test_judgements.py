@@ -30,10 +30,6 @@ def test_appraise_keeps_the_order_and_splits_shared_outputs(tmp_path: Path) -> N
         ("<a>\n<b></a>", r"j\.xml:2: not XML"),
         ("<a/>", "no ranking-item"),
         ('<a><ranking-item user="u"/></a>', "ranking-item 1 cannot be read"),
-        (
-            '<a><ranking-item src-id="1"><translation rank="x" system="A"/></ranking-item></a>',
-            "item 1",
-        ),
     ],
 )
 def test_bad_appraise(tmp_path: Path, text: str, message: str) -> None:
