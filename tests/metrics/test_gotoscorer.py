@@ -147,17 +147,6 @@ def test_saved_weights_give_the_same_scores(sample: Sample, tmp_path: Path) -> N
     )
 
 
-def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
-    file = tmp_path / "weights.json"
-    metric = GotoScorer(weights=str(file))
-    systems = {"a": ["he goes"], "b": ["he go"]}
-    references = References.from_texts(["he goes"])
-    for count, expected in ((1, 0.0), (2, 0.5)):
-        some = dict(list(systems.items())[:count])
-        GotoScorer().learn(["he go"], some, references).save(file)
-        assert metric.score(["he go"], ["he goes"], references).details["gold"] == expected
-
-
 def test_statistics_are_cached_without_weights(tmp_path: Path) -> None:
     runtime = Runtime(cache_dir=str(tmp_path))
     systems = {"a": ["he goes"], "b": ["he go"]}

@@ -208,20 +208,6 @@ def test_the_signature_names_both_models(
     assert "|encoder:bert-base-cased|" in bare
 
 
-@pytest.mark.parametrize(
-    "name", ["some(model='{}')", "impara(quality='{}')", "preference(model='{}')"]
-)
-def test_a_signature_loads_no_model(
-    name: str, package: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> Evaluator:
-        raise AssertionError("a model was loaded")
-
-    digest = Evaluator.load(str(package)).digest
-    monkeypatch.setattr(Evaluator, "load", refuse)
-    assert f"|sha256:{digest}|" in load_metric(name.format(package)).signature()
-
-
 def test_thresholds_and_activations_share_the_models_work(
     metric: Impara, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,16 +175,9 @@ BROKEN = [
     "I think it is a 4.",
     '{"correction1": 4',
     '{"correction1": 6}',
-    '{"correction1": 0}',
     '{"correction1": true}',
     '{"correction1": "4"}',
-    '{"correction1": 3.5}',
     '{"correction1": 3, "correction2": 3}',
-    '{"rating": 3}',
-    '{"correction1": 1e999}',
-    '{"correction1": ' + "4" * 5000 + "}",
-    '{"correction1": ' + "[" * 100_000 + "}",
-    "[4]",
     "",
 ]
 
@@ -271,16 +264,6 @@ def test_refusals_are_reported_and_kept(server: ChatServer, runtime: Runtime) ->
     with pytest.raises(ModelError, match="I cannot help with that"):
         LlmS("tiny", server.url).score(["x"], ["y"], runtime=runtime)
     assert len(server.calls) == 1
-
-
-def test_trouble_on_the_line_changes_no_score(
-    server: ChatServer, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("openai._base_client.time.sleep", lambda _: None)
-    server.steps = [fail(429), fail(502)]
-    metric = LlmS("tiny", server.url)
-    score = metric.score_systems(SOURCES, SYSTEMS, runtime=runtime)["a"]
-    assert score.sentences == pytest.approx([judge('"He goes home ."'), judge('"Fine ."')])
 
 
 def test_jobs_are_requests_at_a_time(server: ChatServer, tmp_path: Path) -> None:

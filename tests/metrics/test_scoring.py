@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import pickle
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +13,7 @@ import pytest
 from embedded import SAMPLE_FOLDER, Sample
 
 import learnedgec
-from learnedgec import Metric, References, Runtime, Score, Scores, Statistics
+from learnedgec import Metric, References, Score, Scores, Statistics
 from learnedgec.cli.main import main
 from learnedgec.errors import InputError, MissingDependencyError, UnknownNameError
 from learnedgec.metrics import Gleu, Length
@@ -30,13 +28,7 @@ class Vowels(Metric):
     needs_references: ClassVar[bool] = False
     letters: Literal["aeiou", "aeiouy"] = "aeiou"
 
-    def compute(
-        self,
-        sources: Sequence[str],
-        hypotheses: Sequence[str],
-        references: References | None,
-        runtime: Runtime,
-    ) -> Statistics:
+    def compute(self, sources: Any, hypotheses: Any, *_: Any) -> Statistics:
         counts = [sum(text.count(letter) for letter in self.letters) for text in hypotheses]
         return Statistics({"count": np.array(counts, dtype=float)})
 
@@ -104,12 +96,6 @@ def test_what_is_no_metric_is_one_sentence(
     if not isinstance(metric, list | set):
         with pytest.raises(error, match=message.partition(";")[0].partition(" did")[0]):
             learnedgec.rank(metric, ["a"], {"x": ["a"], "y": ["b"]}, [["a"]])
-
-
-def test_missing_references_speak_python() -> None:
-    with pytest.raises(InputError, match=r"gleu needs references, .* give references=") as caught:
-        learnedgec.score("gleu", ["a"], ["a"])
-    assert "--" not in str(caught.value)
 
 
 def test_a_ranking_in_one_call_is_that_of_its_statistics(sample: Sample) -> None:
@@ -196,13 +182,6 @@ def _shown(value: Any) -> tuple[list[list[str | None]], str | None]:
     root = ElementTree.fromstring(f"<div>{value._repr_html_()}</div>")
     rows = [[cell.text for cell in row] for row in root.iter("tr")]
     return rows, root.findtext("small")
-
-
-def test_scores_survive_pickling(sample: Sample) -> None:
-    scores = learnedgec.score(["length", "constant"], sample.sources, sample.systems)
-    again = pickle.loads(pickle.dumps(scores))
-    assert again.to_dict() == scores.to_dict()
-    assert again.names == "metric"
 
 
 def test_without_pandas_frames_say_what_to_install(
