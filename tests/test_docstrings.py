@@ -109,19 +109,6 @@ def raised(function: Callable[..., Any]) -> set[str]:
     return _ERRORS & set(names)
 
 
-def test_a_summary_is_one_line_and_a_sentence() -> None:
-    wrong = []
-    for module in modules():
-        values = {name: getattr(module, name) for name in module.__all__}
-        for name, value in {"": module, **values}.items():
-            if name and not inspect.isfunction(value) and not inspect.isclass(value):
-                continue
-            summary = (inspect.getdoc(value) or "").partition("\n\n")[0]
-            if "\n" in summary or not summary.endswith("."):
-                wrong.append((f"{module.__name__}.{name}", summary))
-    assert wrong == []
-
-
 def test_every_parameter_is_described_and_no_other() -> None:
     top = {getattr(learnedgec, name) for name in learnedgec.__all__ if name != "__version__"}
     lacking, unknown = {}, {}

@@ -1,4 +1,4 @@
-"""Attribution against its definition, written out, and against the tool of the paper's authors."""
+"""Attribution against its definition, written out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import combinations
 from math import factorial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TypeAlias
 
 import numpy as np
@@ -188,33 +187,3 @@ def test_bad_input() -> None:
         attribute_edits(length, ["a"], ["a"], exact_up_to=30)
     with pytest.raises(InputError, match="permutations is 3"):
         attribute_edits(length, ["a"], ["a"], permutations=3)
-
-
-def test_equals_gec_metrics(
-    cases: list[Case], tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Their `add` and `sub` are scaled to the sum of the Shapley values; ours are not."""
-    analysis = pytest.importorskip("gec_metrics.analysis")
-    bases = pytest.importorskip("gec_metrics.metrics")
-    metric = load_metric("some", model=str(tiny_evaluator))
-
-    class Theirs(bases.MetricBaseForReferenceFree):
-        def score_sentence(self, sources: list[str], hypotheses: list[str]) -> list[float]:
-            return metric.score(sources, hypotheses).sentences.tolist()
-
-    # They load a spaCy package that is not needed where edits are given.
-    monkeypatch.setattr("errant.load", lambda language: None)
-    compared = [case for case in cases if 1 <= len(case[2]) <= 4]
-    names = {"shapley": "shapley", "add": "add_one", "sub": "leave_one_out"}
-    made = {name: analysis.get_attributor(name) for name in names}
-    for (source, hypothesis, _), ours in zip(compared, attribute(metric, compared), strict=True):
-        edits = [
-            [SimpleNamespace(o_start=e.start, o_end=e.end, c_str=e.correction)] for e in ours.edits
-        ]
-        for name, attribute_name in names.items():
-            kind = made[name]
-            theirs = kind(kind.Config(metric=Theirs())).attribute(source, hypothesis, edits)
-            values = getattr(ours, attribute_name)
-            if name != "shapley":
-                values = values * (ours.score - ours.source_score) / values.sum()
-            assert values.tolist() == pytest.approx(theirs.attribution_scores, abs=1e-5)

@@ -82,21 +82,6 @@ def test_a_cell_is_computed_once(
     assert rows(out, "`green`") == []
 
 
-def test_what_does_not_fit_is_left_out(
-    scripts: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rerun = scripts("rerun")
-    cells = tmp_path / "cells"
-    rerun.main(
-        [
-            *("--benchmark", "sample", "--cells", str(cells), "--resamples", "5"),
-            *("--metric", "bertscore(encoder='no-such-encoder')"),
-        ]
-    )
-    assert not cells.exists()
-    assert "sample, bertscore(encoder='no-such-encoder'): left out: " in capsys.readouterr().err
-
-
 def test_published_figures_are_of_known_metrics_and_measures(scripts: Any) -> None:
     for each in scripts("published").PUBLISHED:
         assert each.metric in METRICS
