@@ -176,7 +176,7 @@ class _SystemCases(_CaseFlags):
     Attributes:
         hyp: system outputs, one line per sentence: for each case the original, then its variants; for several
             sets, one file with all sets in turn, or a folder with one file per set (conll14.txt).
-        show: the table to print, summary: one row per system; variants: by action, distance and frequency of
+        show: the table to print, summary: one row per system; variants: by action, distances and frequency of
             the change; sources: write the sentences that a system has to correct instead. JSON has all of
             them.
     """
@@ -280,7 +280,7 @@ class _MetricCases(_CaseFlags):
     """Which cases, and which table.
 
     Attributes:
-        show: the table to print, summary: one row per metric; variants: by action, distance and frequency of
+        show: the table to print, summary: one row per metric; variants: by action, distances and frequency of
             the change. JSON has all of them.
     """
 

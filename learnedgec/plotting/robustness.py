@@ -29,7 +29,8 @@ __all__ = ["plot_attacks", "plot_preferences", "plot_systems"]
 
 _DIMENSIONS: Mapping[Dimension, str] = {
     "action": "what was done",
-    "distance": "tokens to the nearest error",
+    "distance": "tokens to the only error",
+    "nearest": "tokens to the nearest error",
     "frequency": "substitute, per million words",
 }
 

@@ -29,7 +29,7 @@ __all__ = [
 
 TOTAL = "total"
 
-Dimension: TypeAlias = Literal["action", "distance", "frequency"]
+Dimension: TypeAlias = Literal["action", "distance", "nearest", "frequency"]
 
 _DISTANCES = ((1, "0-1"), (3, "2-3"), (6, "4-6"), (10, "7-10"), (float("inf"), "11+"))
 _FREQUENCIES = (
@@ -45,13 +45,16 @@ class ContextChange:
     Attributes:
         action: `substitute`, `insert` or `delete`; `mixed` where several of these were done, `none` where
             the sentences are the same.
-        distance: tokens of the original between the nearest error and the nearest change: 0 where
-            they touch, `None` where there is no error or no change.
+        distance: tokens of the original between the error and the change: 0 where they touch, `None` unless
+            there is exactly one of each.
+        nearest: tokens between the nearest error and the nearest change; `None` where there is no error or no
+            change.
         words: the words that replace others.
     """
 
     action: str
     distance: int | None
+    nearest: int | None
     words: tuple[str, ...]
 
 
@@ -66,7 +69,7 @@ def describe_changes(case: Case) -> tuple[ContextChange, ...]:
         >>> original = Pair("He go to the old school .", "He goes to the old school .")
         >>> variant = Pair("He go to the new school .", "He goes to the new school .")
         >>> describe_changes(Case(original, (variant,)))
-        (ContextChange(action='substitute', distance=2, words=('new',)),)
+        (ContextChange(action='substitute', distance=2, nearest=2, words=('new',)),)
     """
     errors = reference_edits(case.original.source, case.original.target)
     return tuple(
@@ -88,7 +91,8 @@ def _describe(changes: Sequence[Edit], errors: Sequence[Edit]) -> ContextChange:
     words = [word for edit in changes if edit.start < edit.end for word in edit.correction.split()]
     return ContextChange(
         action="mixed" if len(actions) > 1 else next(iter(actions), "none"),
-        distance=min(distances, default=None),
+        distance=distances[0] if len(distances) == 1 else None,
+        nearest=min(distances, default=None),
         words=tuple(words),
     )
 
@@ -117,11 +121,13 @@ def group_variants(
     Returns:
         (dimension, group) -> the case number and the number of the variant, from 1, of each
         member. Groups without members are left out; a variant is in one group of `action`, in one of
-        `distance` if it has a change and its case an error, in one of `frequency` if it is a substitution.
+        `distance` if it has one change and its case one error, as in the paper, in one of `nearest` if there
+        are one or more of each, in one of `frequency` if it is a substitution.
     """
     groups: dict[tuple[Dimension, str], list[tuple[int, int]]] = {
         **{("action", name): [] for name in _ACTIONS},
         **{("distance", name): [] for _, name in _DISTANCES},
+        **{("nearest", name): [] for _, name in _DISTANCES},
         **{("frequency", name): [] for _, name in _FREQUENCIES},
     }
     for number, variants in enumerate(changes):
@@ -129,6 +135,8 @@ def group_variants(
             groups["action", change.action].append((number, place))
             if change.distance is not None:
                 groups["distance", _bin(change.distance, _DISTANCES)].append((number, place))
+            if change.nearest is not None:
+                groups["nearest", _bin(change.nearest, _DISTANCES)].append((number, place))
             if change.action == "substitute":
                 rarest = min(frequencies.get(word.lower(), 0.0) for word in change.words)
                 groups["frequency", _bin(rarest, _FREQUENCIES)].append((number, place))

@@ -36,7 +36,7 @@ class PreferenceGroup:
     """A metric's preferences on the variants of one kind.
 
     Attributes:
-        dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.cases`.
+        dimension: `action`, `distance`, `nearest` or `frequency`: see `learnedgec.robustness.cases`.
         group: the group within the dimension.
         count: number of variants.
         consistent: the share of them whose preference is the original's.

@@ -75,7 +75,7 @@ class VariantGroup:
     """A system's results on the variants of one kind.
 
     Attributes:
-        dimension: `action`, `distance` or `frequency`: see `learnedgec.robustness.cases`.
+        dimension: `action`, `distance`, `nearest` or `frequency`: see `learnedgec.robustness.cases`.
         group: the group within the dimension.
         count: number of variants.
         consistent: rule -> the share of variants that are consistent with the original.

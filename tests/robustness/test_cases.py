@@ -15,15 +15,15 @@ from learnedgec.robustness.cases import (
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("He go to the new old school .", ContextChange("insert", 2, ())),
-        ("He go to the school .", ContextChange("delete", 2, ())),
-        ("He go to the tiny school .", ContextChange("substitute", 2, ("tiny",))),
-        ("He go to the very tiny school .", ContextChange("substitute", 2, ("very", "tiny"))),
-        ("Tom go to the old school .", ContextChange("substitute", 0, ("Tom",))),
-        ("Tom go to the school .", ContextChange("mixed", 0, ("Tom",))),
-        ("He go to the old school today !", ContextChange("substitute", 4, ("today", "!"))),
-        ("He go to the old school .", ContextChange("none", None, ())),
-        ("He  go to the old school .", ContextChange("none", None, ())),
+        ("He go to the new old school .", ContextChange("insert", 2, 2, ())),
+        ("He go to the school .", ContextChange("delete", 2, 2, ())),
+        ("He go to the tiny school .", ContextChange("substitute", 2, 2, ("tiny",))),
+        ("He go to the very tiny school .", ContextChange("substitute", 2, 2, ("very", "tiny"))),
+        ("Tom go to the old school .", ContextChange("substitute", 0, 0, ("Tom",))),
+        ("Tom go to the school .", ContextChange("mixed", None, 0, ("Tom",))),
+        ("He go to the old school today !", ContextChange("substitute", 4, 4, ("today", "!"))),
+        ("He go to the old school .", ContextChange("none", None, None, ())),
+        ("He  go to the old school .", ContextChange("none", None, None, ())),
     ],
 )
 def test_action_distance_and_words(source: str, expected: ContextChange) -> None:
@@ -35,25 +35,30 @@ def test_action_distance_and_words(source: str, expected: ContextChange) -> None
 def test_distance_counts_from_the_nearest_error_and_needs_one() -> None:
     right = Pair("He goes home now .", "He goes home now .")
     (change,) = describe_changes(Case(right, (Pair("He goes home late .", ""),)))
-    assert change == ContextChange("substitute", None, ("late",))
+    assert change == ContextChange("substitute", None, None, ("late",))
     # Errors: `go` at 1, and a missing `the` before 5; `old` is the token before it.
     wrong = Pair("He go to his old school in city .", "He goes to his old school in the city .")
     (change,) = describe_changes(Case(wrong, (Pair("He go to his new school in city .", ""),)))
-    assert change.distance == 2
+    assert (change.distance, change.nearest) == (None, 2)
 
 
 def test_groups() -> None:
     changes = [
-        (ContextChange("substitute", 0, ("cat", "Rare")), ContextChange("insert", 12, ())),
-        (ContextChange("none", None, ()), ContextChange("substitute", 3, ("Cat",))),
+        (
+            ContextChange("substitute", None, 0, ("cat", "Rare")),
+            ContextChange("insert", 12, 12, ()),
+        ),
+        (ContextChange("none", None, None, ()), ContextChange("substitute", 3, 3, ("Cat",))),
     ]
     assert group_variants(changes, {"cat": 1000.0, "rare": 0.5}) == {
         ("action", "substitute"): [(0, 1), (1, 2)],
         ("action", "insert"): [(0, 2)],
         ("action", "none"): [(1, 1)],
-        ("distance", "0-1"): [(0, 1)],
         ("distance", "2-3"): [(1, 2)],
         ("distance", "11+"): [(0, 2)],
+        ("nearest", "0-1"): [(0, 1)],
+        ("nearest", "2-3"): [(1, 2)],
+        ("nearest", "11+"): [(0, 2)],
         ("frequency", "1-10"): [(0, 1)],
         ("frequency", "101-1000"): [(1, 2)],
     }
