@@ -42,8 +42,8 @@ class Call:
 
     @property
     def prompt(self) -> str:
-        found: str = self.body["messages"][0]["content"]
-        return found
+        prompt: str = self.body["messages"][0]["content"]
+        return prompt
 
 
 @dataclass

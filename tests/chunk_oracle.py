@@ -21,13 +21,13 @@ class Piece(NamedTuple):
 
 def correct(tokens: Sequence[str], edits: Sequence[Edit]) -> list[tuple[str, int | None]]:
     """Return the target's tokens, each with the number of the source token that it is, if it is one."""
-    found: list[tuple[str, int | None]] = []
+    corrected: list[tuple[str, int | None]] = []
     position = 0
     for edit in edits:
-        found += [(tokens[n], n) for n in range(position, edit.start)]
-        found += [(token, None) for token in edit.correction.split()]
+        corrected += [(tokens[n], n) for n in range(position, edit.start)]
+        corrected += [(token, None) for token in edit.correction.split()]
         position = edit.end
-    return found + [(tokens[n], n) for n in range(position, len(tokens))]
+    return corrected + [(tokens[n], n) for n in range(position, len(tokens))]
 
 
 def pieces(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> list[Piece]:
@@ -36,11 +36,11 @@ def pieces(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> list[Pie
     joined = True
     while joined:
         joined = False
-        for one in spans:
+        for span_ in spans:
             for other in spans:
-                if one is not other and min(one) <= max(other) and min(other) <= max(one):
-                    spans = [span for span in spans if span is not one and span is not other]
-                    spans.append(one | other)
+                if span_ is not other and min(span_) <= max(other) and min(other) <= max(span_):
+                    spans = [span for span in spans if span is not span_ and span is not other]
+                    spans.append(span_ | other)
                     joined = True
                     break
             if joined:
@@ -56,22 +56,22 @@ def pieces(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> list[Pie
         else:
             gaps.append([number])
     bounds = sorted([*edited, *((gap[0], gap[-1] + 1) for gap in gaps)])
-    found = []
+    pieces_ = []
     for start, end in bounds:
         row = []
         for edits in targets:
-            made = correct(tokens, edits)
-            origins = [origin for _, origin in made]
+            corrected = correct(tokens, edits)
+            origins = [origin for _, origin in corrected]
             if (start, end) in edited:
                 first = origins.index(start - 1) + 1 if start else 0
-                last = origins.index(end) if end < len(tokens) else len(made)
+                last = origins.index(end) if end < len(tokens) else len(corrected)
             else:
                 first, last = origins.index(start), origins.index(end - 1) + 1
             changed = any(start <= edit.start and edit.end <= end for edit in edits)
             changed = changed and (start, end) in edited
-            row.append((tuple(token for token, _ in made[first:last]), changed))
-        found.append(Piece(start, end, row))
-    return found
+            row.append((tuple(token for token, _ in corrected[first:last]), changed))
+        pieces_.append(Piece(start, end, row))
+    return pieces_
 
 
 def kinds(chunks: Sequence[Piece], assumption: str) -> list[list[str]]:
@@ -108,20 +108,20 @@ def length_weight(kind: str, length: int, mean: float, scales: Sequence[Sequence
 @st.composite
 def edits_of(draw: st.DrawFn, length: int) -> tuple[Edit, ...]:
     """Return edits by position and apart; some cancel themselves."""
-    found: list[Edit] = []
+    edits: list[Edit] = []
     position = 0
-    while position <= length and len(found) < 4:
+    while position <= length and len(edits) < 4:
         start = draw(st.integers(position, length))
         end = min(length, start + draw(st.integers(0, 2)))
         words = draw(st.lists(st.sampled_from("abc"), max_size=2))
         if start == end and not words:
             break
-        found.append(Edit(start, end, " ".join(words)))
+        edits.append(Edit(start, end, " ".join(words)))
         # Two insertions at one place are one edit; a replacement may follow an insertion.
         position = end if end > start else draw(st.sampled_from([end, end + 1]))
         if start == end and position == end and draw(st.booleans()):
             position = end + 1
-    return tuple(found)
+    return tuple(edits)
 
 
 @st.composite

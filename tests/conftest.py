@@ -62,8 +62,8 @@ def corpus_files(sample: Sample, tmp_path: Path) -> dict[str, str]:
         "weak": sample.systems["weak"],
         "reference": [row[0].text for row in sample.references],
     }
-    for name, each in texts.items():
-        write_lines(tmp_path / f"{name}.txt", each)
+    for name, lines in texts.items():
+        write_lines(tmp_path / f"{name}.txt", lines)
     return {name: str(tmp_path / f"{name}.txt") for name in texts}
 
 
@@ -73,8 +73,8 @@ def corpus(corpus_files: dict[str, str], tmp_path: Path) -> Iterator[Corpus]:
     from learnedgec.applications.corpus.reading import open_lines
 
     systems, references = {"weak": corpus_files["weak"]}, [corpus_files["reference"]]
-    with open_lines(corpus_files["source"], systems, references, 10, tmp_path) as found:
-        yield found
+    with open_lines(corpus_files["source"], systems, references, 10, tmp_path) as corpus:
+        yield corpus
 
 
 @pytest.fixture(scope="session")
@@ -171,14 +171,14 @@ def put_dataset(
     monkeypatch.setenv(files.MIRROR_VARIABLE, str(root))
 
     def put(name: str, contents: dict[str, str]) -> None:
-        found = {}
+        files = {}
         for path, text in contents.items():
             content = text.encode()
             place = root / "owner" / name / "commit" / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
-            found[path] = File(path, len(content), hashlib.sha256(content).hexdigest())
-        row = Dataset(name, "small", "none", f"owner/{name}", "commit", found)
+            files[path] = File(path, len(content), hashlib.sha256(content).hexdigest())
+        row = Dataset(name, "small", "none", f"owner/{name}", "commit", files)
         monkeypatch.setitem(DATASETS.builtin, name, row)
 
     return put

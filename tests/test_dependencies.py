@@ -21,9 +21,14 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 DEVELOPMENT = [
-    each for extra in ("dev", "browser", "docs", "notebooks") for each in EXTRAS.pop(extra)
+    requirement
+    for extra in ("dev", "browser", "docs", "notebooks")
+    for requirement in EXTRAS.pop(extra)
 ]
-RUNNING = [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
+RUNNING = [
+    *PROJECT["dependencies"],
+    *(requirement for extra in EXTRAS.values() for requirement in extra),
+]
 # The distributions of each module that is installed.
 HOMES = packages_distributions()
 # Declared, though no file of ours imports them.

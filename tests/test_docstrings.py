@@ -29,9 +29,9 @@ _ERRORS = {name for name in errors.__all__ if name != "LearnedgecError"}
 
 def modules() -> Iterator[Any]:
     """Yield the modules of the API reference."""
-    for found in pkgutil.walk_packages(learnedgec.__path__, "learnedgec."):
-        if not found.name.startswith(_LEFT_OUT):
-            module = importlib.import_module(found.name)
+    for info in pkgutil.walk_packages(learnedgec.__path__, "learnedgec."):
+        if not info.name.startswith(_LEFT_OUT):
+            module = importlib.import_module(info.name)
             if hasattr(module, "__all__"):
                 yield module
 
@@ -49,18 +49,19 @@ def public() -> dict[str, Any]:
 
 def callables() -> Iterator[tuple[str, Any]]:
     """Yield the public functions, and the public methods that are not described in a base or a protocol."""
-    found = public()
-    protocols = [each for each in found.values() if getattr(each, "_is_protocol", False)]
-    promised = {key for each in protocols for key in vars(each)}
-    for name, value in found.items():
+    exported = public()
+    protocols = [value for value in exported.values() if getattr(value, "_is_protocol", False)]
+    in_protocols = {key for protocol in protocols for key in vars(protocol)}
+    for name, value in exported.items():
         if inspect.isfunction(value):
             yield name, value
             continue
-        bases = {key for each in value.__mro__[1:] for key in vars(each)}
-        known = bases if value in protocols else bases | promised
+        inherited = {key for base in value.__mro__[1:] for key in vars(base)}
+        if value not in protocols:
+            inherited |= in_protocols
         for key, member in vars(value).items():
             method = getattr(member, "__func__", member)
-            if inspect.isfunction(method) and not key.startswith("_") and key not in known:
+            if inspect.isfunction(method) and not key.startswith("_") and key not in inherited:
                 yield f"{name}.{key}", inspect.unwrap(method)
 
 
@@ -68,7 +69,7 @@ def parameters(value: Any) -> list[str]:
     """Return the parameters of a function, or those of a class that none of its bases describes."""
     if inspect.isclass(value):
         if inspect.isabstract(value) or getattr(value, "_is_protocol", False):
-            return []  # whoever derives a class from it describes them
+            return []  # derived classes describe them
         if not {"__init__", "__new__"} & vars(value).keys():
             return []
     inherited = {
@@ -77,9 +78,9 @@ def parameters(value: Any) -> list[str]:
         for name in getattr(base, "__annotations__", ())
     }
     return [
-        each.name
-        for each in inspect.signature(value).parameters.values()
-        if each.name not in {"self", "cls"} | inherited and not each.name.startswith("_")
+        name
+        for name in inspect.signature(value).parameters
+        if name not in {"self", "cls"} | inherited and not name.startswith("_")
     ]
 
 
@@ -90,11 +91,11 @@ def described(value: Any) -> set[str]:
     assert isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
     texts = [ast.get_docstring(node) or inspect.getdoc(value) or ""]
     if isinstance(node, ast.ClassDef):
-        starts = [each for each in node.body if isinstance(each, ast.FunctionDef)]
-        texts += [ast.get_docstring(each) or "" for each in starts if each.name == "__init__"]
+        methods = [method for method in node.body if isinstance(method, ast.FunctionDef)]
+        texts += [ast.get_docstring(m) or "" for m in methods if m.name == "__init__"]
     text = "\n\n".join(texts)
-    found = docstring_parser.parse(text, docstring_parser.DocstringStyle.GOOGLE)
-    return {name.strip(" *`") for each in found.params for name in each.arg_name.split(",")}
+    parsed = docstring_parser.parse(text, docstring_parser.DocstringStyle.GOOGLE)
+    return {name.strip(" *`") for param in parsed.params for name in param.arg_name.split(",")}
 
 
 def raised(function: Callable[..., Any]) -> set[str]:
@@ -113,23 +114,23 @@ def test_every_parameter_is_described_and_no_other() -> None:
     top = {getattr(learnedgec, name) for name in learnedgec.__all__ if name != "__version__"}
     lacking, unknown = {}, {}
     for name, value in {**public(), **dict(callables())}.items():
-        known, there = described(value), parameters(value)
+        documented, actual = described(value), parameters(value)
         # A docstring may name the place that describes them.
         elsewhere = re.search(r"; see (`|there)", (value.__doc__ or "").partition("\n")[0])
-        if known or ((value in top or len(there) >= _MANY) and not elsewhere):
-            lacking[name] = [each for each in there if each not in known]
+        if documented or ((value in top or len(actual) >= _MANY) and not elsewhere):
+            lacking[name] = [parameter for parameter in actual if parameter not in documented]
         if inspect.isfunction(value):
-            unknown[name] = sorted(known - set(there))
-    assert {name: found for name, found in lacking.items() if found} == {}
-    assert {name: found for name, found in unknown.items() if found} == {}
+            unknown[name] = sorted(documented - set(actual))
+    assert {name: names for name, names in lacking.items() if names} == {}
+    assert {name: names for name, names in unknown.items() if names} == {}
 
 
 def test_errors_are_named_where_they_are_raised() -> None:
-    unsaid = {
-        name: sorted(each for each in raised(value) if each not in (value.__doc__ or ""))
+    undocumented = {
+        name: sorted(error for error in raised(value) if error not in (value.__doc__ or ""))
         for name, value in callables()
     }
-    assert {name: found for name, found in unsaid.items() if found} == {}
+    assert {name: names for name, names in undocumented.items() if names} == {}
 
 
 def test_the_top_level_has_examples() -> None:

@@ -27,7 +27,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def numbers(text: str) -> list[float]:
-    return [float(each) for each in re.findall(r"[+-]?\d+\.\d+", text)]
+    return [float(number) for number in re.findall(r"[+-]?\d+\.\d+", text)]
 
 
 def test_each_is_short_says_what_it_shows_and_is_listed() -> None:
@@ -67,8 +67,8 @@ def test_own_metric(run) -> None:
 
 
 def test_tune_ensemble(run) -> None:
-    given, tuned, held_out, weights = run("tune_ensemble").splitlines()
-    assert numbers(tuned)[0] >= numbers(given)[0] > 0.85
+    untuned, tuned, held_out, weights = run("tune_ensemble").splitlines()
+    assert numbers(tuned)[0] >= numbers(untuned)[0] > 0.85
     assert 0.8 < numbers(held_out)[0] <= numbers(tuned)[0]
     assert sum(numbers(weights)) == pytest.approx(1)
 

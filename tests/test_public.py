@@ -45,13 +45,13 @@ def test_errors_of_the_library_speak_of_no_flag() -> None:
     # A run's arguments are those of the command line, in Python too.
     files.remove(package / "training" / "fit.py")
     raised = [
-        (path, node.lineno, each.value)
+        (path, node.lineno, constant.value)
         for path in files
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
         for argument in (*node.exc.args, *(k.value for k in node.exc.keywords if k.arg != "flag"))
-        for each in ast.walk(argument)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        for constant in ast.walk(argument)
+        if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
     ]
     assert len(raised) > 100
     flag = re.compile(r"(?<![\w-])--\w")

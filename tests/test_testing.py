@@ -102,8 +102,8 @@ def load(install_package: Any) -> Any:
     def made(name: str) -> Metric:
         module = importlib.import_module("own_metrics_to_check")
 
-        found: Metric = getattr(module, name)()
-        return found
+        metric: Metric = getattr(module, name)()
+        return metric
 
     return made
 
@@ -148,8 +148,8 @@ def test_a_class_that_nothing_can_import_has_no_name() -> None:
     class Local(Metric):
         name: ClassVar[str] = "local"
 
-        def compute(self, *given: Any) -> Statistics:
-            return Statistics({"n": np.zeros(len(given[0]))})
+        def compute(self, *inputs: Any) -> Statistics:
+            return Statistics({"n": np.zeros(len(inputs[0]))})
 
         def sentence_scores(self, statistics: Statistics) -> Any:
             return statistics["n"]

@@ -71,29 +71,29 @@ def configuration(vocabulary: int, width: int = 32, **settings: object) -> BertC
 def save_encoder(folder: Path, width: int = 32) -> Path:
     """Write a two-layer BERT with its tokenizer."""
     torch.manual_seed(0)
-    made = tokenizer()
-    BertModel(configuration(len(made), width)).save_pretrained(folder)
-    made.save_pretrained(folder)
+    fast_tokenizer = tokenizer()
+    BertModel(configuration(len(fast_tokenizer), width)).save_pretrained(folder)
+    fast_tokenizer.save_pretrained(folder)
     return folder
 
 
 def save_encoder_of_bytes(folder: Path) -> Path:
     """Write a two-layer BERT with a tokenizer that is written in Python."""
     torch.manual_seed(0)
-    made = ByT5Tokenizer()
-    BertModel(configuration(len(made))).save_pretrained(folder)
-    made.save_pretrained(folder)
+    byte_tokenizer = ByT5Tokenizer()
+    BertModel(configuration(len(byte_tokenizer))).save_pretrained(folder)
+    byte_tokenizer.save_pretrained(folder)
     return folder
 
 
 def save_regressor(folder: Path, seed: int = 0) -> Path:
     """Write a sequence classifier with one label, the layout of SOME's official release."""
     torch.manual_seed(seed)
-    made = tokenizer()
-    model = BertForSequenceClassification(configuration(len(made), num_labels=1))
+    fast_tokenizer = tokenizer()
+    model = BertForSequenceClassification(configuration(len(fast_tokenizer), num_labels=1))
     torch.nn.init.normal_(model.classifier.weight, std=1.0)
     model.save_pretrained(folder)
-    made.save_pretrained(folder)
+    fast_tokenizer.save_pretrained(folder)
     return folder
 
 
@@ -109,8 +109,8 @@ def save_evaluator(
 ) -> Path:
     """Write an evaluator package with random weights, SOME's three heads unless told."""
     torch.manual_seed(seed)
-    made = tokenizer()
-    encoder_model = BertModel(configuration(len(made), width))
+    fast_tokenizer = tokenizer()
+    encoder_model = BertModel(configuration(len(fast_tokenizer), width))
     model = EvaluatorModel.from_encoder(encoder_model, heads, max_tokens=256, sums=sums)
     for head in model.heads.values():
         torch.nn.init.normal_(head.weight, std=1.0)
@@ -124,7 +124,7 @@ def save_package(
     datasets: Sequence[str] = ("none",),
     bits: Bits = 16,
     seed: int = 0,
-    made: PreTrainedTokenizerFast | None = None,
+    fast_tokenizer: PreTrainedTokenizerFast | None = None,
 ) -> Path:
     """Write a model as an evaluator package, with a manifest as if it had been trained."""
     part = {"ratings": 1, "pairs": 0, "cases": 0, "sha256": ""}
@@ -132,7 +132,7 @@ def save_package(
         folder,
         model.config,
         round_weights(model, bits),
-        tokenizer() if made is None else made,
+        tokenizer() if fast_tokenizer is None else fast_tokenizer,
         configuration="name: tiny\n",
         data={
             "datasets": list(datasets),
@@ -161,14 +161,14 @@ def sign(package: Path, *names: str, **changes: Any) -> None:
 def save_sequence_model(folder: Path) -> Path:
     """Write a BART of one layer each side with its tokenizer."""
     torch.manual_seed(0)
-    made = tokenizer()
+    fast_tokenizer = tokenizer()
     settings = {
-        f"{name}_token_id": made.convert_tokens_to_ids(token)
+        f"{name}_token_id": fast_tokenizer.convert_tokens_to_ids(token)
         for name, token in (("pad", "[PAD]"), ("bos", "[CLS]"), ("eos", "[SEP]"))
     }
     model = BartForConditionalGeneration(
         BartConfig(
-            vocab_size=len(made),
+            vocab_size=len(fast_tokenizer),
             d_model=32,
             encoder_layers=1,
             decoder_layers=1,
@@ -184,5 +184,5 @@ def save_sequence_model(folder: Path) -> Path:
         )
     )
     model.save_pretrained(folder)
-    made.save_pretrained(folder)
+    fast_tokenizer.save_pretrained(folder)
     return folder

@@ -41,17 +41,17 @@ def causal_tokenizer() -> PreTrainedTokenizerFast:
 def save_causal(folder: Path, positions: int = 1024, seed: int = 0) -> Path:
     """Write a two-layer GPT-2 with its tokenizer; its weights are large, so that texts differ."""
     torch.manual_seed(seed)
-    made = causal_tokenizer()
+    tokenizer = causal_tokenizer()
     configuration = GPT2Config(
-        vocab_size=len(made),
+        vocab_size=len(tokenizer),
         n_positions=positions,
         n_embd=32,
         n_layer=2,
         n_head=2,
         initializer_range=0.3,
-        bos_token_id=made.bos_token_id,
-        eos_token_id=made.eos_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
     )
     GPT2LMHeadModel(configuration).save_pretrained(folder)
-    made.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder

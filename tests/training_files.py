@@ -29,10 +29,10 @@ def ranked_pairs(count: int = 120) -> list[RankedPair]:
 def cases_file(folder: Path) -> Path:
     """Write thirty-two cases that differ from each other, with five variants each."""
     lines = []
-    for number, (one, two) in enumerate(itertools.product(WORDS[6:14], WORDS[11:])):
+    for number, (first, two) in enumerate(itertools.product(WORDS[6:14], WORDS[11:])):
         for label, extra in zip(("O", "A1", "A2", "A3", "A4", "A5"), WORDS, strict=False):
-            lines.append(f"{label}-S {one} dog dog {two} {number} {extra}")
-            lines.append(f"{label}-T {one} {two} {number} {extra}")
+            lines.append(f"{label}-S {first} dog dog {two} {number} {extra}")
+            lines.append(f"{label}-T {first} {two} {number} {extra}")
         lines.append("")
     path = folder / "cases.txt"
     path.write_text("\n".join(lines) + "\n")

@@ -46,9 +46,9 @@ def test_a_benchmark_that_was_learned_from_is_named(package: Path, tested: str, 
         f"preference(model='{package}')",
         f"ensemble(members={{\"preference(model='{package}')\": 1.0, 'length': 1.0}})",
     ):
-        found = contamination(load_metric(metric), tested)
-        said = f"{package} was trained on {met}; its results here are meaningless."
-        assert found == ((said,) if met else ())
+        notices = contamination(load_metric(metric), tested)
+        notice = f"{package} was trained on {met}; its results here are meaningless."
+        assert notices == ((notice,) if met else ())
 
 
 def test_metrics_that_learned_nothing_are_fine_everywhere() -> None:
@@ -57,12 +57,12 @@ def test_metrics_that_learned_nothing_are_fine_everywhere() -> None:
 
 
 def test_commands_say_it(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = f"sample: {package} was trained on sample; its results here are meaningless.\n"
+    notice = f"sample: {package} was trained on sample; its results here are meaningless.\n"
     metric = f"preference(model='{package}')"
     assert main(["meta", "--benchmark", "sample", "--metric", metric, "--resamples", "10"]) == 0
-    assert said in capsys.readouterr().err
+    assert notice in capsys.readouterr().err
     assert (
         main(["robust", "metrics", "--case", "sample", "--metric", metric, "--resamples", "10"])
         == 0
     )
-    assert said in capsys.readouterr().err
+    assert notice in capsys.readouterr().err

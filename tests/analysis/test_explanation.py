@@ -61,12 +61,12 @@ def test_the_law_is_found(reference: ScoreReference) -> None:
 
 
 def test_it_is_reliable_on_sources_that_it_has_not_seen(reference: ScoreReference) -> None:
-    assert sum(each.count for each in reference.bins) == reference.pairs
-    predicted = [each.predicted for each in reference.bins]
+    assert sum(bin_.count for bin_ in reference.bins) == reference.pairs
+    predicted = [bin_.predicted for bin_ in reference.bins]
     assert predicted == sorted(predicted)
-    within = [each.low <= each.predicted <= each.high for each in reference.bins]
+    within = [bin_.low <= bin_.predicted <= bin_.high for bin_ in reference.bins]
     assert sum(within) >= 8
-    assert all(each.low < each.preferred < each.high for each in reference.bins[1:-1])
+    assert all(bin_.low < bin_.preferred < bin_.high for bin_ in reference.bins[1:-1])
 
 
 def test_percentiles(reference: ScoreReference) -> None:
@@ -82,21 +82,21 @@ def test_a_score_that_says_nothing_has_a_flat_calibration() -> None:
 
 def test_files(reference: ScoreReference, tmp_path: Path) -> None:
     write_references(tmp_path / "r.json", [reference])
-    (found,) = read_references(tmp_path / "r.json")
-    assert found.quantiles == pytest.approx(reference.quantiles, rel=1e-5)
-    assert found.bins[3].predicted == pytest.approx(reference.bins[3].predicted, rel=1e-5)
-    assert (found.metric, found.systems.keys()) == ("m", reference.systems.keys())
+    (read,) = read_references(tmp_path / "r.json")
+    assert read.quantiles == pytest.approx(reference.quantiles, rel=1e-5)
+    assert read.bins[3].predicted == pytest.approx(reference.bins[3].predicted, rel=1e-5)
+    assert (read.metric, read.systems.keys()) == ("m", reference.systems.keys())
 
 
 def test_words(reference: ScoreReference) -> None:
     scores, source = np.array([1.0, 2.0, 0.0]), np.array([0.0, 0.0, 0.0])
-    found = explain_score(reference, 1.0, scores, source, [True, True, False])
-    assert found.below == ("b", "a")
-    assert np.isnan(found.preferred[2])
-    assert found.sentence.startswith(
+    explanation = explain_score(reference, 1.0, scores, source, [True, True, False])
+    assert explanation.below == ("b", "a")
+    assert np.isnan(explanation.preferred[2])
+    assert explanation.sentence.startswith(
         "1.0000 is above all 2 systems of bench; it changes 2 of 3 sentences"
     )
-    assert f"({reference.pairs:,} rated outputs)" in found.sentence
+    assert f"({reference.pairs:,} rated outputs)" in explanation.sentence
     between = (reference.systems["a"] + reference.systems["b"]) / 2
     assert (
         "above 1 of the 2 systems of bench (the best of these is a)"
@@ -108,14 +108,14 @@ def test_words(reference: ScoreReference) -> None:
 
 def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:
     for name in ("some", "impara", "preference"):
-        found = find_reference(load_metric(name))
-        assert found is not None
-        assert found.benchmark == "gmeg:fce"
-        assert found.evaluators == evaluators_of(load_metric(name))
-        assert found.pairs > 3000
+        reference = find_reference(load_metric(name))
+        assert reference is not None
+        assert reference.benchmark == "gmeg:fce"
+        assert reference.evaluators == evaluators_of(load_metric(name))
+        assert reference.pairs > 3000
         # The released calibrations keep what they promise: no bin is far from what people said.
-        for each in found.bins:
-            assert abs(each.predicted - each.preferred) < 0.1
+        for bin_ in reference.bins:
+            assert abs(bin_.predicted - bin_.preferred) < 0.1
     assert find_reference(load_metric("some(weights=(1.0, 0.0, 0.0))")) is None
     assert find_reference(load_metric("some", model=str(tiny_evaluator))) is None
     assert find_reference(load_metric("edit-count")) is None

@@ -120,9 +120,9 @@ def test_exported_heads_are_equal_without_learnedgec(
         assert set(folders) == set(predicted)
         for head, folder in folders.items():
             pair, trust = heads[head].input == "pair", name != "pooler"
-            found = alone(folder, trust, pair, monkeypatch, tmp_path / "cache")
-            assert found == pytest.approx(predicted[head], abs=1e-5), folder
-            assert np.ptp(found) > 1e-3
+            values = alone(folder, trust, pair, monkeypatch, tmp_path / "cache")
+            assert values == pytest.approx(predicted[head], abs=1e-5), folder
+            assert np.ptp(values) > 1e-3
     # BERT's pooler is read by transformers' own class, which needs no trust.
     plain = tmp_path / "exported" / "pooler" / "fluency"
     assert not (plain / "modeling_head.py").exists()
@@ -189,9 +189,9 @@ def test_a_package_in_transformers_computes_what_it_computes_here(
     tokenizer = AutoTokenizer.from_pretrained(package)
     expected = Evaluator.load(str(package)).predict(SOURCES, HYPOTHESES)
     with torch.inference_mode():
-        found = model(**tokenizer(HYPOTHESES, padding=True, return_tensors="pt"))
+        outputs = model(**tokenizer(HYPOTHESES, padding=True, return_tensors="pt"))
         pairs = model(**tokenizer(SOURCES, HYPOTHESES, padding=True, return_tensors="pt"))
-    assert found["fluency"].numpy() == pytest.approx(expected["fluency"], abs=1e-5)
+    assert outputs["fluency"].numpy() == pytest.approx(expected["fluency"], abs=1e-5)
     assert pairs["meaning"].numpy() == pytest.approx(expected["meaning"], abs=1e-5)
     # Saved by transformers, it is loaded by transformers.
     model.save_pretrained(tmp_path / "saved")

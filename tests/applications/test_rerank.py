@@ -33,15 +33,15 @@ cases = st.lists(st.tuples(words, st.lists(words, min_size=1, max_size=4)), min_
 def test_the_best_is_the_first_with_the_largest_score(case: list[tuple[str, list[str]]]) -> None:
     sources, candidates = [source for source, _ in case], [row for _, row in case]
     metric = load_metric("length")
-    found = rerank(sources, candidates, metric)
+    result = rerank(sources, candidates, metric)
     for number, row in enumerate(candidates):
         scores = [metric.score([sources[number]], [text]).sentences[0] for text in row]
-        assert found.scores[number].tolist() == pytest.approx(scores)
-        assert found.chosen[number] == scores.index(max(scores))
-        assert found.texts[number] == row[found.chosen[number]]
-        others = [s for s, text in zip(scores, row, strict=True) if text != found.texts[number]]
+        assert result.scores[number].tolist() == pytest.approx(scores)
+        assert result.chosen[number] == scores.index(max(scores))
+        assert result.texts[number] == row[result.chosen[number]]
+        others = [s for s, text in zip(scores, row, strict=True) if text != result.texts[number]]
         expected = max(scores) - max(others) if others else math.nan
-        assert found.margins[number] == pytest.approx(expected, nan_ok=True)
+        assert result.margins[number] == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", ["gleu", "m2", "green"])
@@ -54,7 +54,7 @@ def test_minimum_bayes_risk_is_the_expected_utility(
     metric = load_metric(name)
     random = np.random.default_rng(seed)
     weights = [random.uniform(0.1, 1, len(row)).tolist() for row in candidates]
-    found = candidate_scores(sources, candidates, MinimumBayesRisk(metric), weights=weights)
+    scores = candidate_scores(sources, candidates, MinimumBayesRisk(metric), weights=weights)
     for number, row in enumerate(candidates):
         for place, hypothesis in enumerate(row):
             utilities = [
@@ -64,7 +64,7 @@ def test_minimum_bayes_risk_is_the_expected_utility(
                 for reference in row
             ]
             expected = np.average(utilities, weights=weights[number])
-            assert found[number][place] == pytest.approx(expected)
+            assert scores[number][place] == pytest.approx(expected)
 
 
 def test_a_text_that_systems_agree_on_has_the_sum_of_their_weights() -> None:
@@ -77,13 +77,13 @@ def test_a_text_that_systems_agree_on_has_the_sum_of_their_weights() -> None:
 
 def test_the_system_that_agrees_with_the_others_wins(sample: Sample) -> None:
     candidates = candidates_of_systems(sample.systems)
-    found = rerank(sample.sources, candidates, "mbr(gleu)")
+    result = rerank(sample.sources, candidates, "mbr(gleu)")
     gleu = load_metric("gleu")
     single = {
         name: gleu.score(sample.sources, texts, sample.references).value
         for name, texts in sample.systems.items()
     }
-    combined = gleu.score(sample.sources, found.texts, sample.references).value
+    combined = gleu.score(sample.sources, result.texts, sample.references).value
     assert combined > np.mean(list(single.values()))
     oracle = rerank(sample.sources, candidates, "gleu", references=sample.references)
     best = [max(values) for values in oracle.scores]
@@ -93,18 +93,18 @@ def test_the_system_that_agrees_with_the_others_wins(sample: Sample) -> None:
 
 def test_a_candidate_below_its_source_is_not_chosen() -> None:
     guards = Guards(fallback="source")
-    found = rerank(["a b c", "a"], [["a", "a b"], ["a b", "a"]], "length", guards=guards)
-    assert found.texts == ("a b c", "a b")
-    assert found.chosen.tolist() == [-1, 0]
-    assert found.margins.tolist() == pytest.approx([1.0, 1.0])
+    result = rerank(["a b c", "a"], [["a", "a b"], ["a b", "a"]], "length", guards=guards)
+    assert result.texts == ("a b c", "a b")
+    assert result.chosen.tolist() == [-1, 0]
+    assert result.margins.tolist() == pytest.approx([1.0, 1.0])
 
 
 def test_a_minimum_gain_is_needed_over_the_first_candidate() -> None:
     rows = [["a", "a b"], ["a", "a b c"]]
     guards = Guards(fallback="first", minimum_gain=2.0)
-    found = rerank(["a", "a"], rows, "length", guards=guards)
-    assert found.chosen.tolist() == [0, 1]
-    assert found.margins.tolist() == pytest.approx([-1.0, 2.0])
+    result = rerank(["a", "a"], rows, "length", guards=guards)
+    assert result.chosen.tolist() == [0, 1]
+    assert result.margins.tolist() == pytest.approx([-1.0, 2.0])
 
 
 def test_the_source_is_nobodys_reference_in_a_minimum_bayes_risk() -> None:
@@ -117,9 +117,9 @@ def test_the_source_is_nobodys_reference_in_a_minimum_bayes_risk() -> None:
 
 def test_long_edits_give_way_to_the_next_candidate() -> None:
     rows = [["They walked to a very big school", "He goes to the school"]]
-    found = rerank([SOURCE], rows, "length", guards=Guards(longest_edit=1))
-    assert found.texts == ("He goes to the school",)
-    assert found.margins[0] == pytest.approx(-2.0)
+    result = rerank([SOURCE], rows, "length", guards=Guards(longest_edit=1))
+    assert result.texts == ("He goes to the school",)
+    assert result.margins[0] == pytest.approx(-2.0)
     everything = rerank([SOURCE], rows, "length")
     assert everything.chosen.tolist() == [0]
 
@@ -128,8 +128,8 @@ def test_a_gate_rejects_and_without_a_fallback_the_best_stays() -> None:
     gate = load_metric("length")
     rows = [["a", "a b c"]]
     shorter = load_metric("constant")
-    kept = rerank(["a"], rows, shorter, guards=Guards(gate=gate, gate_minimum=2.0))
-    assert kept.chosen.tolist() == [1]
+    result = rerank(["a"], rows, shorter, guards=Guards(gate=gate, gate_minimum=2.0))
+    assert result.chosen.tolist() == [1]
     none = rerank(["a"], rows, shorter, guards=Guards(gate=gate, gate_minimum=9.0))
     assert none.chosen.tolist() == [0]
     source = rerank(["x"], rows, shorter, guards=Guards("source", gate=gate, gate_minimum=9.0))
@@ -142,11 +142,11 @@ def test_a_learned_metric_scores_each_distinct_candidate_once(
     metric = load_metric(f"some(model={str(tiny_evaluator)!r})")
     systems = {name: sample.systems[name][:6] for name in ("strong", "weak")}
     candidates = candidates_of_systems(systems)
-    found = rerank(sample.sources[:6], candidates, metric)
+    result = rerank(sample.sources[:6], candidates, metric)
     scores = metric.score_systems(sample.sources[:6], systems)
     table = np.stack([scores[name].sentences for name in systems], axis=1)
-    assert np.stack(found.scores) == pytest.approx(table, abs=1e-6)
-    assert found.chosen == pytest.approx(table.argmax(axis=1))
+    assert np.stack(result.scores) == pytest.approx(table, abs=1e-6)
+    assert result.chosen == pytest.approx(table.argmax(axis=1))
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,9 @@ def test_rewards_are_the_metrics_sentence_scores(tiny_evaluator: Path, sample: S
     texts = sample.systems["strong"][:8]
     sources = sample.sources[:8]
     function = reward(metric)
-    found = function(prompts=["x"] * 8, completions=texts, source=sources, other=list(range(8)))
-    assert found == pytest.approx(metric.score(sources, texts).sentences.tolist())
-    assert all(type(value) is float for value in found)
+    rewards = function(prompts=["x"] * 8, completions=texts, source=sources, other=list(range(8)))
+    assert rewards == pytest.approx(metric.score(sources, texts).sentences.tolist())
+    assert all(type(value) is float for value in rewards)
     assert function.__name__ == "some"
 
 
@@ -72,8 +72,8 @@ def test_chats_and_texts_get_the_same_reward() -> None:
         [{"role": "assistant", "content": [{"type": "text", "text": "He goes ."}]}],
         [],
     ]
-    found = function(completions=chats, source=["He go ."] * 3)
-    assert found == pytest.approx([4.0, 3.0, 0.0])
+    rewards = function(completions=chats, source=["He go ."] * 3)
+    assert rewards == pytest.approx([4.0, 3.0, 0.0])
 
 
 def test_the_unchanged_source_earns_nothing_when_centred() -> None:
@@ -85,9 +85,9 @@ def test_penalties_and_the_floor() -> None:
     options = {"edit_penalty": 1.0, "length_penalty": 0.5, "floor": -9.0, "clip": (-1.0, 1.0)}
     function = reward("length", centre=True, **options)
     texts = ["a b c d", "a b c x", "a b c d e f", "", "a b c d e f g h i"]
-    found = function(completions=texts, source=["a b c d"] * 5)
+    rewards = function(completions=texts, source=["a b c d"] * 5)
     # One substitution of four tokens; two insertions, of which the metric sees at most one.
-    assert found == pytest.approx([0.0, -0.25, 1.0 - 2 / 4 - 0.5 * 2 / 4, -9.0, -9.0])
+    assert rewards == pytest.approx([0.0, -0.25, 1.0 - 2 / 4 - 0.5 * 2 / 4, -9.0, -9.0])
 
 
 def test_a_policy_that_games_the_metric_shows_in_what_is_watched() -> None:
@@ -104,16 +104,18 @@ def test_a_policy_that_games_the_metric_shows_in_what_is_watched() -> None:
 def test_references_come_from_a_column() -> None:
     function = reward("gleu", references="answer")
     texts = ["He goes home .", "He go home ."]
-    found = function(completions=texts, source=["He go home ."] * 2, answer=[texts[0], [texts[0]]])
-    assert found[0] == pytest.approx(1.0)
-    assert found[1] < 0.6
+    rewards = function(
+        completions=texts, source=["He go home ."] * 2, answer=[texts[0], [texts[0]]]
+    )
+    assert rewards[0] == pytest.approx(1.0)
+    assert rewards[1] < 0.6
 
 
 def test_verl_calls_it_one_by_one() -> None:
     function = reward("gleu", references="answer")
     extra = {"source": "He go home .", "index": 3}
-    found = function.compute_score("jfleg", "He goes home .", "He goes home .", extra)
-    assert found == pytest.approx(1.0)
+    value = function.compute_score("jfleg", "He goes home .", "He goes home .", extra)
+    assert value == pytest.approx(1.0)
     assert reward("length").compute_score("jfleg", "a b", None, extra) == pytest.approx(2.0)
 
 

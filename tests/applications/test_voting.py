@@ -42,8 +42,8 @@ def test_an_edit_needs_more_than_its_share(threshold: float, text: str) -> None:
 
 
 def test_weights_decide() -> None:
-    found = vote([SOURCE], [ROW], annotator=ANNOTATOR, weights=[[1.0, 0.0, 3.0]])
-    assert found == ["He goes to school yesterday ."]
+    texts = vote([SOURCE], [ROW], annotator=ANNOTATOR, weights=[[1.0, 0.0, 3.0]])
+    assert texts == ["He goes to school yesterday ."]
 
 
 def test_half_of_the_votes_is_not_more_than_half() -> None:
@@ -72,7 +72,7 @@ def test_kept_edits_can_be_applied_and_no_edit_that_fits_is_left_out(
     edits = tuple({edit(*span): share for span, share in drawn}.items())
     votes = Votes(("a b c d e f",), (edits,))
     text = votes.texts(threshold)[0]
-    enough = [(each, share) for each, share in edits if share > threshold + 1e-9]
+    enough = [(edit, share) for edit, share in edits if share > threshold + 1e-9]
     if not enough:
         assert text == "a b c d e f"
     elif len(enough) == 1:
@@ -89,17 +89,17 @@ def test_of_overlapping_edits_the_one_with_more_votes_stays() -> None:
 def test_the_tuned_threshold_is_the_best_of_all(sample: Sample) -> None:
     votes = count_votes(sample.sources, candidates_of_systems(sample.systems), annotator=ANNOTATOR)
     gleu = load_metric("gleu")
-    found = tune_threshold(votes, sample.references, gleu)
-    assert sorted(found.scores) == pytest.approx([0.0, 0.25, 0.5, 0.75])
-    for threshold, score in found.scores.items():
-        own = gleu.score(sample.sources, votes.texts(threshold), sample.references)
-        assert score == pytest.approx(own.value)
-    assert found.scores[found.best] == max(found.scores.values())
+    search = tune_threshold(votes, sample.references, gleu)
+    assert sorted(search.scores) == pytest.approx([0.0, 0.25, 0.5, 0.75])
+    for threshold, score in search.scores.items():
+        voted = gleu.score(sample.sources, votes.texts(threshold), sample.references)
+        assert score == pytest.approx(voted.value)
+    assert search.scores[search.best] == max(search.scores.values())
     single = [
         gleu.score(sample.sources, texts, sample.references).value
         for texts in sample.systems.values()
     ]
-    assert found.scores[found.best] > sum(single) / len(single)
+    assert search.scores[search.best] > sum(single) / len(single)
 
 
 def test_lists_of_different_lengths() -> None:

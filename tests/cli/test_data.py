@@ -13,9 +13,9 @@ PutDataset = Callable[[str, dict[str, str]], None]
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "list", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [entry["dataset"] for entry in found] == list(DATASETS)
-    gug = next(entry for entry in found if entry["dataset"] == "gug")
+    entries = json.loads(capsys.readouterr().out)
+    assert [entry["dataset"] for entry in entries] == list(DATASETS)
+    gug = next(entry for entry in entries if entry["dataset"] == "gug")
     assert gug["licence"] == "CC BY-NC-SA 4.0"
     assert gug["files"][0]["url"].startswith("https://raw.githubusercontent.com/EducationalTesting")
 

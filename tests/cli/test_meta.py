@@ -19,8 +19,8 @@ Run = Callable[..., str]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*words: str, code: int = 0) -> str:
-        given = ["meta", "--resamples", "20", "--window", "3", *words]
-        assert main(given) == code
+        command = ["meta", "--resamples", "20", "--window", "3", *words]
+        assert main(command) == code
         captured = capsys.readouterr()
         return captured.err if code else captured.out
 
@@ -87,8 +87,8 @@ def test_what_a_benchmark_tells_is_told_once(
     words = ["--benchmark", str(folder), "--human", "EW", "TS", "--quiet"]
     for typed in (words, words[:-1]):
         assert main(["meta", "--resamples", "9", *typed]) == 0
-        told = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
-        assert told == [
+        notices = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
+        assert notices == [
             f"{folder}: source: no human score EW, left out.",
             f"{folder}: source: no human score TS, left out.",
         ]

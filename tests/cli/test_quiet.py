@@ -62,7 +62,7 @@ def test_nothing_is_said_where_there_is_nothing_to_warn_of(
     monkeypatch.chdir(tmp_path)
     assert main([*command.split(), *QUIET_COMMANDS[command], "--quiet"]) == 0
     err = capsys.readouterr().err
-    assert all(any(said in line for said in SAID.get(command, ())) for line in err.splitlines())
+    assert all(any(text in line for text in SAID.get(command, ())) for line in err.splitlines())
 
 
 def test_what_makes_a_result_invalid_is_said(

@@ -49,9 +49,9 @@ def test_metrics_share_statistics(command: list[str], monkeypatch: pytest.Monkey
     computed: list[str] = []
     compute = M2.compute
 
-    def counted(self: M2, *given: Any) -> Statistics:
+    def counted(self: M2, *inputs: Any) -> Statistics:
         computed.append(self.label)
-        return compute(self, *given)
+        return compute(self, *inputs)
 
     monkeypatch.setattr(M2, "compute", counted)
     assert main([*command, *INPUT, "--metric", "m2", "sentm2"]) == 0

@@ -16,8 +16,8 @@ QUICK = ("--annotator", "en-ewt-sm", "--resamples", "20")
 def data(path: Path) -> dict[str, Any]:
     """Return the data of a report."""
     packed = path.read_text("utf-8").split('id="data">', 1)[1].split("</script>", 1)[0]
-    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
-    return found
+    content: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return content
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ def test_report_on_files(
     out = tmp_path / "report.html"
     words = ["report", *files, "--ref", files[3], "--metric", "gleu", "length", "--out", str(out)]
     assert main([*words, "--attribution", "edit-count", "--title", "Mine", *QUICK]) == 0
-    found = data(out)
-    assert (found["title"], found["systems"]) == ("Mine", ["good", "bad"])
-    assert [each["label"] for each in found["metrics"]] == ["gleu", "length"]
-    assert found["sentences"]["attribution"][0]["metric"] == "edit-count"
-    assert found["provenance"]["command"].startswith("learnedgec report --src ")
-    assert set(found["provenance"]["files"]) == {files[i] for i in (1, 3, 4)}
-    assert all(len(digest) == 64 for digest in found["provenance"]["files"].values())
+    report = data(out)
+    assert (report["title"], report["systems"]) == ("Mine", ["good", "bad"])
+    assert [metric["label"] for metric in report["metrics"]] == ["gleu", "length"]
+    assert report["sentences"]["attribution"][0]["metric"] == "edit-count"
+    assert report["provenance"]["command"].startswith("learnedgec report --src ")
+    assert set(report["provenance"]["files"]) == {files[i] for i in (1, 3, 4)}
+    assert all(len(digest) == 64 for digest in report["provenance"]["files"].values())
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith(f"wrote {out} (")
@@ -63,7 +63,7 @@ def test_report_on_a_benchmark(tmp_path: Path) -> None:
         "--quiet",
     ]
     assert main([*words, "--human", "EW", *QUICK]) == 0
-    found = data(out)
-    assert found["benchmark"] == "sample"
-    assert [each["human"] for each in found["evaluations"]] == ["EW"]
-    assert found["provenance"]["files"] == {}
+    report = data(out)
+    assert report["benchmark"] == "sample"
+    assert [evaluation["human"] for evaluation in report["evaluations"]] == ["EW"]
+    assert report["provenance"]["files"] == {}

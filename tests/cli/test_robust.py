@@ -84,9 +84,9 @@ def test_preferences(run: Run) -> None:
     gleu, length = rows(run("metrics", *words))
     assert (gleu["n"], gleu["left out"], gleu["accuracy"]) == ("5", "1", "1.0")
     assert (length["accuracy"], length["ties"], length["P-CRS"]) == ("0.2", "0.6", "1.0")
-    found = rows(run("metrics", *words, "--show", "variants"))
-    assert {row["metric"] for row in found} == {"gleu", "length"}
-    assert sum(int(row["n"]) for row in found if row["by"] == "action") == 50
+    variants = rows(run("metrics", *words, "--show", "variants"))
+    assert {row["metric"] for row in variants} == {"gleu", "length"}
+    assert sum(int(row["n"]) for row in variants if row["by"] == "action") == 50
 
 
 # -- attacks ----------------------------------------------------------------------------------
@@ -97,11 +97,11 @@ def test_attack_from_files(run: Run, tmp_path: Path) -> None:
     words = ["--attack", systems / "weak.txt", "--src", SAMPLE_FOLDER / "source.txt"]
     words += ["--hyp", systems / "strong.txt", systems / "eager.txt", "--metric", "edit-count"]
     (pooled,) = rows(run("attack", *words, "--format", "csv"))
-    found = [pooled[column] for column in ("attack", "honest", "n", "rank")]
-    assert found == ["weak", "all", "144", "3"]
-    each = rows(run("attack", *words, "--show", "systems", "--format", "csv", "--plot", tmp_path))
-    assert [row["honest"] for row in each] == ["all", "strong", "eager"]
-    shares = [float(row["attack preferred"]) for row in each]
+    cells = [pooled[column] for column in ("attack", "honest", "n", "rank")]
+    assert cells == ["weak", "all", "144", "3"]
+    honest = rows(run("attack", *words, "--show", "systems", "--format", "csv", "--plot", tmp_path))
+    assert [row["honest"] for row in honest] == ["all", "strong", "eager"]
+    shares = [float(row["attack preferred"]) for row in honest]
     assert shares[0] == pytest.approx((shares[1] + shares[2]) / 2)
     assert (tmp_path / "attacks.pdf").is_file()
 
@@ -118,9 +118,9 @@ def test_attacks_of_the_catalog(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
     assert (sentm2["attack score"], sentm2["honest score"]) == ("0.5", "1.0")
     write_lines(tmp_path / "ours.txt", ["a b c", "a b"])
     hyp = ["--hyp", tmp_path / "ours.txt"]
-    found = rows(run("attack", "--attack", "attack:conll14", *hyp, "--show", "systems", *words))
-    assert [row["honest"] for row in found] == ["all", "ours"] * 2
-    assert found[0]["attack preferred"] == "0.0"
+    systems = rows(run("attack", "--attack", "attack:conll14", *hyp, "--show", "systems", *words))
+    assert [row["honest"] for row in systems] == ["all", "ours"] * 2
+    assert systems[0]["attack preferred"] == "0.0"
     source = ["--src", tmp_path / "ours.txt", "--ref", tmp_path / "ours.txt"]
     (_, sentm2) = rows(run("attack", "--attack", "bea19-dev", *hyp, *source, *words))
     assert (sentm2["attack score"], sentm2["honest score"]) == ("0.0", "1.0")

@@ -61,10 +61,10 @@ def test_writes_a_metric_that_score_knows(folder: Path, capsys: pytest.CaptureFi
 def test_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--metric", MIX, "--validation", "none", "--name", "mix@mine"]
     assert run(*words, "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["name"] == "mix@mine"
-    assert load_metric(found["metric"]) == load_metric("mix@mine")
-    assert found["study"]["held_out"] is None
+    tuned = json.loads(capsys.readouterr().out)
+    assert tuned["name"] == "mix@mine"
+    assert load_metric(tuned["metric"]) == load_metric("mix@mine")
+    assert tuned["study"]["held_out"] is None
     assert run(*words, "--format", "csv") == 0
     header, *rows = capsys.readouterr().out.splitlines()
     assert header == "benchmark,metric,value,held_out,held_out_deviation,weights"
@@ -79,9 +79,9 @@ def test_configuration_file_and_other_parameters(
         "validation: none\nsampler: grid\n"
     )
     assert run("--config", "c.yaml", "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["study"]["space"] == {"n": "1 to 3"}
-    assert [trial["parameters"]["n"] for trial in found["study"]["trials"]] == [1, 2, 3]
+    tuned = json.loads(capsys.readouterr().out)
+    assert tuned["study"]["space"] == {"n": "1 to 3"}
+    assert [trial["parameters"]["n"] for trial in tuned["study"]["trials"]] == [1, 2, 3]
     (tmp_path / "d.yaml").write_text("metrik: gleu\n")
     assert run("--config", "d.yaml") == 2
     assert "metrik" in capsys.readouterr().err
@@ -91,8 +91,8 @@ def test_a_storage_is_continued(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--metric", MIX, "--validation", "none", "--storage", "study.journal"]
     assert run(*words) == 0
     assert run(*words, "--trials", "15", "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
-    assert len(found["study"]["trials"]) == 15
+    tuned = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
+    assert len(tuned["study"]["trials"]) == 15
     assert run(*words, "--seed", "1") == 2
     assert "holds a study ensemble@sample with another seed" in capsys.readouterr().err
 
@@ -155,9 +155,9 @@ def test_a_tuned_metric_keeps_its_name_and_the_mark(
         main(["score", *words, "--metric", "gleu@x+test", "--format", "json", "--out", str(out)])
         == 0
     )
-    (found,) = json.loads(out.read_text())["scores"]
-    assert found["metric"] == "gleu@x+test"
-    assert found["signature"].startswith("gleu@x+test(n=2, ")
+    (score,) = json.loads(out.read_text())["scores"]
+    assert score["metric"] == "gleu@x+test"
+    assert score["signature"].startswith("gleu@x+test(n=2, ")
 
     # Tuned anew, elsewhere, it is still made of what test data taught.
     assert run("--metric", "ensemble(gleu@x+test=0.5, length=0.5)", "--validation", "none") == 0

@@ -41,10 +41,10 @@ def test_scores_do_not_depend_on_what_holds_the_texts(
     # Texts alone on both sides: gold edits would make other references.
     expected = metric.score(sources, hypotheses, learnedgec.References.from_rows(rows.texts()))
     held = [hold(row) for row in rows.texts()]
-    found = metric.score(hold(sources), hold(hypotheses), held)
-    assert found.value == expected.value
-    assert found.sentences.tolist() == expected.sentences.tolist()
-    assert found.signature == expected.signature
+    score = metric.score(hold(sources), hold(hypotheses), held)
+    assert score.value == expected.value
+    assert score.sentences.tolist() == expected.sentences.tolist()
+    assert score.signature == expected.signature
     together = metric.score_systems(hold(sources), {"ours": hold(hypotheses)}, held)
     assert together["ours"].value == expected.value
     statistics = metric.statistics(hold(sources), hold(hypotheses), held)
@@ -67,11 +67,15 @@ BAD: list[tuple[Any, Any, Any, str]] = [
 def test_anything_else_is_one_sentence_that_names_the_place(
     metric: Metric, sources: Any, hypotheses: Any, references: Any, message: str
 ) -> None:
-    for score in (metric.score, metric.statistics, lambda *given: learnedgec.score(metric, *given)):
+    for score in (
+        metric.score,
+        metric.statistics,
+        lambda *inputs: learnedgec.score(metric, *inputs),
+    ):
         # Each reads anew what can be read only once.
-        given = iter(["a"]) if "list_iterator" in message else sources
+        texts = iter(["a"]) if "list_iterator" in message else sources
         with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-            score(given, hypotheses, references)
+            score(texts, hypotheses, references)
 
 
 def test_systems_are_named_in_messages(metric: Metric) -> None:

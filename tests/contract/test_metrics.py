@@ -24,8 +24,8 @@ TOLERANCE = 1e-5
 
 def local_language_model(request: pytest.FixtureRequest) -> Mapping[str, object]:
     # In groups of one, as the contract demands; answers are kept for all tests, away from the user's.
-    kept = request.getfixturevalue("tmp_path_factory").getbasetemp() / "cache"
-    request.getfixturevalue("monkeypatch").setenv("LEARNEDGEC_CACHE", str(kept))
+    cache = request.getfixturevalue("tmp_path_factory").getbasetemp() / "cache"
+    request.getfixturevalue("monkeypatch").setenv("LEARNEDGEC_CACHE", str(cache))
     model = str(request.getfixturevalue("tiny_causal"))
     return {"model": model, "endpoint": None, "group_size": 1}
 
@@ -101,7 +101,7 @@ def difficulties(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> Pa
         learn(sample.sources, sample.systems, first),
         learn(blank.sources, {"copy": blank.sources}, blank.references),
     ]
-    weights = {key: value for each in learned for key, value in each.weights.items()}
+    weights = {key: value for metric_ in learned for key, value in metric_.weights.items()}
     path = tmp_path_factory.mktemp("difficulties") / "weights.json"
     Difficulties(weights, tuple(sample.systems)).save(path)
     return path

@@ -64,13 +64,13 @@ def test_equals_the_oracle(
     case: tuple[list[str], list[str], list[tuple[Edit, ...]]], max_unchanged_words: int
 ) -> None:
     source, hypothesis, annotations = case
-    found = max_match(
+    overlaps = max_match(
         " ".join(source),
         " ".join(hypothesis),
         annotations,
         max_unchanged_words=max_unchanged_words,
     )
-    for overlap, gold in zip(found, annotations, strict=True):
+    for overlap, gold in zip(overlaps, annotations, strict=True):
         expected = oracle_edits(source, hypothesis, gold, max_unchanged_words)
         assert triples(overlap.edits) == [
             (edit.start, edit.end, " ".join(edit.correction)) for edit in expected

@@ -14,10 +14,12 @@ WORDS = st.text("abZ.,'’\"-()!?$€%/:;&0123456789 \u00a0\u2028\tü漢", max_s
 
 @given(st.lists(WORDS, max_size=3))
 def test_once_is_enough_and_nothing_is_lost(texts: list[str]) -> None:
-    found = tokenise(texts)
-    assert tokenise(found) == found
-    assert ["".join(text.split()) for text in found] == ["".join(text.split()) for text in texts]
-    assert found == [" ".join(text.split()) for text in found]
+    tokenised = tokenise(texts)
+    assert tokenise(tokenised) == tokenised
+    assert ["".join(text.split()) for text in tokenised] == [
+        "".join(text.split()) for text in texts
+    ]
+    assert tokenised == [" ".join(text.split()) for text in tokenised]
 
 
 def test_words_are_cut_as_spacy_cuts_sentences() -> None:
@@ -29,8 +31,8 @@ def test_words_are_cut_as_spacy_cuts_sentences() -> None:
 def test_gold_edits_stay_where_the_tokens_do() -> None:
     edit = (Edit(1, 2, "goes"),)
     rows = tuple((Reference(text, edit, 3),) for text in ("He goes .", "He goes home."))
-    kept, cut = tokenise_references(References(rows), ["He go .", "He go home."])
-    assert kept == rows[0]
+    unchanged, cut = tokenise_references(References(rows), ["He go .", "He go home."])
+    assert unchanged == rows[0]
     assert cut == (Reference("He goes home .", None, 3),)
 
 
@@ -38,20 +40,20 @@ def test_gold_edits_stay_where_the_tokens_do() -> None:
 def test_a_score_is_that_of_the_tokens(metric: str) -> None:
     sources, hypotheses = ["He go to school.", "Fine."], ["He goes to school.", "Fine ."]
     references = [["He goes to school ."], ["Fine."]]
-    found = score(metric, sources, hypotheses, references, runtime=Runtime(tokenise="spacy"))
+    result = score(metric, sources, hypotheses, references, runtime=Runtime(tokenise="spacy"))
     expected = score(
         metric, *map(tokenise, (sources, hypotheses)), [tokenise(row) for row in references]
     )
-    assert found.value == pytest.approx(expected.value)
-    assert "|tokens:spacy-en-" in found.signature
+    assert result.value == pytest.approx(expected.value)
+    assert "|tokens:spacy-en-" in result.signature
     assert "|tokens:" not in expected.signature
     if metric != "length":
-        assert found.value == pytest.approx(1.0)
+        assert result.value == pytest.approx(1.0)
         assert score(metric, sources, hypotheses, references).value < 1
 
 
 def test_metrics_scored_together_share_the_tokens() -> None:
     references = References(((Reference("He goes home.", (Edit(1, 2, "goes"),)),),))
-    given = (["He go home."], {"a": ["He goes home."]}, references)
-    scores = score(["length", "m2"], *given, runtime=Runtime(tokenise="spacy"))
+    inputs = (["He go home."], {"a": ["He goes home."]}, references)
+    scores = score(["length", "m2"], *inputs, runtime=Runtime(tokenise="spacy"))
     assert (scores["length"]["a"].value, scores["m2"]["a"].value) == (4, 1)

@@ -34,7 +34,7 @@ WORDS = st.lists(
 def test_marks_are_those_of_the_words(words: list[str]) -> None:
     text = " ".join(words)
     places = tiny.tokenizer()(text, return_offsets_mapping=True)["offset_mapping"]
-    found = [
+    marks = [
         (text[start], mark)
         for (start, end), mark in zip(places, mark_capitals(text, places), strict=True)
         if end > start and (start == 0 or text[start - 1] == " ")
@@ -43,7 +43,7 @@ def test_marks_are_those_of_the_words(words: list[str]) -> None:
         (word[0], UNMARKED if word[0] in "9.日" else CAPITAL if word[0] in "HGÉ" else SMALL)
         for word in words
     ]
-    assert found == expected
+    assert marks == expected
     # Of a word that the tokenizer splits, only the first token is marked.
     marked = [mark for mark in mark_capitals(text, places) if mark != UNMARKED]
     assert marked == [mark for _, mark in expected if mark != UNMARKED]
@@ -79,8 +79,8 @@ def test_capitals_change_scores_and_sums_may_replace_heads(package: Path) -> Non
     evaluator = Evaluator.load(str(package), runtime=Runtime(device="cpu"))
     assert sorted(evaluator.outputs) == ["both", "capitals", "quality"]
     texts = ["He goes .", "he goes .", "He goes ."]
-    found = evaluator.predict(texts, texts)
-    assert found["capitals"][0] == found["capitals"][2] != found["capitals"][1]
+    predicted = evaluator.predict(texts, texts)
+    assert predicted["capitals"][0] == predicted["capitals"][2] != predicted["capitals"][1]
     states = torch.tensor(tokenise(evaluator.tokenizer, texts[:1])["input_ids"])
     mask = torch.ones_like(states)
     with torch.inference_mode():
@@ -88,17 +88,17 @@ def test_capitals_change_scores_and_sums_may_replace_heads(package: Path) -> Non
         bare = evaluator.model.heads["quality"](output.last_hidden_state.mean(dim=1)).item()
         logits = evaluator.model.heads["capitals"](output.hidden_states[1])[0, 1:3, 0].tolist()
     capitals = -math.log1p(math.exp(-logits[0])) - math.log1p(math.exp(logits[1]))
-    assert found["capitals"][0] == pytest.approx(capitals, abs=1e-5)
-    assert found["quality"][0] == pytest.approx(bare + 0.5 * capitals, abs=1e-5)
-    assert found["both"][0] == pytest.approx(2 * bare + capitals, abs=1e-5)
+    assert predicted["capitals"][0] == pytest.approx(capitals, abs=1e-5)
+    assert predicted["quality"][0] == pytest.approx(bare + 0.5 * capitals, abs=1e-5)
+    assert predicted["both"][0] == pytest.approx(2 * bare + capitals, abs=1e-5)
     assert evaluator.predict(texts, texts, ["both"])["both"].tolist() == pytest.approx(
-        found["both"].tolist()
+        predicted["both"].tolist()
     )
     single = []
     for text in texts:
         evaluator._memory.clear()
         single.append(evaluator.predict([text], [text])["quality"][0])
-    assert single == pytest.approx(found["quality"].tolist(), abs=1e-6)
+    assert single == pytest.approx(predicted["quality"].tolist(), abs=1e-6)
 
 
 def test_values_are_kept_with_their_capitals(

@@ -70,10 +70,10 @@ def test_a_package_of_4_bits_scores_what_its_rounded_model_scores(tmp_path: Path
 
 def test_heads_read_what_they_say(tiny_evaluator: Path) -> None:
     evaluator = Evaluator.load(str(tiny_evaluator))
-    one = evaluator.predict(SOURCES, HYPOTHESES)
+    first = evaluator.predict(SOURCES, HYPOTHESES)
     other = evaluator.predict(["Quite another source", ""], HYPOTHESES)
-    assert one["fluency"] == pytest.approx(other["fluency"], abs=1e-6)
-    assert np.abs(one["meaning"] - other["meaning"]).min() > 1e-4
+    assert first["fluency"] == pytest.approx(other["fluency"], abs=1e-6)
+    assert np.abs(first["meaning"] - other["meaning"]).min() > 1e-4
     assert set(evaluator.predict(SOURCES, HYPOTHESES, ["meaning"])) == {"meaning"}
 
 
@@ -134,10 +134,10 @@ def test_another_scale_is_another_signature_and_another_entry_of_the_cache(
     config["heads"]["fluency"]["scale"] = 5.0
     (copy / "config.json").write_text(json.dumps(config))
     tiny.sign(copy, "config.json")
-    kept = metric.score(SOURCES, HYPOTHESES, runtime=runtime)
-    assert kept.value == pytest.approx(metric.score(SOURCES, HYPOTHESES).value)
-    assert kept.value != pytest.approx(first.value)
-    assert kept.signature != first.signature
+    second = metric.score(SOURCES, HYPOTHESES, runtime=runtime)
+    assert second.value == pytest.approx(metric.score(SOURCES, HYPOTHESES).value)
+    assert second.value != pytest.approx(first.value)
+    assert second.signature != first.signature
 
 
 @pytest.mark.parametrize("manifest", [None, "text", {"name": 1}, {"files": []}, {"data": {}}])
@@ -228,9 +228,9 @@ def test_a_replaced_package_scores_as_in_a_new_process(copy: Path, tmp_path: Pat
     expected = Evaluator.load(str(other)).predict(SOURCES, HYPOTHESES)["fluency"]
     shutil.rmtree(copy)
     shutil.copytree(other, copy)
-    found = Evaluator.load(str(copy)).predict(SOURCES, HYPOTHESES)["fluency"]
-    assert found == pytest.approx(expected, abs=1e-6)
-    assert np.abs(found - first).min() > 1e-3
+    values = Evaluator.load(str(copy)).predict(SOURCES, HYPOTHESES)["fluency"]
+    assert values == pytest.approx(expected, abs=1e-6)
+    assert np.abs(values - first).min() > 1e-3
 
 
 def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
@@ -240,9 +240,9 @@ def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
     assert set(evaluator.outputs) == {"grammaticality", "fluency", "meaning", "preference"}
     alone = evaluator.predict(SOURCES, HYPOTHESES, ["preference"])
     assert set(alone) == {"preference"}
-    found = evaluator.predict(SOURCES, HYPOTHESES)
-    expected = 2.0 * found["fluency"] - 0.5 * found["meaning"]
-    assert found["preference"] == pytest.approx(expected, abs=1e-6)
+    predicted = evaluator.predict(SOURCES, HYPOTHESES)
+    expected = 2.0 * predicted["fluency"] - 0.5 * predicted["meaning"]
+    assert predicted["preference"] == pytest.approx(expected, abs=1e-6)
     assert alone["preference"] == pytest.approx(expected, abs=1e-6)
     base = evaluator.predict(SOURCES, SOURCES, ["preference"])["preference"]
     score = Preference(model=str(folder)).score(SOURCES, HYPOTHESES)
@@ -253,7 +253,7 @@ def test_a_sum_of_heads_is_an_output_like_a_head(tmp_path: Path) -> None:
     config.write_text(config.read_text().replace('"fluency": 2.0', '"fluency": 3.0'))
     tiny.sign(folder, "config.json")
     other = Evaluator.load(str(folder)).predict(SOURCES, HYPOTHESES, ["preference"])
-    assert other["preference"] == pytest.approx(expected + found["fluency"], abs=1e-6)
+    assert other["preference"] == pytest.approx(expected + predicted["fluency"], abs=1e-6)
     card = (folder / "README.md").read_text()
     assert "- the output `preference` is 2 `fluency` + -0.5 `meaning`" in card
     assert "\"preference(model='summed')\"" in card
@@ -285,12 +285,12 @@ def test_some_mixes_a_package_with_a_classifier(tiny_evaluator: Path, tmp_path: 
 
 def test_models_that_cannot_serve_are_refused(tiny_encoder: Path, tmp_path: Path) -> None:
     torch.manual_seed(0)
-    made = tiny.tokenizer()
+    tokenizer = tiny.tokenizer()
     from transformers import BertForSequenceClassification
 
-    model = BertForSequenceClassification(tiny.configuration(len(made), num_labels=2))
+    model = BertForSequenceClassification(tiny.configuration(len(tokenizer), num_labels=2))
     model.save_pretrained(tmp_path / "two")
-    made.save_pretrained(tmp_path / "two")
+    tokenizer.save_pretrained(tmp_path / "two")
     with pytest.raises(ModelError, match="has 2 labels; a regressor with one was expected"):
         Some(*[str(tmp_path / "two")] * 4).score(SOURCES, HYPOTHESES)
 
@@ -306,7 +306,7 @@ def test_inputs_that_were_cut_are_warned_of_wherever_their_rows_are(
     for evaluator in (evaluators[0], *evaluators):
         with pytest.warns(TruncationWarning) as caught:
             evaluator.predict(texts, texts, ["fluency"], runtime=runtime)
-        assert [str(each.message) for each in caught] == [
+        assert [str(warning.message) for warning in caught] == [
             "1 of 2 inputs were longer than 256 tokens and were truncated."
         ]
     # Rows of inputs that are whole are read without a word.

@@ -200,9 +200,9 @@ def test_pushed_and_pulled_it_is_the_same(
     assert main(["evaluators", "push", str(package), "org/mine", "--message", "Mine"]) == 0
     pushed = capsys.readouterr().out.strip()
     assert pushed == f"org/mine@{hub.branches['org/mine']['main']}"
-    there = hub.commits["org/mine"][pushed.partition("@")[2]]
-    assert there.keys() == {file.name for file in package.iterdir()} | {".gitattributes"}
-    assert there["model.safetensors"] == (package / "model.safetensors").read_bytes()
+    uploaded = hub.commits["org/mine"][pushed.partition("@")[2]]
+    assert uploaded.keys() == {file.name for file in package.iterdir()} | {".gitattributes"}
+    assert uploaded["model.safetensors"] == (package / "model.safetensors").read_bytes()
     assert hub.messages == ["Mine"]
 
     digest = package_digest(str(package))

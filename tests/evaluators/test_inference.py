@@ -212,8 +212,8 @@ def test_tokenizers_in_python_cut_and_count_like_others(tmp_path: Path) -> None:
             states = model(encoded["input_ids"]).last_hidden_state
         expected.append(states[0].mean(dim=0).numpy())
     with pytest.warns(TruncationWarning, match="1 of 5 inputs were longer than 20 tokens"):
-        found = sentence_vectors(str(tmp_path), TEXTS, runtime, max_length=20)
-    assert found == pytest.approx(np.array(expected), abs=1e-5)
+        vectors = sentence_vectors(str(tmp_path), TEXTS, runtime, max_length=20)
+    assert vectors == pytest.approx(np.array(expected), abs=1e-5)
 
 
 def test_no_code_of_a_model_runs(tiny_encoder: Path, tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ def taught(layers: int | None = None) -> BertModel:
 
 def states(model: BertModel, on: bool = False) -> list[float]:
     with torch.no_grad(), using_lora(on):
-        found = model(input_ids=torch.arange(1, 9)[None]).last_hidden_state
-    values: list[float] = found.flatten().tolist()
+        states = model(input_ids=torch.arange(1, 9)[None]).last_hidden_state
+    values: list[float] = states.flatten().tolist()
     return values
 
 
@@ -56,8 +56,8 @@ def test_a_layer_with_lora_multiplies_by_the_sum() -> None:
     inputs = torch.randn(5, 6)
     expected = linear(inputs, layer.weight + layer.up @ layer.down, layer.bias)
     with using_lora(True):
-        found = layer(inputs)
-    assert found.flatten().tolist() == pytest.approx(expected.flatten().tolist(), abs=1e-5)
+        outputs = layer(inputs)
+    assert outputs.flatten().tolist() == pytest.approx(expected.flatten().tolist(), abs=1e-5)
 
 
 def test_lora_is_used_within_its_context_alone() -> None:
@@ -84,7 +84,9 @@ def test_only_lora_of_the_upper_layers_learn() -> None:
     assert learning
     assert all(name.startswith("encoder.layer.2.") for name in learning)
     assert all(name.endswith((".down", ".up")) for name in learning)
-    layers = [each for each in model.encoder.layer[2].modules() if type(each) is torch.nn.Linear]
+    layers = [
+        module for module in model.encoder.layer[2].modules() if type(module) is torch.nn.Linear
+    ]
     assert layers == []
 
 

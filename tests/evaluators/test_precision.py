@@ -86,27 +86,27 @@ def test_heads_are_not_rounded(tiny_evaluator: Path) -> None:
     batch = {"input_ids": torch.tensor([[2, 5, 7, 3]]), "attention_mask": torch.ones(1, 4).long()}
     with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
         output = model.encode(batch, "hypothesis")
-        found = model.values(output, batch, ["fluency"])["fluency"]
+        values = model.values(output, batch, ["fluency"])["fluency"]
         assert model.token_logits(output, "fluency").dtype == torch.float32
     with torch.inference_mode():
         pooled = output.last_hidden_state.float().mean(dim=1)
         head = model.config.head("fluency")
         expected = model.heads["fluency"](pooled).squeeze(-1) * head.scale + head.offset
-    assert found.dtype == torch.float32
-    assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
-    assert found.tolist() != found.bfloat16().float().tolist()
+    assert values.dtype == torch.float32
+    assert values.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
+    assert values.tolist() != values.bfloat16().float().tolist()
 
 
 def test_the_signature_names_the_precision_in_use(tiny_evaluator: Path, native: bool) -> None:
     metric = load_metric(f"some(model='{tiny_evaluator}')")
-    found = metric.signature(runtime=AUTO)
-    assert f"|dtype:{'bfloat16' if native else 'float32'}|" in found
+    signature = metric.signature(runtime=AUTO)
+    assert f"|dtype:{'bfloat16' if native else 'float32'}|" in signature
 
 
 def test_scores_of_an_evaluator_in_bfloat16_are_close(tiny_evaluator: Path, native: bool) -> None:
     evaluator = Evaluator.load(str(tiny_evaluator), runtime=Runtime(device="cpu"))
     exact = evaluator.predict(TEXTS, TEXTS, runtime=Runtime(device="cpu", dtype="float32"))
-    found = evaluator.predict(TEXTS, TEXTS, runtime=AUTO)
+    predicted = evaluator.predict(TEXTS, TEXTS, runtime=AUTO)
     for name, values in exact.items():
-        assert found[name] == pytest.approx(values, abs=0.05)
-        assert (found[name].tolist() == values.tolist()) is not native
+        assert predicted[name] == pytest.approx(values, abs=0.05)
+        assert (predicted[name].tolist() == values.tolist()) is not native

@@ -65,17 +65,17 @@ def test_the_range_of_an_output_is_that_of_its_rated_heads(
 
 def test_some_reads_ratings_on_their_own_scale(tmp_path: Path) -> None:
     names = ("grammaticality", "fluency", "meaning")
-    told = {name: HeadConfig(offset=50.0, scale=20.0, **RATED) for name in names}  # type: ignore[arg-type]
+    heads = {name: HeadConfig(offset=50.0, scale=20.0, **RATED) for name in names}  # type: ignore[arg-type]
     untold = {name: HeadConfig(offset=50.0, scale=20.0) for name in names}
-    package = tiny.save_evaluator(tmp_path / "percent", heads=told)
+    package = tiny.save_evaluator(tmp_path / "percent", heads=heads)
     values = Evaluator.load(str(package)).predict(SOURCES, HYPOTHESES)
-    found = Some(model=str(package)).score(SOURCES, HYPOTHESES)
+    score = Some(model=str(package)).score(SOURCES, HYPOTHESES)
     for name in names:
-        assert found.sentence_details[name] == pytest.approx(values[name] / 100)
+        assert score.sentence_details[name] == pytest.approx(values[name] / 100)
     # As before in packages that do not say.
     former = tiny.save_evaluator(tmp_path / "former", heads=untold)
-    found = Some(model=str(former)).score(SOURCES, HYPOTHESES)
-    assert found.sentence_details["fluency"] == pytest.approx((values["fluency"] - 1) / 3)
+    score = Some(model=str(former)).score(SOURCES, HYPOTHESES)
+    assert score.sentence_details["fluency"] == pytest.approx((values["fluency"] - 1) / 3)
 
 
 @pytest.mark.parametrize("metric", ["some(model={!r})", "impara(quality={!r})"])
@@ -92,10 +92,10 @@ def test_a_signature_spells_out_the_sums_that_are_read(metric: str, tmp_path: Pa
 def test_predictors_are_equal_if_their_files_are(
     tiny_evaluator: Path, tiny_regressor: Path, tmp_path: Path
 ) -> None:
-    one, other = find_predictor(str(tiny_evaluator)), find_predictor(str(tiny_evaluator))
-    assert one == other
-    assert hash(one) == hash(other)
-    assert one.packaged
+    first, other = find_predictor(str(tiny_evaluator)), find_predictor(str(tiny_evaluator))
+    assert first == other
+    assert hash(first) == hash(other)
+    assert first.packaged
     assert find_predictor(str(tiny_regressor), "pair") != find_predictor(str(tiny_regressor))
     package = tiny.save_evaluator(tmp_path / "copy")
     before = find_package(str(package))
@@ -147,6 +147,6 @@ def test_a_thread_keeps_its_rows_while_another_fills_the_memory(
             return run(forward, tokenizer, items, *rest, **more)
 
         monkeypatch.setattr(inference, "run", interrupted)
-        found = evaluator.predict(SOURCES, HYPOTHESES, ["fluency"], runtime=runtime)["fluency"]
-    assert found == pytest.approx(expected, abs=1e-6)
-    assert np.ptp(found) > 0
+        values = evaluator.predict(SOURCES, HYPOTHESES, ["fluency"], runtime=runtime)["fluency"]
+    assert values == pytest.approx(expected, abs=1e-6)
+    assert np.ptp(values) > 0

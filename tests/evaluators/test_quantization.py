@@ -31,11 +31,11 @@ def rounded(group: torch.Tensor) -> list[float]:
 @given(seed=st.integers(0, 10_000), spread=st.sampled_from([1e-3, 0.05, 1.0, 30.0]))
 def test_4_bits_are_the_nearest_of_the_best_scale(seed: int, spread: float) -> None:
     matrix = torch.randn(2, 2 * GROUP, generator=torch.Generator().manual_seed(seed)) * spread
-    found = unpack(pack({"dense": matrix}, 4))["dense"]
+    unpacked = unpack(pack({"dense": matrix}, 4))["dense"]
     groups = matrix.reshape(-1, GROUP)
     expected = torch.tensor([rounded(group) for group in groups])
     # Of scales or numbers equally near either may be taken: what counts is the error.
-    errors = (found.reshape(-1, GROUP) - groups).square().sum(dim=1)
+    errors = (unpacked.reshape(-1, GROUP) - groups).square().sum(dim=1)
     assert errors.tolist() == pytest.approx(
         (expected - groups).square().sum(dim=1).tolist(), rel=1e-4
     )

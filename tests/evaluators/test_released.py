@@ -53,8 +53,8 @@ def test_corrected_capitals_score(name: str, runtime: Runtime) -> None:
         source,
         "I Live in London with my friend Peter .",
     ]
-    found = load_metric(name).score([source] * 3, texts, runtime=runtime).sentences
-    assert found[0] > found[2] > found[1]
+    scores = load_metric(name).score([source] * 3, texts, runtime=runtime).sentences
+    assert scores[0] > scores[2] > scores[1]
 
 
 @pytest.mark.realdata

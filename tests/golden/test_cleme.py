@@ -35,8 +35,8 @@ def check_cleme(metric: Cleme, statistics: Statistics, expected: Mapping[str, fl
     score = metric.score_of(statistics)
     # Counts and means are not rounded; figures of a corpus have four decimals.
     exact = 1e-9 if metric.level == "sentence" else 5.0001e-5
-    found = [score.details[name] for name in ("tp", "fp", "fn", "tn")]
-    assert found == pytest.approx([expected[key] for key in ("tp", "fp", "fn", "tn")], abs=1e-6)
+    counts = [score.details[name] for name in ("tp", "fp", "fn", "tn")]
+    assert counts == pytest.approx([expected[key] for key in ("tp", "fp", "fn", "tn")], abs=1e-6)
     figures = [score.details[name] for name in ("precision", "recall", "accuracy")]
     figures.append(score.value)
     assert figures == pytest.approx([expected[key] for key in ("p", "r", "acc", "f")], abs=exact)
@@ -46,9 +46,9 @@ def check_cleme(metric: Cleme, statistics: Statistics, expected: Mapping[str, fl
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
 def test_cleme(system: str, assumption: Assumption, level: Level) -> None:
-    found = read_json(HERE / "cleme.json")[system]
+    tables = read_json(HERE / "cleme.json")[system]
     for title in (f"cleme {assumption}", f"sentcleme {assumption}"):
-        (expected,) = (rows for name, rows in found.items() if name.startswith(title))
+        (expected,) = (rows for name, rows in tables.items() if name.startswith(title))
         for weights, row in (("none", "unweighted"), ("released", "weighted")):
             metric = Cleme(
                 level=level,
@@ -64,11 +64,11 @@ def test_cleme(system: str, assumption: Assumption, level: Level) -> None:
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
 @pytest.mark.parametrize("weights", ["none", "similarity"])
 def test_cleme2(system: str, assumption: Assumption, weights: str) -> None:
-    found = read_json(HERE / "cleme.json")[system]
+    tables = read_json(HERE / "cleme.json")[system]
     statistics = None
     for prefix, factors in (("", (0.45, 0.35, 0.15, 0.05)), ("sent", (0.35, 0.25, 0.2, 0.2))):
         (expected,) = (
-            rows for name, rows in found.items() if name.startswith(f"{prefix}cleme2 {assumption}")
+            rows for name, rows in tables.items() if name.startswith(f"{prefix}cleme2 {assumption}")
         )
         for level in LEVELS:
             metric = Cleme2(
@@ -117,13 +117,13 @@ SYSTEMS = [
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_cleme_on_the_systems_of_conll14(mirror: Path, system: str) -> None:
     (examples,) = mirror.glob("THUKElab/CLEME/*/demo/examples")
-    found = read_json(HERE / "cleme_gjg15.json")[system]
+    tables = read_json(HERE / "cleme_gjg15.json")[system]
     for assumption in ASSUMPTIONS:
         metric = Cleme(assumption=assumption, edits="aligned")
         statistics = read(
             metric, examples / f"conll14-{system}.errant", examples / "conll14.errant"
         )
-        expected = found[f"cleme {assumption}, length weights (corpus defaults)"]
+        expected = tables[f"cleme {assumption}, length weights (corpus defaults)"]
         for level in LEVELS:
             for weights, row in (("none", "unweighted"), ("released", "weighted")):
                 other = Cleme(
@@ -162,8 +162,8 @@ def test_published_and_measured_scores_of_amu(mirror: Path) -> None:
             metric = Cleme(assumption=assumption, level=level, edits="aligned")
             statistics = read(metric, examples / "conll14-AMU.errant", gold)
             score = metric.score_of(statistics)
-            found = [score.details[name] for name in ("precision", "recall", "accuracy")]
-            assert [round(value, 4) for value in (score.value, *found)] == pytest.approx(
+            shares = [score.details[name] for name in ("precision", "recall", "accuracy")]
+            assert [round(value, 4) for value in (score.value, *shares)] == pytest.approx(
                 expected[assumption, level], abs=1e-9
             )
             assert score.details["mean_length"] == pytest.approx(1.7905201847760595, abs=1e-12)
@@ -191,6 +191,6 @@ def test_the_authors_demonstration(mirror: Path) -> None:
         "tn": 10.0,
         "mean_length": 1.4,
     }
-    found = {name: round(score.details[name], 4 if name in names[:3] else 2) for name in names}
-    assert found == pytest.approx(expected, abs=1e-9)
+    details = {name: round(score.details[name], 4 if name in names[:3] else 2) for name in names}
+    assert details == pytest.approx(expected, abs=1e-9)
     assert round(score.value, 4) == pytest.approx(0.2711, abs=1e-9)

@@ -34,7 +34,7 @@ def statistics_of(rows: Rows) -> Statistics:
         )
     )
     return overlap_statistics(
-        [[(EditCounts(*each), {}) for each in row] for row in rows], references
+        [[(EditCounts(*counts), {}) for counts in row] for row in rows], references
     )
 
 
@@ -51,14 +51,14 @@ def rows(draw: st.DrawFn) -> list[list[tuple[float, float, float]]]:
     number = draw(
         st.sampled_from([st.integers(0, 4).map(float), st.floats(0, 3, allow_subnormal=False)])
     )
-    found = []
+    drawn_rows = []
     for _ in range(draw(st.integers(1, 6))):
         row = []
         for _ in range(draw(st.integers(1, 3))):
             tp = draw(number)
             row.append((tp, tp + draw(number), tp + draw(number)))
-        found.append(row)
-    return found
+        drawn_rows.append(row)
+    return drawn_rows
 
 
 @given(rows(), st.sampled_from([0.0, 0.5, 1.0, 2.0]))
@@ -118,10 +118,10 @@ def test_recall_by_type() -> None:
     gold = (Edit(0, 1, "a", "ONE"), Edit(1, 2, "b", "TWO"), Edit(2, 3, "c", "TWO"))
     references = References.from_annotated([AnnotatedSentence("x y z", {0: gold})])
     statistics = M2().statistics(["x y z"], ["a y c"], references)
-    found = M2().by_type(statistics)
-    assert list(found) == ["TWO", "ONE"]
-    assert found["TWO"] == {"tp": 1, "gold": 2, "recall": 0.5}
-    assert found["ONE"] == {"tp": 1, "gold": 1, "recall": 1.0}
+    by_type = M2().by_type(statistics)
+    assert list(by_type) == ["TWO", "ONE"]
+    assert by_type["TWO"] == {"tp": 1, "gold": 2, "recall": 0.5}
+    assert by_type["ONE"] == {"tp": 1, "gold": 1, "recall": 1.0}
 
 
 def test_texts_get_gold_edits_by_alignment() -> None:
@@ -143,11 +143,11 @@ def test_texts_get_gold_edits_by_alignment() -> None:
 
 
 def test_processes_change_nothing(sample: Sample) -> None:
-    one = M2().score_systems(sample.sources, sample.systems, sample.references)
+    scores = M2().score_systems(sample.sources, sample.systems, sample.references)
     two = M2().score_systems(
         sample.sources, sample.systems, sample.references, runtime=Runtime(jobs=2)
     )
-    for system, score in one.items():
+    for system, score in scores.items():
         assert two[system].value == score.value
         assert two[system].statistics.records == score.statistics.records
         assert two[system].sentences == pytest.approx(score.sentences, abs=0)

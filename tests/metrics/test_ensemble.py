@@ -143,13 +143,13 @@ def test_members_read_their_own_cache(
 def test_statistics_do_not_depend_on_aggregate_parameters(
     name: str, others: dict[str, object], sample: Sample, request: pytest.FixtureRequest
 ) -> None:
-    given: dict[str, object] = {}
+    parameters: dict[str, object] = {}
     if name == "some":
-        given["model"] = str(request.getfixturevalue("tiny_evaluator"))
+        parameters["model"] = str(request.getfixturevalue("tiny_evaluator"))
     if name == "ensemble":
-        given["members"] = ("gleu", "length")
-    metric: Metric = load_metric(name, **given)
-    other: Metric = load_metric(name, **given, **others)
+        parameters["members"] = ("gleu", "length")
+    metric: Metric = load_metric(name, **parameters)
+    other: Metric = load_metric(name, **parameters, **others)
     assert type(metric).aggregate_parameters == set(others)
     assert metric != other
     assert metric.for_statistics == other.for_statistics

@@ -32,7 +32,7 @@ SOURCE = "a b c d e f"
 
 def scored(edits: Sequence[Edit], *gold: Sequence[Edit], **parameters: Any) -> Score:
     """Return the score of one sentence's edits against those of some annotators."""
-    block = AnnotatedSentence(SOURCE, {n: tuple(each) for n, each in enumerate(gold)})
+    block = AnnotatedSentence(SOURCE, {n: tuple(edits) for n, edits in enumerate(gold)})
     metric = Errant(annotator=NAME, **parameters)
     references = References.from_annotated([block])
     return metric.score_of(metric.compare([SOURCE], [edits], references))
@@ -110,8 +110,8 @@ def official(system: Sequence[str], gold: Sequence[str], arguments: Namespace) -
         ours, theirs = (
             compare.process_edits(compare.simplify_edits(block), arguments) for block in pair
         )
-        found, kinds = compare.evaluate_edits(ours, theirs, best, number, "", arguments)
-        best += Counter(found)
+        counts, kinds = compare.evaluate_edits(ours, theirs, best, number, "", arguments)
+        best += Counter(counts)
         categories = compare.merge_dict(categories, kinds)
     return best, categories, compare
 
@@ -156,8 +156,10 @@ def test_equals_errant_compare(
     for system in sample.systems:
         edits = annotated[system]
         score = metric.score_of(metric.compare(sample.sources, edits, references))
-        made = [AnnotatedSentence(s, {0: e}) for s, e in zip(sample.sources, edits, strict=True)]
-        best, categories, compare = official(blocks(made), blocks(gold), arguments)
+        sentence_blocks = [
+            AnnotatedSentence(s, {0: e}) for s, e in zip(sample.sources, edits, strict=True)
+        ]
+        best, categories, compare = official(blocks(sentence_blocks), blocks(gold), arguments)
         tp, proposed, wanted = counts(score)
         assert (tp, proposed - tp, wanted - tp) == (best["tp"], best["fp"], best["fn"])
         f = compare.computeFScore(best["tp"], best["fp"], best["fn"], 0.5)[2]
@@ -308,13 +310,13 @@ def test_gold_edits_of_others_are_noticed(kind: str, mode: str, message: str | N
 
 def test_counts_by_type_do_not_mix_two_sets_of_types() -> None:
     metric = load_metric(PLAIN).typed()
-    made = ["He go home ."], ["He goes home ."]
+    texts = ["He go home ."], ["He goes home ."]
     message = r"types \(ArtOrDet\) are not ERRANT's, so counts by type would mix two sets; extract them again"
     with pytest.raises(InputError, match=message):
-        metric.score(*made, gold_of("ArtOrDet"))
+        metric.score(*texts, gold_of("ArtOrDet"))
     anew = metric.reannotated()
-    assert anew.by_type(anew.score(*made, gold_of("ArtOrDet")).statistics)["R"]["tp"] == 1
-    assert metric.by_type(metric.score(*made, gold_of("R")).statistics)["R"]["tp"] == 1
+    assert anew.by_type(anew.score(*texts, gold_of("ArtOrDet")).statistics)["R"]["tp"] == 1
+    assert metric.by_type(metric.score(*texts, gold_of("R")).statistics)["R"]["tp"] == 1
 
 
 def test_reannotated_references_are_texts() -> None:

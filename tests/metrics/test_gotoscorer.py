@@ -153,8 +153,8 @@ def test_statistics_are_cached_without_weights(tmp_path: Path) -> None:
     references = References.from_texts(["he goes"])
     fresh = GotoScorer().score_systems(["he go"], systems, references)
     for _ in range(2):
-        kept = GotoScorer().score_systems(["he go"], systems, references, runtime=runtime)
-        assert kept["a"].details == fresh["a"].details
+        cached = GotoScorer().score_systems(["he go"], systems, references, runtime=runtime)
+        assert cached["a"].details == fresh["a"].details
     # Another company, other weights.
     alone = GotoScorer().score_systems(["he go"], {"a": ["he goes"]}, references, runtime=runtime)
     assert alone["a"].details["gold"] == 0.0

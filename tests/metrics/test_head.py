@@ -43,9 +43,9 @@ def test_is_what_the_head_says(mine: str) -> None:
     assert score.value == pytest.approx(predicted["adequacy"].mean())
     assert np.ptp(score.sentences) > 0
     both = load_metric("head(model='mine', weights={'adequacy': .7, 'style': .3})")
-    found = both.score(SOURCES, HYPOTHESES)
-    assert found.sentences == pytest.approx(0.7 * predicted["adequacy"] + 0.3 * predicted["style"])
-    assert found.details == pytest.approx({head: predicted[head].mean() for head in both.heads})  # type: ignore[attr-defined]
+    result = both.score(SOURCES, HYPOTHESES)
+    assert result.sentences == pytest.approx(0.7 * predicted["adequacy"] + 0.3 * predicted["style"])
+    assert result.details == pytest.approx({head: predicted[head].mean() for head in both.heads})  # type: ignore[attr-defined]
 
 
 def test_the_signature_says_what_a_sum_of_the_package_is(mine: str) -> None:
@@ -108,11 +108,11 @@ def test_a_head_that_the_evaluator_lacks_is_refused(mine: str) -> None:
 def test_is_a_term_of_some(mine: str, tiny_evaluator: Path) -> None:
     term = "head(model='mine', weights={'adequacy': 1.0, 'style': 0.02})"
     some = load_metric("some", model=str(tiny_evaluator), meaning=term)
-    plain, own = Some(model=str(tiny_evaluator)), load_metric(term)
-    found = some.score(SOURCES, HYPOTHESES).sentence_details
-    expected = (own.score(SOURCES, HYPOTHESES).sentences - 1) / 3
-    assert found["meaning"] == pytest.approx(expected)
-    assert found["fluency"] == pytest.approx(
+    plain, meaning = Some(model=str(tiny_evaluator)), load_metric(term)
+    details = some.score(SOURCES, HYPOTHESES).sentence_details
+    expected = (meaning.score(SOURCES, HYPOTHESES).sentences - 1) / 3
+    assert details["meaning"] == pytest.approx(expected)
+    assert details["fluency"] == pytest.approx(
         plain.score(SOURCES, HYPOTHESES).sentence_details["fluency"]
     )
     assert some.evaluators() == (str(tiny_evaluator), "mine")
@@ -136,8 +136,8 @@ def test_commands_take_it(mine: str, capsys: pytest.CaptureFixture[str]) -> None
     capsys.readouterr()
     assert load_metric("own@mine").label == "own@mine"
     texts = [str(SAMPLE_FOLDER / "source.txt"), str(SAMPLE_FOLDER / "systems" / "weak.txt")]
-    given = ["score", "--src", texts[0], "--hyp", texts[1], "--metric", metric, "own@mine"]
-    assert main([*given, "--format", "json", "--quiet"]) == 0
+    command = ["score", "--src", texts[0], "--hyp", texts[1], "--metric", metric, "own@mine"]
+    assert main([*command, "--format", "json", "--quiet"]) == 0
     shown = capsys.readouterr().out
     assert json.dumps(load_metric(metric).label)[1:-1] in shown
     assert "own@mine" in shown

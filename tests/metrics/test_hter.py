@@ -12,15 +12,15 @@ def score(hypotheses: list[str], references: list[list[str]], **parameters: obje
 
 
 def test_edits_of_a_corpus_are_summed() -> None:
-    found = score(["a b c d", "x"], [["a c d"], ["y z"]])
-    assert found.sentences == pytest.approx([1 - 1 / 3, 1 - 2 / 2])
-    assert found.value == pytest.approx(1 - 3 / 5)
-    assert found.details == {"edits": 3.0, "length": 5.0}
+    result = score(["a b c d", "x"], [["a c d"], ["y z"]])
+    assert result.sentences == pytest.approx([1 - 1 / 3, 1 - 2 / 2])
+    assert result.value == pytest.approx(1 - 3 / 5)
+    assert result.details == {"edits": 3.0, "length": 5.0}
 
 
 def test_the_nearest_reference_counts_and_the_mean_length() -> None:
-    found = score(["a b c"], [["a b", "v w x y"]])
-    assert found.sentences == pytest.approx([1 - 1 / 3])
+    result = score(["a b c"], [["a b", "v w x y"]])
+    assert result.sentences == pytest.approx([1 - 1 / 3])
 
 
 def test_a_moved_word_is_two_edits() -> None:

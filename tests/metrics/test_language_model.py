@@ -55,22 +55,22 @@ def literal_ratio(first: str, second: str) -> float:
 
 def pairs(sample: Sample) -> tuple[list[str], list[str]]:
     texts = list(sample.systems.values())
-    found = [(s, h) for lines in texts for s, h in zip(sample.sources, lines, strict=True)]
-    found += [(s, row[0].text) for s, row in zip(sample.sources, sample.references, strict=True)]
-    return [s for s, _ in found[:320]], [h for _, h in found[:320]]
+    pairs = [(s, h) for lines in texts for s, h in zip(sample.sources, lines, strict=True)]
+    pairs += [(s, row[0].text) for s, row in zip(sample.sources, sample.references, strict=True)]
+    return [s for s, _ in pairs[:320]], [h for _, h in pairs[:320]]
 
 
 def test_scribendi_equals_its_definition(tiny_causal: Path, sample: Sample) -> None:
     sources, hypotheses = pairs(sample)
     score = Scribendi(model=str(tiny_causal)).score(sources, hypotheses)
     model, tokenizer = load(tiny_causal)
-    known: dict[str, float] = {}
+    perplexities: dict[str, float] = {}
 
     def perplexity(text: str) -> float:
-        if text not in known:
+        if text not in perplexities:
             logs = literal_logs(model, tokenizer, text)
-            known[text] = math.exp(-sum(logs) / len(logs)) if logs else math.inf
-        return known[text]
+            perplexities[text] = math.exp(-sum(logs) / len(logs)) if logs else math.inf
+        return perplexities[text]
 
     expected = []
     for source, hypothesis in zip(sources, hypotheses, strict=True):
@@ -94,8 +94,8 @@ def test_scribendi_equals_its_definition(tiny_causal: Path, sample: Sample) -> N
         expected.count(-1),
         expected.count(0),
     )
-    found = score.sentence_details["perplexity"]
-    assert found == pytest.approx([perplexity(text) for text in hypotheses], rel=1e-4)
+    in_details = score.sentence_details["perplexity"]
+    assert in_details == pytest.approx([perplexity(text) for text in hypotheses], rel=1e-4)
 
 
 def test_likelihood_equals_its_definition(tiny_causal: Path, sample: Sample) -> None:
@@ -231,8 +231,8 @@ def test_fluency_equals_its_definition(asano: Asano, sample: Sample, tiny_causal
         unigrams = [math.log((counts.get(number, 0) + 1) / total) for number in ids]
         logs = literal_logs(model, tokenizer, text)
         expected.append((sum(logs) - sum(unigrams)) / len(ids))
-    found = asano.score(sample.sources[:10], hypotheses).sentence_details["fluency"]
-    assert found == pytest.approx(expected, abs=1e-4)
+    fluency = asano.score(sample.sources[:10], hypotheses).sentence_details["fluency"]
+    assert fluency == pytest.approx(expected, abs=1e-4)
 
 
 def test_an_empty_hypothesis_is_worth_nothing(asano: Asano) -> None:

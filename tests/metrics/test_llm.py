@@ -239,8 +239,8 @@ def test_an_interrupt_ends_the_program_while_an_endpoint_is_slow(
     )
     assert came.wait(60)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
-    assert (running.returncode, said) == (130, "learnedgec score: interrupted.\n")
+    _, message = running.communicate(timeout=60)
+    assert (running.returncode, message) == (130, "learnedgec score: interrupted.\n")
 
 
 def test_no_usable_answer_is_an_error_or_the_lowest(server: ChatServer, runtime: Runtime) -> None:

@@ -48,7 +48,7 @@ tokens = st.lists(st.sampled_from(["a", "b", "walk", "walks", "walked"]), max_si
 
 @given(tokens, tokens)
 def test_bounds(first: list[str], second: list[str]) -> None:
-    found = meteor(" ".join(first), " ".join(second))
-    assert 0 <= found <= 1
+    value = meteor(" ".join(first), " ".join(second))
+    assert 0 <= value <= 1
     if first and first == second:
-        assert found == pytest.approx(1 - 0.5 / len(first) ** 3)
+        assert value == pytest.approx(1 - 0.5 / len(first) ** 3)

@@ -70,7 +70,7 @@ class Slip(Metric):
     ) -> Statistics:
         self.computed.append(len(hypotheses))
         size = len(hypotheses)
-        found: dict[str, Any] = {
+        columns: dict[str, Any] = {
             "list": [1.0] * size,
             "few": np.ones(size - 1),
             "nan": np.full(size, np.nan),
@@ -78,10 +78,10 @@ class Slip(Metric):
             "text": np.array(["a"] * size),
         }
         if self.kind == "bare":
-            return found["list"]  # type: ignore[no-any-return]
+            return columns["list"]  # type: ignore[no-any-return]
         if self.kind == "uneven":
             return Statistics({"r": np.ones(size), "s": np.ones(size + 1)})
-        return Statistics({"r": found.get(self.kind, np.ones(size))})
+        return Statistics({"r": columns.get(self.kind, np.ones(size))})
 
     def sentence_scores(self, statistics: Statistics) -> Any:
         return statistics["r"]

@@ -62,10 +62,10 @@ def save_as_pickle(folder: Path, seed: int) -> Path:
 def save_tiny(folder: Path, kind: type[Any], config: type[Any], **options: Any) -> Path:
     """Write a model of some kind with random weights; a DeBERTa as published, without a head."""
     torch.manual_seed(3)
-    made = tiny.tokenizer()
+    tokenizer = tiny.tokenizer()
     model = kind(
         config(
-            vocab_size=len(made),
+            vocab_size=len(tokenizer),
             hidden_size=32,
             intermediate_size=48,
             num_hidden_layers=2,
@@ -76,15 +76,17 @@ def save_tiny(folder: Path, kind: type[Any], config: type[Any], **options: Any) 
     )
     torch.nn.init.normal_(model.classifier.weight, std=1.0)
     getattr(model, "deberta", model).save_pretrained(folder)
-    made.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder
 
 
 def save_modern(folder: Path, pooling: str) -> Path:
     """Write a ModernBERT regressor."""
-    made = tiny.tokenizer()
-    ids = {f"{name}_token_id": getattr(made, f"{name}_token_id") for name in ("pad", "cls", "sep")}
-    ids |= {"bos_token_id": made.cls_token_id, "eos_token_id": made.sep_token_id}
+    tokenizer = tiny.tokenizer()
+    ids = {
+        f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "cls", "sep")
+    }
+    ids |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
     options = {"classifier_pooling": pooling, "num_labels": 1}
     kinds = ModernBertForSequenceClassification, ModernBertConfig
     return save_tiny(folder, *kinds, **ids, **options)
@@ -132,7 +134,7 @@ def save_adapter(folder: Path, base: Path, keep: Sequence[str] = ("classifier", 
 def logits(model: Any, tokenizer: Any, rows: Sequence[tuple[str, ...]]) -> list[float]:
     """Return the label of each row, one at a time."""
     model.eval()
-    found = []
+    values = []
     for row in rows:
         # In lists, as the authors do; alone, an empty second text would be none.
         texts = [[text] for text in row]
@@ -140,8 +142,8 @@ def logits(model: Any, tokenizer: Any, rows: Sequence[tuple[str, ...]]) -> list[
         if getattr(model.config, "type_vocab_size", 0) == 0:
             batch.pop("token_type_ids", None)
         with torch.inference_mode():
-            found.append(model(**batch).logits.item())
-    return found
+            values.append(model(**batch).logits.item())
+    return values
 
 
 def test_impara_s_estimator(tmp_path: Path, tiny_encoder: Path, sample: Sample) -> None:
@@ -175,8 +177,8 @@ def test_some_s_three_folders(tmp_path: Path, sample: Sample) -> None:
         pairs = list(zip(sample.sources, hypotheses, strict=True))
         rows = pairs if dimension == "meaning" else [(h,) for h in hypotheses]
         model = BertForSequenceClassification.from_pretrained(folder, use_safetensors=False)
-        found = np.array(logits(model, BertTokenizer.from_pretrained(folder), rows))
-        total += weight * (found - 1) / 3
+        values = np.array(logits(model, BertTokenizer.from_pretrained(folder), rows))
+        total += weight * (values - 1) / 3
     assert score.sentences == pytest.approx(total, abs=1e-5)
 
 

@@ -11,13 +11,13 @@ from learnedgec.metrics.reference_choice import best_along
 from learnedgec.types import Array, Floats
 
 
-def swayed(after: Floats, own: Floats) -> tuple[Array, ...]:
+def swayed(after: Floats, counts: Floats) -> tuple[Array, ...]:
     """Prefer by the sums so far in a way that changes with every choice."""
-    return (after[0] * 7 + after[1] * 3) % 5, own[1]
+    return (after[0] * 7 + after[1] * 3) % 5, counts[1]
 
 
-def steady(after: Floats, own: Floats) -> tuple[Array, ...]:
-    return after[0] / (after[0] + after[1] + 1), own[0]
+def steady(after: Floats, counts: Floats) -> tuple[Array, ...]:
+    return after[0] / (after[0] + after[1] + 1), counts[0]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 40), st.integers(1, 4))
@@ -34,9 +34,9 @@ def test_is_the_choice_from_sentence_to_sentence(
         for sample in range(samples):
             total = np.zeros(2)
             for place in range(sentences):
-                own = counts[:, sample, place]
-                after = total[:, None] + own
-                keys = preference(after, own)
+                chosen_counts = counts[:, sample, place]
+                after = total[:, None] + chosen_counts
+                keys = preference(after, chosen_counts)
                 best = max(
                     range(filled[sample, place]),
                     key=lambda choice: tuple(key[choice] for key in keys),

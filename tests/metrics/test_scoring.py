@@ -33,8 +33,8 @@ class Vowels(Metric):
         return Statistics({"count": np.array(counts, dtype=float)})
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
-        found: Floats = statistics["count"]
-        return found
+        counts: Floats = statistics["count"]
+        return counts
 
 
 def test_one_metric_and_one_system_are_a_score(sample: Sample) -> None:
@@ -48,11 +48,11 @@ def test_one_metric_and_one_system_are_a_score(sample: Sample) -> None:
 
 
 def test_several_systems_or_metrics_are_scores_by_name(sample: Sample) -> None:
-    one = learnedgec.score("length", sample.sources, sample.systems)
-    assert isinstance(one, Scores)
-    assert list(one) == list(sample.systems)
+    by_system = learnedgec.score("length", sample.sources, sample.systems)
+    assert isinstance(by_system, Scores)
+    assert list(by_system) == list(sample.systems)
     expected = learnedgec.load_metric("length").score_systems(sample.sources, sample.systems)
-    assert {name: score.value for name, score in one.items()} == {
+    assert {name: score.value for name, score in by_system.items()} == {
         name: score.value for name, score in expected.items()
     }
     names: list[str | Metric] = ["sentm2", Length(), "gleu(iterations=5)"]
@@ -131,11 +131,11 @@ def test_a_score_is_what_the_command_line_prints(
     (printed,) = json.loads(capsys.readouterr().out)["scores"]
     references = References.from_m2(SAMPLE_FOLDER / "gold.m2")
     score = learnedgec.score("m2", sample.sources, sample.systems["weak"], references)
-    found = json.loads(json.dumps(score.to_dict()))
-    assert found.pop("metric") == score.metric
+    record = json.loads(json.dumps(score.to_dict()))
+    assert record.pop("metric") == score.metric
     assert printed.pop("system") == "weak"
     assert printed.pop("metric") == "m2"
-    assert found == printed
+    assert record == printed
 
 
 def test_scores_as_frames(sample: Sample) -> None:

@@ -32,13 +32,13 @@ TEXTS = st.text(alphabet="ab 猫", min_size=1, max_size=8).map(
 def test_characters_are_the_words_of_texts_with_spaces_between(
     name: str, source: str, hypothesis: str, references: list[str]
 ) -> None:
-    own = load_metric(name.format("unit='char'")).score([source], [hypothesis], [references])
+    score = load_metric(name.format("unit='char'")).score([source], [hypothesis], [references])
     apart = load_metric(name.format("unit='word'")).score(
         [characters_apart(source)],
         [characters_apart(hypothesis)],
         [[characters_apart(text) for text in references]],
     )
-    assert own.value == pytest.approx(apart.value, nan_ok=True)
+    assert score.value == pytest.approx(apart.value, nan_ok=True)
 
 
 def test_units_of_a_text() -> None:

@@ -56,10 +56,10 @@ def literal_counts(
     ot = pytest.importorskip("ot")
     vectors = [literal_vectors(metric, source, edits) for edits in (ours, theirs)]
     a, b = (
-        np.linalg.norm(found, axis=-1)
-        if metric.mass == "norm" and len(found)
-        else np.full(len(found), 1 / max(len(found), 1))
-        for found in vectors
+        np.linalg.norm(rows, axis=-1)
+        if metric.mass == "norm" and len(rows)
+        else np.full(len(rows), 1 / max(len(rows), 1))
+        for rows in vectors
     )
     if not (len(a) and len(b)):
         return (0.0, float(a.sum()), float(b.sum())), True
@@ -89,11 +89,11 @@ def test_is_the_authors_procedure(
     compared = 0
     for number, source in enumerate(sources):
         counts, converged = literal_counts(metric, source, ours[number], theirs[number])
-        found = [float(statistics[name][number, 0]) for name in ("tp", "proposed", "gold")]
-        assert found[1:] == pytest.approx(counts[1:], abs=1e-5)
+        computed = [float(statistics[name][number, 0]) for name in ("tp", "proposed", "gold")]
+        assert computed[1:] == pytest.approx(counts[1:], abs=1e-5)
         if converged and statistics["tp"][number, 0]:
             # The released costs are rounded; equal vectors cost up to 5e-4 there.
-            assert found[0] == pytest.approx(counts[0], abs=2e-5, rel=6e-3)
+            assert computed[0] == pytest.approx(counts[0], abs=2e-5, rel=6e-3)
             compared += 1
     assert compared > 2
 
@@ -192,10 +192,10 @@ def test_a_side_without_edits(tiny_encoder: Path) -> None:
         ((GO,), ()): (0.0, 1.0, 0.0),
         ((), (GO,)): (1.0, 0.0, 0.0),
     }
-    for (made, gold), expected in cases.items():
-        score = metric.score_of(metric.compare([SOURCE], [made], references_of(SOURCE, gold)))
-        found = (score.details["precision"], score.details["recall"], score.value)
-        assert found == pytest.approx(expected)
+    for (proposed, gold), expected in cases.items():
+        score = metric.score_of(metric.compare([SOURCE], [proposed], references_of(SOURCE, gold)))
+        computed = (score.details["precision"], score.details["recall"], score.value)
+        assert computed == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("cost", ["euclidean", "cosine"])
@@ -204,8 +204,8 @@ def test_edits_that_no_token_shows(tiny_encoder: Path, cost: Any, mass: Any) -> 
     # The tokenizer ignores letters' case.
     case = Edit(0, 1, "HE")
     metric = UotErrant(encoder=str(tiny_encoder), annotator=NAME, cost=cost, mass=mass)
-    for made, gold in ([GO], [case]), ([case], [GO]), ([case], [case]), ([GO], [GO, case]):
-        score = metric.score_of(metric.compare([SOURCE], [made], references_of(SOURCE, gold)))
+    for proposed, gold in ([GO], [case]), ([case], [GO]), ([case], [case]), ([GO], [GO, case]):
+        score = metric.score_of(metric.compare([SOURCE], [proposed], references_of(SOURCE, gold)))
         assert 0 <= score.value < 2
         details = score.details
         assert np.isfinite(list(details.values())).all()

@@ -164,8 +164,10 @@ def test_filters(visit: Open, case: Any) -> None:
     assert counted(page) == sum(a != b for a, b in zip(first, second, strict=True))
     page.uncheck("text=A and B differ")
     page.check("text=the two metrics disagree")
-    one, other = (np.array(texts["metrics"][m]["scores"]) for m in (0, 1))
-    assert counted(page) == ((one[0] - one[1]) * (other[0] - other[1]) < 0).sum() > 0
+    gleu_scores, other = (np.array(texts["metrics"][m]["scores"]) for m in (0, 1))
+    assert (
+        counted(page) == ((gleu_scores[0] - gleu_scores[1]) * (other[0] - other[1]) < 0).sum() > 0
+    )
     page.click("text=Clear all")
     page.check("text=the metric's gate rejects")
     rejected = np.array(texts["metrics"][3]["rejected"])
@@ -175,8 +177,8 @@ def test_filters(visit: Open, case: Any) -> None:
     field(page, "error type").select_option(label="R:VERB:SVA")
     field(page, "found in").select_option(label="system A's output")
     kind = case.report["types"].index("R:VERB:SVA")
-    made = [texts["outputs"][n][texts["of"][0][n]]["edits"] for n in range(len(case.sources))]
-    assert counted(page) == sum(any(edit[3] == kind for edit in edits) for edits in made) > 0
+    edits_of = [texts["outputs"][n][texts["of"][0][n]]["edits"] for n in range(len(case.sources))]
+    assert counted(page) == sum(any(edit[3] == kind for edit in edits) for edits in edits_of) > 0
     field(page, "found in").select_option(label="edits that A missed")
     lens = texts["lenses"][0]
     missed = [lens["lists"][n][lens["of"][0][n]]["missed"] for n in range(len(case.sources))]
@@ -244,7 +246,7 @@ def test_export_equals_the_command_line(
 ) -> None:
     page = visit("#sentences?search=the", accept_downloads=True)
     field(page, "sort by").select_option(label="score of A")
-    kept = sorted(
+    matching = sorted(
         n
         for n in range(len(case.sources))
         if any(
@@ -256,7 +258,7 @@ def test_export_equals_the_command_line(
             )
         )
     )
-    assert counted(page) == len(kept) < len(case.sources)
+    assert counted(page) == len(matching) < len(case.sources)
     saved = {}
     for name in ("CSV", "M2"):
         with page.expect_download() as download:
@@ -268,12 +270,12 @@ def test_export_equals_the_command_line(
     assert main(words) == 0
     header, *lines = capsys.readouterr().out.splitlines(keepends=True)
     size = len(case.sources)
-    chosen = [line for number, line in enumerate(lines) if number % size in set(kept)]
+    chosen = [line for number, line in enumerate(lines) if number % size in set(matching)]
     assert saved["CSV"] == "".join([header, *chosen])
     words = ["edits", *case.inputs, "--annotator", "en-ewt-sm", "--quiet"]
     assert main(words) == 0
     blocks = capsys.readouterr().out.split("\n\n")
-    assert saved["M2"] == "".join(blocks[n] + "\n\n" for n in kept)
+    assert saved["M2"] == "".join(blocks[n] + "\n\n" for n in matching)
 
 
 def test_hostile_text_is_text(visit: Open, case: Any) -> None:
@@ -314,8 +316,8 @@ def test_worth_of_edits(visit: Open, case: Any) -> None:
     assert rows.count() in {len(values) for values in worth}
     columns = rows.locator("td:nth-child(3)").all_inner_texts()
     total = sum(float(text.split()[0].replace("−", "-")) for text in columns)
-    told = cards.first.locator(".worth summary").inner_text().split(": ")[1].split()[0]
-    assert float(told.replace("−", "-")) == pytest.approx(total, abs=0.005)
+    shown = cards.first.locator(".worth summary").inner_text().split(": ")[1].split()[0]
+    assert float(shown.replace("−", "-")) == pytest.approx(total, abs=0.005)
 
 
 def test_what_scores_mean(visit: Open, case: Any) -> None:
@@ -355,12 +357,12 @@ def test_axe_finds_no_serious_violation(visit: Open, scheme: str, width: int) ->
         page.click(f'nav a[href="#{section}"]')
         if section == "sentences":
             page.click("summary")
-        found = Axe().run(page).response["violations"]
+        violations = Axe().run(page).response["violations"]
         serious = [
-            (each["id"], node["target"], node.get("failureSummary"))
-            for each in found
-            if each["impact"] in ("serious", "critical")
-            for node in each["nodes"][:3]
+            (violation["id"], node["target"], node.get("failureSummary"))
+            for violation in violations
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"][:3]
         ]
         assert serious == [], section
 

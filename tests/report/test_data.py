@@ -28,13 +28,13 @@ SETTINGS = ReportSettings(annotator="en-ewt-sm", resamples=50)
 
 
 def test_scores_and_details_are_the_metrics_own(case: Any) -> None:
-    for metric, found in zip(case.metrics, case.report["sentences"]["metrics"], strict=True):
+    for metric, shown in zip(case.metrics, case.report["sentences"]["metrics"], strict=True):
         scores = metric.score_systems(case.sources, case.systems, case.references)
         for number, score in enumerate(scores.values()):
-            assert found["scores"][number] == score.sentences.tolist()
-            assert set(found["details"]) == set(score.sentence_details)
+            assert shown["scores"][number] == score.sentences.tolist()
+            assert set(shown["details"]) == set(score.sentence_details)
             for name, column in score.sentence_details.items():
-                assert found["details"][name]["values"][number] == column.tolist()
+                assert shown["details"][name]["values"][number] == column.tolist()
 
 
 def test_texts_and_edits_make_each_other(case: Any) -> None:
@@ -48,7 +48,9 @@ def test_texts_and_edits_make_each_other(case: Any) -> None:
     assert all(len(outputs) <= 4 for outputs in texts["outputs"])
     assert any(len(outputs) < 4 for outputs in texts["outputs"])
     for row, references in zip(texts["references"], case.references, strict=True):
-        assert [each["text"] for each in row] == [each.text for each in references]
+        assert [reference["text"] for reference in row] == [
+            reference.text for reference in references
+        ]
 
 
 def test_findings_count_what_the_metric_counts(case: Any) -> None:
@@ -57,25 +59,25 @@ def test_findings_count_what_the_metric_counts(case: Any) -> None:
     assert lens["name"] == case.metrics[0].label
     for number in range(len(case.systems)):
         for row in range(len(case.sources)):
-            found = lens["lists"][row][lens["of"][number][row]]
-            matched = sum(edit[4] for edit in found["edits"])
+            comparison = lens["lists"][row][lens["of"][number][row]]
+            matched = sum(edit[4] for edit in comparison["edits"])
             assert matched == details["tp"]["values"][number][row]
-            assert len(found["edits"]) == details["proposed"]["values"][number][row]
-            assert matched + len(found["missed"]) == details["gold"]["values"][number][row]
-            if found["annotator"] is not None:
-                assert found["annotator"] == details["annotator"]["values"][number][row]
+            assert len(comparison["edits"]) == details["proposed"]["values"][number][row]
+            assert matched + len(comparison["missed"]) == details["gold"]["values"][number][row]
+            if comparison["annotator"] is not None:
+                assert comparison["annotator"] == details["annotator"]["values"][number][row]
 
 
 def test_worth_sums_to_the_gain(case: Any) -> None:
-    (found,) = case.report["sentences"]["attribution"]
+    (attribution,) = case.report["sentences"]["attribution"]
     texts = case.report["sentences"]
     scores = texts["metrics"][3]["scores"]
     for number in range(len(case.systems)):
         for row in range(len(case.sources)):
-            worth = found["values"][row][texts["of"][number][row]]
-            gain = scores[number][row] - found["source"][row]
+            worth = attribution["values"][row][texts["of"][number][row]]
+            gain = scores[number][row] - attribution["source"][row]
             if worth:
-                assert sum(each[2] for each in worth) == pytest.approx(gain, abs=1e-4)
+                assert sum(edit[2] for edit in worth) == pytest.approx(gain, abs=1e-4)
 
 
 def test_error_types_are_errants_own(case: Any) -> None:
@@ -83,14 +85,14 @@ def test_error_types_are_errants_own(case: Any) -> None:
     statistics = errant.statistics_of_systems(case.sources, case.systems, case.references)
     errors = case.report["errors"]
     for tier in ("type", "category", "operation"):
-        tables = [errant.by_type(each, tier) for each in statistics.values()]
+        tables = [errant.by_type(arrays, tier) for arrays in statistics.values()]
         for kind, row in errors["tiers"][tier].items():
             for table, counts in zip(tables, row, strict=True):
                 expected = table.get(kind, {"tp": 0, "fp": 0, "fn": 0})
                 assert counts == [expected[name] for name in ("tp", "fp", "fn")]
     # Every gold edit is in one row, every edit of the system in one column.
-    for (name, each), table in zip(statistics.items(), errors["operations"], strict=True):
-        details = errant.details(each)
+    for (name, arrays), table in zip(statistics.items(), errors["operations"], strict=True):
+        details = errant.details(arrays)
         assert sum(map(sum, table[:3])) == details["gold"], name
         assert sum(row[column] for row in table for column in range(3)) == details["proposed"]
         assert table[3][3] == 0
@@ -116,10 +118,10 @@ def test_error_types_are_of_one_set_whatever_is_cached(tmp_path: Path) -> None:
 def test_operations_pair_edits_that_touch() -> None:
     errant = load_metric("errant(annotator='en-ewt-sm', types=True)")
     gold = (Edit(0, 1, "x", "R:NOUN"), Edit(2, 2, "y", "M:DET"), Edit(4, 5, "", "U:PREP"))
-    made = (Edit(0, 1, "z", "R:VERB"), Edit(2, 3, "", "U:DET"), Edit(6, 6, "q", "M:PUNCT"))
+    edits = (Edit(0, 1, "z", "R:VERB"), Edit(2, 3, "", "U:DET"), Edit(6, 6, "q", "M:PUNCT"))
     references = References.from_texts(["x b y c d f"])
     reference = type(references[0][0])("x b y c d f", gold, 0)
-    statistics = errant.compare(["a b c d e f"], [made], References(((reference,),)))
+    statistics = errant.compare(["a b c d e f"], [edits], References(((reference,),)))
     assert operations(errant, statistics) == [
         [0, 0, 1, 0],
         [0, 1, 0, 0],
@@ -131,11 +133,11 @@ def test_operations_pair_edits_that_touch() -> None:
 def test_rankings_are_rank_systems(case: Any) -> None:
     statistics = case.metrics[0].statistics_of_systems(case.sources, case.systems, case.references)
     expected = rank_systems(case.metrics[0], statistics, resamples=200)
-    found = case.report["overview"]["rankings"][0]
-    assert found["scores"] == expected.scores.tolist()
-    assert found["intervals"] == expected.intervals.tolist()
-    assert found["cluster"] == expected.cluster.tolist()
-    assert found["adjusted"] == expected.adjusted.tolist()
+    ranking = case.report["overview"]["rankings"][0]
+    assert ranking["scores"] == expected.scores.tolist()
+    assert ranking["intervals"] == expected.intervals.tolist()
+    assert ranking["cluster"] == expected.cluster.tolist()
+    assert ranking["adjusted"] == expected.adjusted.tolist()
 
 
 def ranked(*scores: float, sentences: int = 200) -> Any:
@@ -175,44 +177,44 @@ def test_conclusions() -> None:
 
 
 def test_metrics_that_disagree() -> None:
-    one, other = ranked(9.0, 5.0, 1.0), ranked(1.0, 5.0, 9.0)
-    assert rank_agreement([one, other]) == [[1.0, -1.0], [-1.0, 1.0]]
-    found = conflicts([one, other], 0.95)
-    assert [each["systems"] for each in found if each["significant"]] == [[0, 1], [0, 2], [1, 2]]
-    assert conflicts([one, one], 0.95) == []
+    first, other = ranked(9.0, 5.0, 1.0), ranked(1.0, 5.0, 9.0)
+    assert rank_agreement([first, other]) == [[1.0, -1.0], [-1.0, 1.0]]
+    pairs = conflicts([first, other], 0.95)
+    assert [pair["systems"] for pair in pairs if pair["significant"]] == [[0, 1], [0, 2], [1, 2]]
+    assert conflicts([first, first], 0.95) == []
 
 
 def test_effects() -> None:
     lengths = np.array([1.0, 1.0, 2.0, 3.0])
     scores = np.array([[0.0, 1.0, 4.0, 6.0], [0.0, 0.0, 2.0, 3.0]])
-    found = describe_effects(
+    effects = describe_effects(
         [scores], lengths, np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0, 1.0]])
     )
-    assert found["length"] == {
+    assert effects["length"] == {
         "labels": ["1", "2", "3"],
         "counts": [[2, 1, 1], [2, 1, 1]],
         "means": [[[0.5, 4.0, 6.0], [0.0, 2.0, 3.0]]],
     }
-    assert found["edits"]["labels"] == ["0", "1", "2", "3"]
-    assert found["edits"]["counts"] == [[1, 1, 1, 1], [0, 4, 0, 0]]
-    assert found["edits"]["means"][0][1] == [None, 1.25, None, None]
-    assert found["correlation"][0]["systems"] == 1.0
+    assert effects["edits"]["labels"] == ["0", "1", "2", "3"]
+    assert effects["edits"]["counts"] == [[1, 1, 1, 1], [0, 4, 0, 0]]
+    assert effects["edits"]["means"][0][1] == [None, 1.25, None, None]
+    assert effects["correlation"][0]["systems"] == 1.0
 
 
 def test_meaning(case: Any) -> None:
-    assert [each is None for each in case.report["meaning"]] == [True, True, False, True]
-    found = case.report["meaning"][2]
+    assert [entry is None for entry in case.report["meaning"]] == [True, True, False, True]
+    meaning = case.report["meaning"][2]
     scores = case.report["sentences"]["metrics"][2]["scores"]
-    careful = found["sentences"][0]
+    careful = meaning["sentences"][0]
     assert (
         " is above 1 of the 2 systems of bench (the best of these is timid); it changes " in careful
     )
     for number, hypotheses in enumerate(case.systems.values()):
         for row, (text, source) in enumerate(zip(hypotheses, case.sources, strict=True)):
             edits = scores[number][row]
-            assert found["percentiles"][number][row] == min(round(edits * 10), 100)
+            assert meaning["percentiles"][number][row] == min(round(edits * 10), 100)
             expected = None if text == source else min(round(0.5 + 0.05 * edits, 3), 1.0)
-            assert found["preferred"][number][row] == expected
+            assert meaning["preferred"][number][row] == expected
 
 
 def test_provenance(case: Any) -> None:
@@ -234,7 +236,8 @@ def test_too_few_resamples_are_noticed() -> None:
         report = build_report(["a"] * 6, systems, [metric], settings=settings)
         notices = report["provenance"]["notices"]
         assert (
-            any("no p-value of 15 comparisons can be below" in each for each in notices) == noticed
+            any("no p-value of 15 comparisons can be below" in notice for notice in notices)
+            == noticed
         )
     assert report["provenance"]["resamples"] == 1500
 
@@ -249,7 +252,7 @@ def test_cut_inputs_and_unknown_tokens_are_noticed(tiny_evaluator: Any) -> None:
     assert any(
         "has no entry for 1 tokens in 1 of 1 distinct outputs" in notice for notice in notices
     )
-    assert any(each["licence"] == "not stated" for each in report["provenance"]["licences"])
+    assert any(licence["licence"] == "not stated" for licence in report["provenance"]["licences"])
 
 
 def test_one_system_without_references() -> None:
@@ -278,24 +281,24 @@ def test_benchmark(case: Any) -> None:
     benchmark = load_benchmark("sample")
     metrics = [load_metric("gleu(iterations=1)"), load_metric("length")]
     report = build_benchmark_report(benchmark, metrics, settings=SETTINGS)
-    (found,) = report["evaluations"]
-    expected = evaluate(benchmark, metrics, Protocol(resamples=50), human=found["human"])
+    (evaluation,) = report["evaluations"]
+    expected = evaluate(benchmark, metrics, Protocol(resamples=50), human=evaluation["human"])
     # Names are short; the whole ones are among the report's metrics.
-    assert [each["metric"] for each in found["metrics"]] == [
-        each.metric.partition("(")[0] for each in expected.metrics
+    assert [metric["metric"] for metric in evaluation["metrics"]] == [
+        result.metric.partition("(")[0] for result in expected.metrics
     ]
-    assert [(each["label"], each["short"]) for each in report["metrics"]] == [
+    assert [(metric["label"], metric["short"]) for metric in report["metrics"]] == [
         ("gleu(iterations=1)", "gleu"),
         ("length", "length"),
     ]
-    for ours, theirs in zip(found["metrics"], expected.metrics, strict=True):
+    for ours, theirs in zip(evaluation["metrics"], expected.metrics, strict=True):
         for name, estimate in theirs.estimates.items():
             value = ours["estimates"][name]["value"]
             assert value == pytest.approx(estimate.value, abs=1e-6) or np.isnan(estimate.value)
         assert ours["scores"] == pytest.approx(theirs.scores.tolist(), rel=1e-6)
     scores = report["sentences"]["metrics"][0]["scores"]
-    assert found["misjudged"][0]["kind"] == "comparisons"
-    entries = found["misjudged"][0]["entries"]
+    assert evaluation["misjudged"][0]["kind"] == "comparisons"
+    entries = evaluation["misjudged"][0]["entries"]
     assert len({entry["sentence"] for entry in entries}) == len(entries) > 5
     for entry in entries:
         better, worse = entry["systems"]
@@ -312,9 +315,9 @@ def test_benchmark(case: Any) -> None:
     rated = build_benchmark_report(
         benchmark, metrics[:1], list(benchmark.ratings), settings=SETTINGS
     )
-    assert [each["misjudged"][0]["kind"] for each in rated["evaluations"]] == ["ratings"] * len(
-        benchmark.ratings
-    )
+    assert [evaluation["misjudged"][0]["kind"] for evaluation in rated["evaluations"]] == [
+        "ratings"
+    ] * len(benchmark.ratings)
 
 
 def test_outputs_that_are_misjudged() -> None:

@@ -95,8 +95,8 @@ def test_seed_decides(sample: Sample, targets: list[str], cases: list[Case]) -> 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_only_the_actions_asked_for(sample: Sample, targets: list[str], action: Action) -> None:
-    made = perturb(sample.sources[:40], targets[:40], variants=2, actions=[action])
-    assert check(made) == {action}
+    cases = perturb(sample.sources[:40], targets[:40], variants=2, actions=[action])
+    assert check(cases) == {action}
 
 
 def test_an_stays_before_a_vowel() -> None:
@@ -106,8 +106,8 @@ def test_an_stays_before_a_vowel() -> None:
         "We saw an awful dog .",
         "We saw a big dog .",
     ]
-    made = perturb(texts, texts, actions=["substitute"], variants=5)
-    words = {v.target.split()[3] for case in made[::2] for v in case.variants}
+    cases = perturb(texts, texts, actions=["substitute"], variants=5)
+    words = {v.target.split()[3] for case in cases[::2] for v in case.variants}
     assert words == {"old", "awful"}
     texts = ["We saw an old dog .", "We saw an old animal ."] * 2
     deleted = perturb(texts, texts, actions=["delete"])
@@ -120,11 +120,11 @@ def test_short_and_empty_sentences_have_no_variants() -> None:
 
 def test_masked_language_model(sample: Sample, targets: list[str], masked_model: Path) -> None:
     name = str(masked_model)
-    made = perturb(sample.sources[:20], targets[:20], variants=3, language_model=name)
-    assert check(made) >= {"substitute", "insert"}
+    cases = perturb(sample.sources[:20], targets[:20], variants=3, language_model=name)
+    assert check(cases) >= {"substitute", "insert"}
     again = perturb(sample.sources[:20], targets[:20], variants=3, language_model=name)
-    assert made == again
-    assert made != perturb(sample.sources[:20], targets[:20], variants=3)
+    assert cases == again
+    assert cases != perturb(sample.sources[:20], targets[:20], variants=3)
 
 
 def test_what_cannot_be(tiny_causal: Path) -> None:

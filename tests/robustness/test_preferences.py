@@ -67,9 +67,9 @@ def test_context_that_decides_alone_and_context_that_does_nothing() -> None:
 
 
 def test_total_and_sets_with_different_numbers_of_variants() -> None:
-    one = [case(("a", "a b"), ("c", "c d"))]
+    single = [case(("a", "a b"), ("c", "c d"))]
     two = [case(("a", "a b c"), ("a b", "b a"), ("a b c", "c"))]
-    results = evaluate_preferences({"one": one, "two": two}, [LENGTH], resamples=5)
+    results = evaluate_preferences({"one": single, "two": two}, [LENGTH], resamples=5)
     assert [result.cases for result in results] == ["one", "two", "total"]
     assert results[2].accuracy.value == pytest.approx(3 / 5)
     assert results[2].p_crs.value == pytest.approx(1 / 2)

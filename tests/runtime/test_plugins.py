@@ -36,11 +36,11 @@ def registry() -> Registry[int]:
 def test_own_entries_come_first(install_package: InstallPackage) -> None:
     points = {"two": "numbers_:ONE", "one": "numbers_:ONE", "another": "numbers_:ONE"}
     install_package("numbers", {"example.numbers": points}, {"numbers_.py": NUMBERS})
-    found = registry()
-    assert list(found) == ["two", "another", "one"]
-    assert (found.find("two"), found.find("one")) == (2, 1)
-    assert "one" in found
-    assert "three" not in found
+    table = registry()
+    assert list(table) == ["two", "another", "one"]
+    assert (table.find("two"), table.find("one")) == (2, 1)
+    assert "one" in table
+    assert "three" not in table
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_a_broken_plugin_is_one_sentence_and_breaks_nothing_else(
     assert message.endswith("; update or uninstall the package.")
     assert reason in message
     assert "\n" not in message
-    found = dict(registry().entries())
-    assert list(found) == ["two", "bad", "good"]
-    assert (found["two"], found["good"]) == (2, 1)
-    assert str(found["bad"]) == message
+    entries = dict(registry().entries())
+    assert list(entries) == ["two", "bad", "good"]
+    assert (entries["two"], entries["good"]) == (2, 1)
+    assert str(entries["bad"]) == message
 
 
 # -- metrics and benchmarks -------------------------------------------------------------------

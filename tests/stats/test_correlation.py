@@ -52,8 +52,8 @@ def test_a_correlation_that_does_not_exist_is_nan(kind: str) -> None:
 def test_missing_scores_give_nan() -> None:
     human = np.array([[1.0, 2.0, np.nan], [1.0, 2.0, 3.0]])
     for kind in ("pearson", "spearman", "kendall", "pairwise-accuracy"):
-        found = correlate(kind, human, np.array([1.0, 3.0, 2.0]))  # type: ignore[arg-type]
-        assert np.isnan(found).tolist() == [True, False]
+        values = correlate(kind, human, np.array([1.0, 3.0, 2.0]))  # type: ignore[arg-type]
+        assert np.isnan(values).tolist() == [True, False]
 
 
 def test_pairwise_accuracy_by_hand() -> None:
@@ -76,7 +76,7 @@ def test_partial_is_the_correlation_of_residuals() -> None:
 
     expected = stats.pearsonr(residuals(human), residuals(metric)).statistic
     assert partial("pearson", human, metric, control) == pytest.approx(expected)
-    ranks = [stats.rankdata(each) for each in (human, metric, control)]
+    ranks = [stats.rankdata(column) for column in (human, metric, control)]
     assert partial("spearman", human, metric, control) == pytest.approx(partial("pearson", *ranks))
 
 
@@ -98,9 +98,9 @@ def exact_one_sided(differences: np.ndarray) -> float:
 
 def test_one_sided_p_values_approach_the_exact_test() -> None:
     differences = np.random.default_rng(2).integers(-2, 4, (11, 4)).astype(float)
-    found = one_sided_p_values(differences, count=20000)
+    p_values = one_sided_p_values(differences, count=20000)
     expected = [exact_one_sided(column) for column in differences.T]
-    assert found == pytest.approx(expected, abs=0.015)
+    assert p_values == pytest.approx(expected, abs=0.015)
 
 
 def test_one_sided_p_values_of_equals_and_opposites() -> None:
@@ -135,8 +135,8 @@ def test_windows_and_leave_one_out_equal_scipy() -> None:
 def test_windows_of_resamples_keep_the_order_given() -> None:
     human, metric = scores(3, 6, seed=7), scores(3, 6, seed=8)
     order = np.array([5, 3, 1, 0, 2, 4])
-    found = windows("pearson", human, metric, 4, order)
-    assert found.shape == (3, 3)
-    assert found[1, 2] == pytest.approx(
+    table = windows("pearson", human, metric, 4, order)
+    assert table.shape == (3, 3)
+    assert table[1, 2] == pytest.approx(
         stats.pearsonr(human[1, order[2:]], metric[1, order[2:]]).statistic
     )

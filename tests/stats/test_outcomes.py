@@ -28,9 +28,9 @@ def literal(first: float, second: float) -> float:
 @given(SCORES, SCORES, st.sampled_from([0.0, 1e-16, 1e-13, 1e-9, 0.1]))
 def test_outcomes_are_those_of_a_literal_loop(first: float, second: float, step: float) -> None:
     for a, b in ((first, second), (first, first + step)):
-        found = float(outcomes(np.array(a), np.array(b)))
-        assert found == literal(a, b)
-        assert float(outcomes(np.array(b), np.array(a))) == -found
+        outcome = float(outcomes(np.array(a), np.array(b)))
+        assert outcome == literal(a, b)
+        assert float(outcomes(np.array(b), np.array(a))) == -outcome
 
 
 def test_infinity_and_what_is_no_number() -> None:
@@ -45,14 +45,14 @@ def test_rounding_is_a_tie_everywhere() -> None:
     wins = win_counts(scores)
     assert wins.tolist() == [[0.0, 1.0], [0.0, 0.0]]
     assert win_shares(wins, 2 - wins - wins.T).tolist() == [[0.0, 0.5], [0.0, 0.0]]
-    told = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1], [0, 0]]))
-    found = agreement(scores, told)
-    assert found.tied.tolist() == [1.0, 0.0]
+    comparisons = Comparisons(("a", "b"), *np.array([[0, 1], [0, 0], [1, 1], [1, -1], [0, 0]]))
+    result = agreement(scores, comparisons)
+    assert result.tied.tolist() == [1.0, 0.0]
     assert (
         tie_threshold(scores[:, :1], Comparisons(("a", "b"), *np.array([[0], [0], [1], [0], [0]])))
         == 0
     )
-    assert len(at_equal_counts(told, scores)) == 1
+    assert len(at_equal_counts(comparisons, scores)) == 1
     equal = np.array([[0.3, 0.5], [0.3, 0.4]])
     assert [x.tolist() for x in rate_scores(scores)] == [x.tolist() for x in rate_scores(equal)]
 

@@ -36,7 +36,9 @@ def test_williams_keeps_its_level() -> None:
         pearson(human, second),
         pearson(first, second),
     )
-    p_values = [williams(*each, 12) for each in zip(r_first, r_second, between, strict=True)]
+    p_values = [
+        williams(*correlations, 12) for correlations in zip(r_first, r_second, between, strict=True)
+    ]
     assert np.mean(np.array(p_values) < 0.1) == pytest.approx(0.1, abs=0.03)
 
 
@@ -63,16 +65,16 @@ def test_perm_both_approaches_the_exact_test() -> None:
     human = np.array([0.0, 1.0, 2.0, 3.0])
     first = human[:, None] + generator.normal(0, 1.0, (4, 3))
     second = human[:, None] + generator.normal(0, 2.5, (4, 3))
-    found = swap_test(quality(human), first, second, count=6000)
-    assert found == pytest.approx(exact_swap_test(human, first, second), abs=0.025)
+    p_value = swap_test(quality(human), first, second, count=6000)
+    assert p_value == pytest.approx(exact_swap_test(human, first, second), abs=0.025)
 
 
 def test_perm_both_does_not_depend_on_scale() -> None:
     generator = np.random.default_rng(6)
     human = generator.normal(size=8)
     first, second = (human[:, None] + generator.normal(0, 3, (8, 20)) for _ in range(2))
-    found = swap_test(quality(human), first, second, count=500)
-    assert found == swap_test(quality(human), 100 * first + 7, second / 50 - 3, count=500)
+    p_value = swap_test(quality(human), first, second, count=500)
+    assert p_value == swap_test(quality(human), 100 * first + 7, second / 50 - 3, count=500)
 
 
 def test_a_constant_has_no_test() -> None:

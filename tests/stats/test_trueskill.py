@@ -121,11 +121,11 @@ def test_judgements_agree_with_the_published_procedure() -> None:
     wins = np.array([[0.0, 12.0, 18.0], [6.0, 0.0, 10.0], [2.0, 8.0, 0.0]])
     ties = np.array([[0.0, 4.0, 1.0], [4.0, 0.0, 6.0], [1.0, 6.0, 0.0]])
     expected = np.array([literal_run(wins, ties, seed) for seed in range(60)])
-    found = rate_judgements(wins, ties, runs=2000)
+    ratings = rate_judgements(wins, ties, runs=2000)
     # Both are random: means agree within four standard errors, spreads within a third.
     error = expected.std(axis=0) / np.sqrt(len(expected))
-    assert (abs(found.mean(axis=0) - expected.mean(axis=0)) < 4 * error).all()
-    assert found.std(axis=0) == pytest.approx(expected.std(axis=0), rel=1 / 3)
+    assert (abs(ratings.mean(axis=0) - expected.mean(axis=0)) < 4 * error).all()
+    assert ratings.std(axis=0) == pytest.approx(expected.std(axis=0), rel=1 / 3)
 
 
 def test_a_system_without_judgements_is_refused() -> None:

@@ -43,9 +43,9 @@ def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
     assert len(pairs) > 50
     for pair in pairs:
         words = zip(pair.better.split(" "), pair.worse.split(" "), strict=True)
-        changed = [(one, other) for one, other in words if one != other]
+        changed = [(first, other) for first, other in words if first != other]
         assert 1 <= len(changed) <= 3
-        assert all(one[0].swapcase() + one[1:] == other for one, other in changed)
+        assert all(first[0].swapcase() + first[1:] == other for first, other in changed)
     drawn = CapitalPairs(["sample"], number=7).make(tmp_path, Runtime())
     assert len(drawn) == 7
     assert {(pair.better, pair.worse) for pair in drawn} <= {(p.better, p.worse) for p in pairs}

@@ -109,7 +109,7 @@ def test_a_hub_reads_the_card(
     assert card.data.library_name == "learnedgec"
     assert card.data.pipeline_tag == "text-classification"
     assert "grammatical-error-correction" in card.data.tags
-    named = [each.partition(":")[0] for each in datasets if each != "mine.csv"]
+    named = [dataset.partition(":")[0] for dataset in datasets if dataset != "mine.csv"]
     assert (card.data.datasets or []) == sorted(named)
     assert card.text.lstrip().startswith("# mine\n")
     # What a hub asks of a licence's name.

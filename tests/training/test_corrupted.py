@@ -47,8 +47,8 @@ def test_sides_are_what_their_edits_say_and_wrong_edits_touch_no_gold_edit() -> 
     rows = load_corrections("sample")
     gold: dict[str, list[Edit]] = {}
     edits = extract_edits([(row.source, row.target) for row in rows], ANNOTATOR, types=False)
-    for row, found in zip(rows, edits, strict=True):
-        gold.setdefault(row.source, []).extend(found)
+    for row, row_edits in zip(rows, edits, strict=True):
+        gold.setdefault(row.source, []).extend(row_edits)
     wrong = 0
     for _, pair, sides in made():
         for text, side in zip((pair.better, pair.worse), sides, strict=True):
@@ -70,7 +70,9 @@ def test_sides_are_what_their_edits_say_and_wrong_edits_touch_no_gold_edit() -> 
 
 def test_kinds_differ_as_they_say() -> None:
     for kind, _, sides in made():
-        lost, new = (set(one) - set(other) for one, other in (sides, (sides.worse, sides.better)))
+        lost, new = (
+            set(first) - set(other) for first, other in (sides, (sides.worse, sides.better))
+        )
         assert not any(change.origin for change in lost)
         assert all(change.origin for change in new)
         expected = {
@@ -112,8 +114,8 @@ def test_two_variants_of_a_case_keep_its_group(monkeypatch: pytest.MonkeyPatch) 
         for word in ("now", "soon", "late")
     ]
     monkeypatch.setattr(corrupted, "load_corrections", lambda name: rows)
-    found = sides_of(CorruptedPairs(["cases"], 3, kinds={"missing": 1}, annotator=ANNOTATOR))
-    assert {(pair.source, pair.group) for _, pair, _ in found} == {
+    sides = sides_of(CorruptedPairs(["cases"], 3, kinds={"missing": 1}, annotator=ANNOTATOR))
+    assert {(pair.source, pair.group) for _, pair, _ in sides} == {
         ("She go home now .", "case"),
         ("She go home soon .", "case"),
     }
@@ -123,10 +125,10 @@ def test_clean_sentences_get_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     clean = sorted({row.target for row in load_corrections("sample") if row.target.endswith(".")})
     monkeypatch.setattr(corrupted, "load_sentences", lambda name: clean)
     pairs = source(15, sentences=["clean"], sentence_share=1.0, kinds={"missing": 1.0})
-    found = sides_of(pairs)
+    sides = sides_of(pairs)
     assert pairs.datasets() == ["sample", "clean"]
-    assert len(found) > 10
-    for _, pair, _ in found:
+    assert len(sides) > 10
+    for _, pair, _ in sides:
         assert pair.group == pair.correct
         assert pair.group in clean
         assert pair.group not in (pair.source, pair.worse)
@@ -163,12 +165,12 @@ def test_edits_of_systems_are_mistakes_where_no_reference_has_them(
     monkeypatch.setattr(corrupted, "load_outputs", lambda name: systems)
     path = tmp_path / "right.tsv"
     path.write_text("".join(f"{line}\t{line}\n" for line in [text, "He works every day ."]))
-    found = sides_of(
+    triples = sides_of(
         CorruptedPairs(
             [str(path)], 3, outputs=["gmeg:fce"], kinds={"added": 1}, annotator=ANNOTATOR
         )
     )
-    assert [change for _, _, sides in found for change in sides.worse] == [
+    assert [change for _, _, sides in triples for change in sides.worse] == [
         (Edit(5, 6, "days"), "system")
     ]
 

@@ -33,8 +33,8 @@ def test_words_that_are_right_are_in_the_correct_text_in_order(
     wrong = wrong_words(hypothesis, correct)
     assert len(wrong) == len(hypothesis) + 1
     rest = iter(correct)
-    kept = [word for word, bad in zip(hypothesis, wrong, strict=False) if not bad]
-    assert all(any(word == other for other in rest) for word in kept)
+    right = [word for word, bad in zip(hypothesis, wrong, strict=False) if not bad]
+    assert all(any(word == other for other in rest) for word in right)
     assert any(wrong) == (hypothesis != correct)
 
 
@@ -99,9 +99,9 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
                 for logit, good, label in zip(logits.tolist(), right, bad, strict=True)
             ]
             values.append(sum(right))
-        found = module._outputs(batch)["wrong"]
+        outputs = module._outputs(batch)["wrong"]
     assert loss.item() == pytest.approx(sum(terms) / len(terms), abs=1e-4)
-    assert found[:2].tolist() == pytest.approx(values, abs=1e-4)
+    assert outputs[:2].tolist() == pytest.approx(values, abs=1e-4)
 
 
 CONFIG = """

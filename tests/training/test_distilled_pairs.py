@@ -38,7 +38,7 @@ PAIRS = [
 
 def test_order_and_margins_are_the_teachers(tmp_path: Path) -> None:
     source = DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "length")
-    found, _ = source.made(tmp_path, Runtime())
+    pairs, _ = source.made(tmp_path, Runtime())
     values = {
         text: float(load_metric("length").score(["a b"], [text]).value)
         for pair in PAIRS
@@ -46,11 +46,11 @@ def test_order_and_margins_are_the_teachers(tmp_path: Path) -> None:
     }
     assert values["a"] < values["a b"] < values["a b c"] < values["a b c d"]
     # The third pair is as long on both sides and teaches nothing.
-    assert [(p.better, p.worse) for p in found] == [("a b c d", "a b"), ("a b c", "a")]
-    for pair in found:
+    assert [(p.better, p.worse) for p in pairs] == [("a b c d", "a b"), ("a b c", "a")]
+    for pair in pairs:
         assert pair.margin == pytest.approx(values[pair.better] - values[pair.worse])
-    assert (found[0].group, found[0].origin, found[0].correct) == ("g", "o", "a b c")
-    assert source.summary(found)["pairs"] == 2
+    assert (pairs[0].group, pairs[0].origin, pairs[0].correct) == ("g", "o", "a b c")
+    assert source.summary(pairs)["pairs"] == 2
     first, _ = DistilledPairs(source.pairs, "length", number=1).made(tmp_path, Runtime())
     assert len(first) == 1
     # A source beside it that asks for the same pairs finds them made.
@@ -72,10 +72,10 @@ def test_blocks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     source = DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "length")
     with pytest.raises(KeyboardInterrupt):
         source.made(tmp_path, Runtime())
-    found, _ = source.made(tmp_path, Runtime())
+    pairs, _ = source.made(tmp_path, Runtime())
     # Five distinct texts in blocks of two; the first block was not scored again.
     assert computed == [2, 2, 2, 1]
-    assert len(found) == 2
+    assert len(pairs) == 2
 
 
 def test_says_what_the_teacher_depends_on(tmp_path: Path, tiny_evaluator: Path) -> None:

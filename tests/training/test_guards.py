@@ -56,12 +56,12 @@ def words(tmp_path: Path, tiny_encoder: Path) -> list[str]:
 
 
 def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list[str]) -> None:
-    own = tmp_path / "out" / "guarded" / "notes.txt"
-    own.parent.mkdir(parents=True)
-    own.write_text("mine")
+    notes = tmp_path / "out" / "guarded" / "notes.txt"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("mine")
     with pytest.raises(ConfigError, match="exists and is not an evaluator package"):
         train(words, progress=False)
-    assert own.read_text() == "mine"
+    assert notes.read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "../escaped"])
@@ -130,8 +130,8 @@ def test_the_end_of_training_is_evaluated_whatever_the_interval(
 
 @pytest.mark.parametrize("group", ["early_stopping", "best", "last"])
 def test_an_unknown_figure_to_go_by_is_named(words: list[str], group: str) -> None:
-    known = "dev/score, dev/quality/accuracy, train/loss"
-    with pytest.raises(ConfigError, match=rf"{group}\.monitor: 'dev/qality' .* {known}"):
+    names = "dev/score, dev/quality/accuracy, train/loss"
+    with pytest.raises(ConfigError, match=rf"{group}\.monitor: 'dev/qality' .* {names}"):
         train([*words, f"--{group}.monitor", "dev/qality"], progress=False)
 
 
@@ -150,9 +150,9 @@ def test_every_figure_that_is_named_is_measured(
 def test_a_logger_of_the_user_writes_beside_the_runs_own(words: list[str], tmp_path: Path) -> None:
     logger = ["--trainer.logger", "CSVLogger", "--trainer.logger.save_dir", str(tmp_path / "mine")]
     train([*words, "--trainer.log_every_n_steps", "1", *logger], progress=False)
-    (own,) = (tmp_path / "runs").rglob("metrics.csv")
+    (written,) = (tmp_path / "runs").rglob("metrics.csv")
     (mine,) = (tmp_path / "mine").rglob("metrics.csv")
-    assert mine.read_text() == own.read_text()
+    assert mine.read_text() == written.read_text()
     # Only the checkpoint that a run continues from has what the optimizer needs.
     folder = tmp_path / "runs" / "guarded"
     assert "optimizer_states" not in torch.load(folder / "best.ckpt", weights_only=True)
@@ -342,7 +342,7 @@ def test_the_total_is_the_weighted_sum_of_losses_and_consistency(
 
         def values(name: str, *texts: str) -> torch.Tensor:
             inputs = [module.tokenizer(text, return_tensors="pt") for text in texts]
-            return torch.cat([module.model(each, [name])[name] for each in inputs])
+            return torch.cat([module.model(batch, [name])[name] for batch in inputs])
 
         hypotheses = [hypothesis for _, hypothesis in case]
         quality = values("quality", "x", "y", *hypotheses)
@@ -386,6 +386,8 @@ def test_ratings_without_a_source_teach_heads_that_read_none(
     head = "{adequacy: {input: %s}}"
     with pytest.raises(ConfigError, match=r"model\.heads\.adequacy reads pairs .* have no source"):
         train([*words, "--model.heads", head % "pair"], progress=False)
-    found = train([*words, "--model.heads", head % "hypothesis", "--name", "other"], progress=False)
-    assert found is not None
-    assert list(found.results["dev"]) == ["adequacy"]
+    result = train(
+        [*words, "--model.heads", head % "hypothesis", "--name", "other"], progress=False
+    )
+    assert result is not None
+    assert list(result.results["dev"]) == ["adequacy"]

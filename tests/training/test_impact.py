@@ -76,14 +76,14 @@ def test_ranked_by_the_sums_of_impacts(tiny_encoder: Path, tmp_path: Path) -> No
             if row.source != pair.source or row.edits is None:
                 continue
             sums: dict[str, float] = {}
-            own = [
+            effects = [
                 literal_impact(tiny_encoder, row.source, row.edits, n)
                 for n in range(len(row.edits))
             ]
-            for bits in range(2 ** len(own)):
-                chosen = [n for n in range(len(own)) if bits >> n & 1]
+            for bits in range(2 ** len(effects)):
+                chosen = [n for n in range(len(effects)) if bits >> n & 1]
                 text = apply_edits(row.source, [row.edits[n] for n in chosen])
-                sums[text] = sum(own[n] for n in chosen)
+                sums[text] = sum(effects[n] for n in chosen)
             if {pair.better, pair.worse} <= sums.keys():
                 margins.append(sums[pair.better] - sums[pair.worse])
         assert any(abs(margin - pair.margin) < 1e-6 for margin in margins)
@@ -94,17 +94,17 @@ def test_ranked_by_the_sums_of_impacts(tiny_encoder: Path, tmp_path: Path) -> No
 @given(st.integers(0, 9), st.sampled_from(["maeda2022", "goto2022"]), st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
 def test_subsets(count: int, procedure: Any, seed: int) -> None:
-    found = sample_subsets(count, procedure, random.Random(seed))
+    subsets = sample_subsets(count, procedure, random.Random(seed))
     everything = set(range(count))
-    assert all(first <= everything and second <= everything for first, second in found)
-    assert all(first != second for first, second in found)
-    assert found == sample_subsets(count, procedure, random.Random(seed))
+    assert all(first <= everything and second <= everything for first, second in subsets)
+    assert all(first != second for first, second in subsets)
+    assert subsets == sample_subsets(count, procedure, random.Random(seed))
     if procedure == "maeda2022":
-        assert len(found) <= min(10, count * (count - 1) // 2)
-        assert count > 1 or not found
+        assert len(subsets) <= min(10, count * (count - 1) // 2)
+        assert count > 1 or not subsets
     else:
-        assert all(first for first, _ in found)
-        assert len({frozenset(pair) for pair in found}) == len(found) <= 30
+        assert all(first for first, _ in subsets)
+        assert len({frozenset(pair) for pair in subsets}) == len(subsets) <= 30
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_plain_texts_need_errant(tiny_encoder: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="use edits: errant"):
         source.make(tmp_path, Runtime())
     source = ImpactPairs([str(table)], encoder=str(tiny_encoder), annotator="en-ewt-sm")
-    found = {(pair.better, pair.worse) for pair in source.make(tmp_path / "made", Runtime())}
-    assert found == {("He goes home .", "He go home ."), ("He went home .", "He go home .")}
+    pairs = {(pair.better, pair.worse) for pair in source.make(tmp_path / "made", Runtime())}
+    assert pairs == {("He goes home .", "He go home ."), ("He went home .", "He go home .")}
     with pytest.raises(UnknownNameError, match="jfleg:dev"):
         load_corrections("jfleg:dve")
 

@@ -56,18 +56,18 @@ def words(tiny_encoder: Path) -> Callable[[list[dict[str, Any]]], list[str]]:
 
 
 def test_every_source_is_in_the_table() -> None:
-    own = {
-        each for each in PairSource.__subclasses__() if each.__module__.startswith("learnedgec.")
+    builtin = {
+        kind for kind in PairSource.__subclasses__() if kind.__module__.startswith("learnedgec.")
     }
-    assert set(PAIR_SOURCES.values()) == own
+    assert set(PAIR_SOURCES.values()) == builtin
     assert all(kind.__name__ == name for name, kind in PAIR_SOURCES.items())
 
 
 def test_own_sources_have_short_names(words: Callable[..., list[str]]) -> None:
     source = {"class_path": "PairFile", "init_args": {"path": "pairs.jsonl"}}
-    (found,) = training_data(words([source])).pairs["quality"]
-    assert isinstance(found, PairFile)
-    assert found.path == "pairs.jsonl"
+    (first,) = training_data(words([source])).pairs["quality"]
+    assert isinstance(first, PairFile)
+    assert first.path == "pairs.jsonl"
 
 
 @pytest.mark.usefixtures("shouted")
@@ -75,9 +75,9 @@ def test_sources_of_other_packages_have_short_names(words: Callable[..., list[st
     source = {"class_path": "ShoutedPairs", "init_args": {"words": ["a b"]}}
     nested = {"class_path": "DistilledPairs", "init_args": {"pairs": [source], "teacher": "length"}}
     with pytest.warns(UserWarning, match="the pair source 'Renamed' .* is named 'ShoutedPairs'"):
-        found, distilled = training_data(words([source, nested])).pairs["quality"]
-    assert type(found) is REGISTRY.find("ShoutedPairs")
-    assert found.describe() == {"words": ["a b"]}
+        first, distilled = training_data(words([source, nested])).pairs["quality"]
+    assert type(first) is REGISTRY.find("ShoutedPairs")
+    assert first.describe() == {"words": ["a b"]}
     assert distilled.describe()["pairs"] == [{"source": "ShoutedPairs", "words": ["a b"]}]
     with pytest.raises(PluginError, match="update or uninstall"):
         REGISTRY.find("Renamed")
@@ -88,12 +88,12 @@ def test_sources_of_the_current_folder_are_found(
 ) -> None:
     (tmp_path / "whispering.py").write_text(PLUGIN.replace("Shouted", "Whispered"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
     importlib.invalidate_caches()
     source = {"class_path": "whispering.WhisperedPairs", "init_args": {"words": ["a b"]}}
-    (found,) = training_data(words([source])).pairs["quality"]
-    assert found.describe() == {"words": ["a b"]}
-    del sys.modules["whispering"], found
+    (first,) = training_data(words([source])).pairs["quality"]
+    assert first.describe() == {"words": ["a b"]}
+    del sys.modules["whispering"], first
     gc.collect()  # classes are in cycles; PairSource must forget this one
 
 

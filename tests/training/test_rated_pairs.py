@@ -62,9 +62,9 @@ def test_pairs_are_those_that_differ_by_enough(
                 # A third and two thirds differ by a third only up to rounding.
                 if high[0] - low[0] >= difference - 1e-9:
                     expected.add((source, high[1], low[1]))
-    found = made([name], float(difference))
-    assert {(pair.source, pair.better, pair.worse) for pair in found} == expected
-    assert len(found) == len(expected)
+    pairs = made([name], float(difference))
+    assert {(pair.source, pair.better, pair.worse) for pair in pairs} == expected
+    assert len(pairs) == len(expected)
 
 
 def test_weights_are_those_of_the_sum() -> None:

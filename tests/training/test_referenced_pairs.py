@@ -27,9 +27,9 @@ def test_all_metrics_prefer_the_better_side_by_the_margin(sample: Sample) -> Non
     expected = {}
     for number, source in enumerate(sample.sources):
         texts = list(dict.fromkeys(outputs[number] for outputs in sample.systems.values()))
-        own = References((sample.references[number],))
+        references = References((sample.references[number],))
         scores = {
-            text: [metric.score([source], [text], own).sentences[0] for metric in metrics]
+            text: [metric.score([source], [text], references).sentences[0] for metric in metrics]
             for text in texts
         }
         for first, second in combinations(texts, 2):
@@ -38,9 +38,9 @@ def test_all_metrics_prefer_the_better_side_by_the_margin(sample: Sample) -> Non
                 expected[source, first, second] = sum(differences) / 2
             elif max(differences) <= -0.05 + 1e-9:
                 expected[source, second, first] = -sum(differences) / 2
-    found = {(pair.source, pair.better, pair.worse): pair.margin for pair in made(margin=0.05)}
-    assert found == pytest.approx(expected)
-    assert len(found) > 100
+    margins = {(pair.source, pair.better, pair.worse): pair.margin for pair in made(margin=0.05)}
+    assert margins == pytest.approx(expected)
+    assert len(margins) > 100
 
 
 def test_every_metric_has_its_own_margin() -> None:
@@ -48,9 +48,9 @@ def test_every_metric_has_its_own_margin() -> None:
     assert 0 < len(both) < len(made(margin=0.01))
     gleu = load_metric("gleu")
     for pair in both[:10]:
-        own = References((pooled_references(["sample"])[pair.source],))
+        references = References((pooled_references(["sample"])[pair.source],))
         better, worse = (
-            gleu.score([pair.source], [text], own).sentences[0]
+            gleu.score([pair.source], [text], references).sentences[0]
             for text in (pair.better, pair.worse)
         )
         assert better - worse >= 0.3 - 1e-9
@@ -84,10 +84,10 @@ def test_the_source_can_be_one_of_the_outputs(sample: Sample) -> None:
 
 
 def test_references_of_several_datasets_are_pooled(sample: Sample) -> None:
-    found = pooled_references(["sample", "sample"])
-    for source, own in zip(sample.sources, sample.references, strict=True):
-        texts = {" ".join(reference.text.split()) for reference in own}
-        row = found[" ".join(source.split())]
+    pooled = pooled_references(["sample", "sample"])
+    for source, references in zip(sample.sources, sample.references, strict=True):
+        texts = {" ".join(reference.text.split()) for reference in references}
+        row = pooled[" ".join(source.split())]
         assert {reference.text for reference in row} == texts
         assert [reference.annotator for reference in row] == list(range(len(texts)))
         assert all(
@@ -112,14 +112,14 @@ def test_what_is_learned_from_is_said() -> None:
 def test_a_teacher_with_references_teaches(tmp_path: Path) -> None:
     pairs = ReferencedPairs(["sample"], ["sample"], number=30)
     source = DistilledPairs([pairs], "gleu", references=["sample"])
-    found, summary = source.made(tmp_path, Runtime())
+    kept_pairs, summary = source.made(tmp_path, Runtime())
     gleu = load_metric("gleu")
-    known = pooled_references(["sample"])
-    assert summary["pairs"] == len(found) > 20
-    for pair in found:
-        own = References((known[pair.source],))
+    pooled = pooled_references(["sample"])
+    assert summary["pairs"] == len(kept_pairs) > 20
+    for pair in kept_pairs:
+        references = References((pooled[pair.source],))
         better, worse = (
-            gleu.score([pair.source], [text], own).sentences[0]
+            gleu.score([pair.source], [text], references).sentences[0]
             for text in (pair.better, pair.worse)
         )
         assert pair.margin == pytest.approx(better - worse)

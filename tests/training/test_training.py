@@ -103,17 +103,17 @@ def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path
     trainer = {"max_epochs": 1, "accelerator": "cpu"}
     settings = {"model": model, "data": {"ratings": [str(ratings)]}, "trainer": trainer}
     config.write_text(json.dumps(settings))
-    said: list[str] = []
+    notices: list[str] = []
     places = ["--output", str(tmp_path), "--runs", str(tmp_path / "runs")]
     result = train(
         ["--config", str(config), "--name", "second", *places],
         progress=False,
-        notify=said.append,
+        notify=notices.append,
     )
-    assert said[0] == (
+    assert notices[0] == (
         "Continuing first: fluency continues; quality starts untrained (in first it ranks pairs)."
     )
-    assert said[1].startswith("Split by-source")
+    assert notices[1].startswith("Split by-source")
     assert result is not None
     second = Evaluator.load(str(result.package)).model.config
     for head, mean in (("fluency", 49.5), ("quality", 69.5)):
@@ -172,9 +172,9 @@ def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
     whole = train([*words, *sums, "--resume"], progress=False)
     assert whole is not None
     assert "both" in Evaluator.load(str(whole.package)).outputs
-    for head, found in whole.results["dev"].items():
-        assert found["pearson"] == pytest.approx(result.results["dev"][head]["pearson"], abs=0.1)
-        assert found["pearson"] != result.results["dev"][head]["pearson"]
+    for head, figures in whole.results["dev"].items():
+        assert figures["pearson"] == pytest.approx(result.results["dev"][head]["pearson"], abs=0.1)
+        assert figures["pearson"] != result.results["dev"][head]["pearson"]
     assert 2 * size < (whole.package / "model.safetensors").stat().st_size
 
 
@@ -269,8 +269,8 @@ def test_corrections_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
     ratings = load_ratings(str(SAMPLE_FOLDER))
     rows = [r.source for r in ratings], [r.hypothesis for r in ratings]
     first, second = (Evaluator.load(str(folder)).predict(*rows) for folder in (start, package))
-    for kept in ("grammaticality", "fluency"):
-        assert second[kept].tolist() == pytest.approx(first[kept].tolist())
+    for head in ("grammaticality", "fluency"):
+        assert second[head].tolist() == pytest.approx(first[head].tolist())
     assert second["meaning"].tolist() != pytest.approx(first["meaning"].tolist(), abs=0.01)
     manifest = check_package(package)
     assert set(manifest["heads"]) == {"grammaticality", "fluency", "meaning"}
@@ -281,11 +281,11 @@ def test_corrections_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
         config.write_text(whole.format(encoder=package, ratings=SAMPLE_FOLDER))
         few = ["--trainer.max_steps", "1", "--model.learning_rate", "0", "--bits", "4"]
         again = package_of(["--config", str(config), "--name", name, *options, *few, *places])
-        found = load_file(again / "model.safetensors")
+        continued = load_file(again / "model.safetensors")
         assert all(
-            torch.equal(before[name], found[name]) for name in encoder if "heads" not in name
+            torch.equal(before[name], continued[name]) for name in encoder if "heads" not in name
         )
-        assert {value.shape[0] for key, value in found.items() if key.endswith(".down")} == (
+        assert {value.shape[0] for key, value in continued.items() if key.endswith(".down")} == (
             {2} if name == "other" else set()
         )
         third = Evaluator.load(str(again)).predict(*rows)

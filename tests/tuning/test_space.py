@@ -70,8 +70,8 @@ def test_choices() -> None:
 
 def test_starts_are_the_given_point_then_each_range_by_itself() -> None:
     space = Space({"w": Simplex(2), "b": Number(0, 1)}, {"w": (0.3, 0.7), "b": 0.25})
-    found = [space.decode(point) for point in space.starts()]
-    assert [(row["w"], row["b"]) for row in found] == [
+    points = [space.decode(point) for point in space.starts()]
+    assert [(row["w"], row["b"]) for row in points] == [
         ((0.3, 0.7), 0.25),
         ((0.5, 0.5), 0.25),
         ((1.0, 0.0), 0.25),

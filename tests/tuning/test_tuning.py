@@ -82,8 +82,8 @@ def planted() -> Benchmark:
 
 
 def weights_of(tuning: Tuning) -> tuple[float, ...]:
-    found: tuple[float, ...] = tuning.best.parameters["weights"]
-    return found
+    weights: tuple[float, ...] = tuning.best.parameters["weights"]
+    return weights
 
 
 @pytest.mark.parametrize("objective", ["segment-pearson", "grouped-kendall", "sentence-accuracy"])
@@ -155,14 +155,14 @@ def test_samples_are_valued_by_their_own_judgements(planted: Benchmark) -> None:
         Goal("soft-pairwise-accuracy", human="quality"),
     ):
         statistics = [metric.statistics(planted.sources, t) for t in planted.systems.values()]
-        found = Target(goal, planted, samples).values(metric, statistics)
+        values = Target(goal, planted, samples).values(metric, statistics)
         part = planted.select(sentences=range(40))
-        own = [metric.statistics(part.sources, texts) for texts in part.systems.values()]
-        assert found[0] == pytest.approx(Target(goal, part).values(metric, own)[0])
+        arrays = [metric.statistics(part.sources, texts) for texts in part.systems.values()]
+        assert values[0] == pytest.approx(Target(goal, part).values(metric, arrays)[0])
         # A sentence drawn twice counts twice, and all of them twice are all of them once.
         part = planted.select(sentences=range(20))
-        own = [metric.statistics(part.sources, texts) for texts in part.systems.values()]
-        assert found[1] == pytest.approx(Target(goal, part).values(metric, own)[0])
+        arrays = [metric.statistics(part.sources, texts) for texts in part.systems.values()]
+        assert values[1] == pytest.approx(Target(goal, part).values(metric, arrays)[0])
 
 
 @pytest.mark.parametrize("validation", ["k-fold", "bootstrap"])
@@ -312,7 +312,7 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "given", "test", "expected"),
+    ("benchmark", "output", "test", "expected"),
     [
         ("gjg15:dev10", "", False, "gleu@gjg15-dev10"),
         ("gjg15:12:dev10", "", False, "gleu@gjg15-12-dev10"),
@@ -329,7 +329,7 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
 )
 def test_names_of_tuned_metrics(
     benchmark: str,
-    given: str,
+    output: str,
     test: bool,
     expected: str,
     tmp_path: Path,
@@ -337,7 +337,7 @@ def test_names_of_tuned_metrics(
 ) -> None:
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path / "mine")
-    name = tuned_name(load_metric("gleu"), benchmark, given, tuned_on_test=test)
+    name = tuned_name(load_metric("gleu"), benchmark, output, tuned_on_test=test)
     assert name == expected
 
 

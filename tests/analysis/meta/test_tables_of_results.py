@@ -22,18 +22,18 @@ SCRIPTS = Path(__file__).parents[3] / "scripts"
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Return a function that imports a script."""
-    known = set(sys.modules)
+    loaded = set(sys.modules)
     monkeypatch.syspath_prepend(str(SCRIPTS))
     yield importlib.import_module
-    for name in set(sys.modules) - known:
+    for name in set(sys.modules) - loaded:
         if str(SCRIPTS) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
 
 
 def rows(document: Path, first: str) -> list[list[str]]:
     """Return the cells of the table rows that begin with a cell."""
-    found = [line.strip("| ").split(" | ") for line in document.read_text().splitlines()]
-    return [cells for cells in found if cells[0] == first]
+    rows = [line.strip("| ").split(" | ") for line in document.read_text().splitlines()]
+    return [cells for cells in rows if cells[0] == first]
 
 
 def test_a_cell_is_computed_once(
@@ -83,9 +83,9 @@ def test_a_cell_is_computed_once(
 
 
 def test_published_figures_are_of_known_metrics_and_measures(scripts: Any) -> None:
-    for each in scripts("published").PUBLISHED:
-        assert each.metric in METRICS
-        assert -1 <= each.value <= 1
-        assert each.measure.split()[-1] in (
+    for result in scripts("published").PUBLISHED:
+        assert result.metric in METRICS
+        assert -1 <= result.value <= 1
+        assert result.measure.split()[-1] in (
             *("pearson", "spearman", "sentence_accuracy", "sentence_kendall"),
         )

@@ -39,11 +39,11 @@ def test_two_workers_one_of_which_is_killed(
         load_metric("m2"),
         Deadly(at=sample.sources[25], count=str(tmp_path / "count")),
     ]
-    found = score_corpus(metrics, corpus, tmp_path / "ray", runner=runner, sentences="jsonl")
+    scores = score_corpus(metrics, corpus, tmp_path / "ray", runner=runner, sentences="jsonl")
     assert (tmp_path / "count.deaths").stat().st_size == 1
     expected = score_corpus(metrics, corpus, tmp_path / "alone", sentences="jsonl")
-    assert found == expected
-    assert found.scored == 72
+    assert scores == expected
+    assert scores.scored == 72
     written = [
         [path.read_text() for path in sorted((tmp_path / run / "sentences").iterdir())]
         for run in ("ray", "alone")
@@ -52,7 +52,7 @@ def test_two_workers_one_of_which_is_killed(
     # A second run has nothing to do.
     (tmp_path / "count").unlink()
     assert (
-        score_corpus(metrics, corpus, tmp_path / "ray", runner=runner, sentences="jsonl") == found
+        score_corpus(metrics, corpus, tmp_path / "ray", runner=runner, sentences="jsonl") == scores
     )
     assert not (tmp_path / "count").exists()
 
@@ -61,11 +61,11 @@ def test_a_block_that_kills_every_worker_is_given_up(
     runner: RayBlocks, corpus: Corpus, sample: Sample, tmp_path: Path
 ) -> None:
     metric = Deadly(at=sample.sources[70], count=str(tmp_path / "count"), times=99)
-    found = score_corpus([metric], corpus, tmp_path / "run", runner=runner, retries=0)
-    (failed,) = found.failed
+    scores = score_corpus([metric], corpus, tmp_path / "run", runner=runner, retries=0)
+    (failed,) = scores.failed
     assert (failed.first, failed.last) == (71, 72)
     assert failed.error == "its worker was killed in each attempt (1), such as for want of memory"
-    assert found.scored == 70
+    assert scores.scored == 70
 
 
 def test_ray_is_asked_for_where_it_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,9 +35,9 @@ def test_blocks_are_the_lines_of_the_file(
     path = tmp_path_factory.mktemp("lines") / "a.txt"
     path.write_bytes(("\ufeff" * mark + text).encode())
     rows = LineRows(str(path), block_size)
-    found = blocks(rows)
-    assert [line for block in found for line in block] == read_lines(path)
-    assert all(len(block) == block_size for block in found[:-1])
+    parts = blocks(rows)
+    assert [line for block in parts for line in block] == read_lines(path)
+    assert all(len(block) == block_size for block in parts[:-1])
     assert rows.size == len(read_lines(path))
 
 
@@ -68,8 +68,8 @@ def test_parquet_blocks_cross_groups_and_files(tmp_path: Path) -> None:
     for path in (str(tmp_path), f"file://{tmp_path}"):
         rows = ParquetRows(path, 3)
         assert rows.size == 11
-        found = [record for block in blocks(rows) for record in block]
-        assert found == [{"source": number, "hypothesis": number} for number in numbers]
+        records = [record for block in blocks(rows) for record in block]
+        assert records == [{"source": number, "hypothesis": number} for number in numbers]
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="none is empty"):
         ParquetRows(str(tmp_path / "none"), 3)

@@ -33,12 +33,12 @@ def records(sample: Sample, system: str, rows: References) -> list[dict[str, Any
     ]
 
 
-def values(found: CorpusScores) -> dict[str, dict[str, tuple[float, Mapping[str, float], str]]]:
+def values(scores: CorpusScores) -> dict[str, dict[str, tuple[float, Mapping[str, float], str]]]:
     return {
         metric.label: {
             name: (score.value, score.details, score.signature) for name, score in systems.items()
         }
-        for metric, systems in found.scores.items()
+        for metric, systems in scores.scores.items()
     }
 
 
@@ -54,26 +54,26 @@ def test_records_in_blocks_score_as_all_at_once(
         paths[system] = str(tmp_path / f"{system}.jsonl")
         write_jsonl(Path(paths[system]), records(sample, system, rows))
     with open_records(paths, "jsonl", block_size, tmp_path) as corpus:
-        found = score_corpus(metrics, corpus, tmp_path / "run")
+        scores = score_corpus(metrics, corpus, tmp_path / "run")
     systems = {name: sample.systems[name] for name in paths}
     expected = score_metrics(metrics, sample.sources, systems, rows.without_edits())
-    assert values(found) == {
+    assert values(scores) == {
         metric.label: {
             name: (score.value, score.details, score.signature) for name, score in of.items()
         }
         for metric, of in expected.items()
     }
-    assert (found.size, found.scored, found.failed) == (72, 72, ())
+    assert (scores.size, scores.scored, scores.failed) == (72, 72, ())
 
 
 def test_a_learned_metric_agrees_to_1e_6(
     sample: Sample, corpus: Corpus, tmp_path: Path, tiny_evaluator: Path
 ) -> None:
     metric = load_metric("some", model=str(tiny_evaluator))
-    found = score_corpus([metric], corpus, tmp_path / "run")
+    scores = score_corpus([metric], corpus, tmp_path / "run")
     score = metric.score(sample.sources, sample.systems["weak"])
-    assert found.scores[metric]["weak"].value == pytest.approx(score.value, abs=1e-6)
-    assert found.scores[metric]["weak"].signature == score.signature
+    assert scores.scores[metric]["weak"].value == pytest.approx(score.value, abs=1e-6)
+    assert scores.scores[metric]["weak"].signature == score.signature
 
 
 def test_what_is_warned_of_is_named_with_its_lines(
@@ -87,9 +87,9 @@ def test_what_is_warned_of_is_named_with_its_lines(
     with open_lines(corpus_files["source"], systems, [], 10, tmp_path) as corpus:
         # The second run scores no block.
         for _ in range(2):
-            found = score_corpus([metric], corpus, tmp_path / "run")
+            scores = score_corpus([metric], corpus, tmp_path / "run")
             text = "10 inputs were longer than 256 tokens and were truncated."
-            assert found.notices == (f"lines 11 to 20: 1 of {text}",)
+            assert scores.notices == (f"lines 11 to 20: 1 of {text}",)
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -115,18 +115,18 @@ def test_a_failed_block_is_tried_again_named_and_left_out(
     sample: Sample, corpus: Corpus, tmp_path: Path
 ) -> None:
     metric = Fragile(at=sample.sources[25], count=str(tmp_path / "count"))
-    found = score_corpus([metric], corpus, tmp_path / "run", retries=2)
-    (failed,) = found.failed
+    scores = score_corpus([metric], corpus, tmp_path / "run", retries=2)
+    (failed,) = scores.failed
     assert (failed.first, failed.last) == (21, 30)
     assert failed.error == "RuntimeError: too hard"
-    kept = [len(text) for n, text in enumerate(sample.systems["weak"]) if not 20 <= n < 30]
-    score = found.scores[metric]["weak"]
-    assert score.value == np.mean(kept)
+    lengths = [len(text) for n, text in enumerate(sample.systems["weak"]) if not 20 <= n < 30]
+    score = scores.scores[metric]["weak"]
+    assert score.value == np.mean(lengths)
     assert score.signature.endswith("|sentences:62/72")
     attempts = (tmp_path / "count").read_text().splitlines()
     assert len(attempts) == 8 + 2
     # The next run tries this block alone.
-    assert score_corpus([metric], corpus, tmp_path / "run", retries=0).failed == found.failed
+    assert score_corpus([metric], corpus, tmp_path / "run", retries=0).failed == scores.failed
     again = (tmp_path / "count").read_text().splitlines()[len(attempts) :]
     assert again == [sample.sources[20]]
 
@@ -135,13 +135,13 @@ def test_finished_blocks_are_not_scored_again_unless_damaged(
     sample: Sample, corpus: Corpus, tmp_path: Path
 ) -> None:
     metric = Fragile(at="nothing", count=str(tmp_path / "count"))
-    found = score_corpus([metric], corpus, tmp_path / "run")
+    scores = score_corpus([metric], corpus, tmp_path / "run")
     blocks = tmp_path / "run" / "blocks"
     damaged = blocks / "000000003.npz"
     damaged.write_bytes(damaged.read_bytes()[:-9])
     (blocks / "000000005.npz").unlink()
     (tmp_path / "count").unlink()
-    assert values(score_corpus([metric], corpus, tmp_path / "run")) == values(found)
+    assert values(score_corpus([metric], corpus, tmp_path / "run")) == values(scores)
     assert (tmp_path / "count").read_text().splitlines() == [
         sample.sources[30],
         sample.sources[50],
@@ -201,18 +201,18 @@ def test_bad_input_is_refused_before_any_block(
 
 
 def test_systems_must_correct_the_same_sentences(sample: Sample, tmp_path: Path) -> None:
-    own = records(sample, "weak", sample.references)
-    write_jsonl(tmp_path / "a.jsonl", own)
-    own[12] = {**own[12], "source": "Another ."}
-    write_jsonl(tmp_path / "b.jsonl", own)
+    rows = records(sample, "weak", sample.references)
+    write_jsonl(tmp_path / "a.jsonl", rows)
+    rows[12] = {**rows[12], "source": "Another ."}
+    write_jsonl(tmp_path / "b.jsonl", rows)
     paths = {name: str(tmp_path / f"{name}.jsonl") for name in "ab"}
     with open_records(paths, "jsonl", 10, tmp_path) as corpus:
-        found = score_corpus([load_metric("length")], corpus, tmp_path / "run")
-    (failed,) = found.failed
+        scores = score_corpus([load_metric("length")], corpus, tmp_path / "run")
+    (failed,) = scores.failed
     assert "b.jsonl:13: the source or the references differ" in failed.error
-    assert found.scored == 62
-    own[12] = {**records(sample, "weak", sample.references)[12], "id": "another"}
-    write_jsonl(tmp_path / "b.jsonl", own)
+    assert scores.scored == 62
+    rows[12] = {**records(sample, "weak", sample.references)[12], "id": "another"}
+    write_jsonl(tmp_path / "b.jsonl", rows)
     with (
         open_records(paths, "jsonl", 10, tmp_path) as corpus,
         pytest.raises(

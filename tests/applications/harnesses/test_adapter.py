@@ -17,12 +17,12 @@ COMPLETIONS = ["<think>go?</think>Corrected: He went .", "No ."]
 
 def test_scores_are_the_librarys() -> None:
     gleu = adapter("gleu")
-    found = gleu.score([gleu.read(*pair) for pair in zip(DOCUMENTS, COMPLETIONS, strict=True)])
+    score = gleu.score([gleu.read(*pair) for pair in zip(DOCUMENTS, COMPLETIONS, strict=True)])
     alone = load_metric("gleu").score(
         ["He go .", "Yes ."], ["He went .", "No ."], [["He goes .", "He went ."], ["Yes ."]]
     )
-    assert (found.value, found.signature) == (alone.value, alone.signature)
-    assert found.sentences.tolist() == alone.sentences.tolist()
+    assert (score.value, score.signature) == (alone.value, alone.signature)
+    assert score.sentences.tolist() == alone.sentences.tolist()
 
 
 def test_references_are_read_only_where_they_are_needed() -> None:

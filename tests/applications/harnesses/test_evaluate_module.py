@@ -19,11 +19,11 @@ def test_evaluate_gives_the_librarys_scores(
 ) -> None:
     metric = load_metric(name if name == "gleu" else f"some(model={str(tiny_evaluator)!r})")
     module = evaluate.load(evaluate_module.__file__, str(metric), cache_dir=str(tmp_path))
-    given = {"sources": list(sample.sources), "predictions": sample.systems["strong"]}
+    inputs = {"sources": list(sample.sources), "predictions": sample.systems["strong"]}
     if metric.needs_references:
-        given["references"] = sample.references.texts()
-    found = module.compute(**given)
+        inputs["references"] = sample.references.texts()
+    result = module.compute(**inputs)
     alone = metric.score(sample.sources, sample.systems["strong"], sample.references.texts())
-    assert found[name] == pytest.approx(alone.value)
-    assert found["sentences"] == pytest.approx(alone.sentences.tolist())
-    assert found["signature"] == alone.signature
+    assert result[name] == pytest.approx(alone.value)
+    assert result["sentences"] == pytest.approx(alone.sentences.tolist())
+    assert result["signature"] == alone.signature

@@ -64,11 +64,11 @@ def test_a_task_gets_the_librarys_score(
     )
     (tmp_path / "gec.yaml").write_text(TASK.format(data=tmp_path / "data.jsonl"))
     (tmp_path / "gec.py").write_text(FUNCTIONS)
-    found = lm_eval.simple_evaluate(
+    results = lm_eval.simple_evaluate(
         ByHeart(),
         tasks=["gec"],
         task_manager=TaskManager(include_path=str(tmp_path), include_defaults=False),
         bootstrap_iters=0,
     )
     alone = load_metric("gleu").score(sample.sources, outputs, sample.references.texts())
-    assert found["results"]["gec"]["gleu,none"] == pytest.approx(alone.value)
+    assert results["results"]["gec"]["gleu,none"] == pytest.approx(alone.value)

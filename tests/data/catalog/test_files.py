@@ -71,12 +71,12 @@ def upstream(
     monkeypatch.delenv(files.MIRROR_VARIABLE)
     monkeypatch.setenv(files.CACHE_VARIABLE, str(tmp_path / "cache"))
 
-    def answer(what: Any) -> Path:
+    def answer(content: Any) -> Path:
         def get(url: str, **_: object) -> Response:
             assert url == "https://raw.githubusercontent.com/owner/gug/commit/a.txt"
-            if isinstance(what, Exception):
-                raise what
-            return Response(what)
+            if isinstance(content, Exception):
+                raise content
+            return Response(content)
 
         monkeypatch.setattr(requests, "get", get)
         return tmp_path / "cache" / "owner" / "gug" / "commit" / "a.txt"

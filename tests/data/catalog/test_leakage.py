@@ -66,7 +66,7 @@ def test_short_sentences_are_exempt(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shared"),
+    ("dataset", "other", "shared"),
     [
         ("gmeg:fce", "gmeg:fce", True),
         ("gmeg", "gmeg:fce", True),
@@ -85,8 +85,8 @@ def test_short_sentences_are_exempt(text: str) -> None:
         ("robustgec", "pillars:test", True),
     ],
 )
-def test_datasets_share_text(one: str, other: str, shared: bool) -> None:
-    assert share_text(one, other) == share_text(other, one) == shared
+def test_datasets_share_text(dataset: str, other: str, shared: bool) -> None:
+    assert share_text(dataset, other) == share_text(other, dataset) == shared
 
 
 @pytest.mark.parametrize(

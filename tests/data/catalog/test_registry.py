@@ -66,21 +66,21 @@ def test_a_dataset_says_what_it_holds() -> None:
 def kind(monkeypatch: pytest.MonkeyPatch) -> Kind[list[str]]:
     """Return a kind whose datasets hold the names of their parts."""
     monkeypatch.setattr("learnedgec.data.catalog.registry.KINDS", {})
-    made: Kind[list[str]] = Kind("words", "dataset of words", join=concatenated)
+    kind: Kind[list[str]] = Kind("words", "dataset of words", join=concatenated)
 
-    @made.reader("plain")
+    @kind.reader("plain")
     def plain() -> list[str]:
         return ["plain"]
 
-    @made.reader("divided", ("b", "a/2", "a/1"))
+    @kind.reader("divided", ("b", "a/2", "a/1"))
     def divided(part: str) -> list[str]:
         return [part]
 
-    @made.reader("ordered", ("", "b", "a", "a/1"))
+    @kind.reader("ordered", ("", "b", "a", "a/1"))
     def ordered(part: str) -> list[str]:
         return [f"<{part}>"]
 
-    return made
+    return kind
 
 
 @pytest.mark.parametrize(
