@@ -123,9 +123,7 @@ def test_a_name_in_a_manifest_fetches_no_file_from_elsewhere(
         find_evaluator("org/some")
 
 
-def test_a_classifier_on_the_hub_is_no_evaluator(
-    hub: Hub, tiny_regressor: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_classifier_on_the_hub_is_no_evaluator(hub: Hub, tiny_regressor: Path) -> None:
     hub.put_folder("org/quality", tiny_regressor)
     assert not is_evaluator("org/quality")
     assert is_evaluator("org/nothing") is False

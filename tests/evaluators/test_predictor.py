@@ -6,11 +6,13 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import tiny
 
+from learnedgec.errors import PackageError
 from learnedgec.evaluators import evaluator as evaluator_module
 from learnedgec.evaluators import inference, packages
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
@@ -104,6 +106,8 @@ def test_predictors_are_equal_if_their_files_are(
     (package / "config.json").write_text(json.dumps(config))
     tiny.sign(package, "config.json")
     assert find_package(str(package)) != before
+    with pytest.raises(PackageError, match="was replaced before it was loaded"):
+        before.predict(SOURCES, HYPOTHESES, ["fluency"], Runtime(device="cpu"))
 
 
 def test_a_score_lists_no_folder_and_reads_no_file_again(
@@ -120,7 +124,10 @@ def test_a_score_lists_no_folder_and_reads_no_file_again(
     monkeypatch.setattr(packages, "list_evaluators", refuse)
     monkeypatch.setattr(packages, "check_package", refuse)
     monkeypatch.setattr(digests, "file_digest", refuse)
-    again = metric.score(SOURCES, HYPOTHESES)
+    with monkeypatch.context() as patch:
+        patch.setattr(packages, "find_evaluator", find := Mock(wraps=packages.find_evaluator))
+        again = metric.score(SOURCES, HYPOTHESES)
+    assert find.call_count == 1
     assert again.sentences.tolist() == expected.sentences.tolist()
     assert again.signature == expected.signature
 
