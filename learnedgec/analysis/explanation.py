@@ -67,23 +67,23 @@ class PreferenceBin:
 class ScoreReference:
     """A metric's scores for the outputs of a benchmark, with human preferences between output and source.
 
-    Only outputs that change their source count. Of an output with score x whose source has score s, the
-    probability that human raters put it above its source is read off a line through points that rise with the
-    gain x − s (`fit_preference`). It holds for systems like those of the benchmark, most of whose changes are
-    improvements; it overestimates a system whose changes are mostly not improvements.
+    Only outputs that change their source count. The gain of an output is its score minus that of its source.
+    The probability that human raters put an output above its source is interpolated from its gain
+    (`fit_preference`). It is calibrated on the systems of the benchmark, most of whose changes are
+    improvements. It is too high for a system whose changes are mostly not improvements.
 
     Attributes:
         metric: the metric's printed name, with every parameter.
         evaluators: evaluator -> digest of its package (`package_digest`).
         benchmark: name of the benchmark.
         quantiles: float64 (101,), the percentiles 0 to 100 of the sentence scores.
-        outputs: the number of these scores.
+        outputs: number of outputs that change their source, from which the percentiles are.
         systems: system -> corpus score.
-        gains: float64 (K,), rising: where the probability is known.
-        probabilities: float64 (K,), never falling: that human raters prefer an output with this gain.
+        gains: float64 (K,), ascending: the gains between which probabilities are interpolated.
+        probabilities: float64 (K,), nondecreasing: the probability for each of these gains.
         pairs: number of outputs that human raters put above or below their source.
-        accuracy: the share of pairs in which the sign of x − s agrees with the human preference.
-        bins: pairs in bins of about equal size, by predicted probability.
+        accuracy: the share of these outputs whose gain has the sign of the human preference.
+        bins: the same outputs in bins of about equal size, by predicted probability.
     """
 
     metric: str
@@ -152,7 +152,7 @@ def explain_score(
         reference: a reference of the same metric.
         score: the system's corpus score.
         sentences: float64 (N,), the score of each output.
-        source_scores: float64 (N,), the score of each source, left as it is.
+        source_scores: float64 (N,), the score of each source as its own output.
         changed: bool (N,), which outputs have other tokens than their source (`changed_sentences`).
     """
     changed = np.asarray(changed, dtype=bool)
@@ -298,14 +298,13 @@ def make_reference(
 
 
 def fit_preference(gains: Floats, preferred: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return the points, gains and probabilities, of the line of the probability of being preferred.
+    """Return gains and, for each, the probability that human raters prefer an output with this gain.
 
-    The pairs are cut by gain into twenty parts of about equal size. Each part gives its mean gain and the
-    share that was preferred, and neighbours whose shares fall are pooled until none does (isotonic
-    regression).
+    The outputs are cut by gain into twenty parts of about equal size. Each part gives its mean gain and the
+    share that was preferred. Isotonic regression makes these shares nondecreasing.
 
     Source: Zadrozny and Elkan, "Transforming Classifier Scores into Accurate Multiclass Probability
-    Estimates" (KDD 2002); in parts, so that no point depends on a few pairs.
+    Estimates" (KDD 2002). The parts are ours, so that no point depends on a few outputs.
 
     Args:
         gains: float64 (P,).
@@ -337,12 +336,12 @@ def predict_held_out(
     *,
     seed: int = 0,
 ) -> Floats:
-    """Return the probability that calibrations on other groups predict for each pair, float64 (P,).
+    """Return a probability for each output, predicted by a calibration on other sources, float64 (P,).
 
     Args:
         gains: float64 (P,).
         preferred: bool (P,).
-        groups: int (P,), the source of each; a source is in one of ten folds.
+        groups: int (P,), the number of each output's source. All outputs of a source are in one of ten folds.
         seed: of the folds.
     """
     fold = np.random.default_rng(seed).integers(0, _FOLDS, int(groups.max()) + 1)[groups]
@@ -355,7 +354,7 @@ def predict_held_out(
 
 
 def bins_of(predicted: Floats, preferred: npt.NDArray[np.bool_]) -> tuple[PreferenceBin, ...]:
-    """Return ten bins of pairs of about equal size, by predicted probability, with Wilson's intervals."""
+    """Return ten bins of outputs of about equal size, by predicted probability, with Wilson's intervals."""
     bins, z = [], 1.96
     for part in np.array_split(np.argsort(predicted, kind="stable"), _BINS):
         count, share = len(part), float(preferred[part].mean())

@@ -32,7 +32,7 @@ _LOGIN = "log in with `hf auth login` or set HF_TOKEN, to an account that may wr
 def push_evaluator(
     name: str, repository: str, *, private: bool = False, message: str | None = None
 ) -> str:
-    """Upload an evaluator to a hub, and return the name by which exactly this one is loaded from there.
+    """Upload an evaluator to a hub, and return its name there with the new commit.
 
     The package is checked first. It is uploaded unchanged, except that a card without the metadata that a hub
     reads (licence, datasets, metrics, language) gets them. All other files in the repository are deleted,
@@ -58,7 +58,7 @@ def push_evaluator(
     _check_name(repository)
     package = find_evaluator(name)
     manifest = check_package(package)
-    place, branch = split_revision(repository)
+    repository_id, branch = split_revision(repository)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for file in manifest["files"]:
@@ -70,15 +70,15 @@ def push_evaluator(
         text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
         with reported(repository, _LOGIN, sending=True):
-            hub().create_repo(place, private=private, exist_ok=True)
+            hub().create_repo(repository_id, private=private, exist_ok=True)
             commit = hub().upload_folder(
-                repo_id=place,
+                repo_id=repository_id,
                 folder_path=folder,
                 revision=branch,
                 commit_message=message or f"{manifest['name']}, an evaluator by learnedgec",
                 delete_patterns="*",
             )
-    return f"{place}@{commit.oid}"
+    return f"{repository_id}@{commit.oid}"
 
 
 def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
@@ -89,8 +89,8 @@ def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
 
     Args:
         name: `org/name` or `org/name@revision`.
-        output: also write the package to a subfolder of its name in this folder, such as `checkpoints`, so
-            that it is found by that name alone; an existing one is replaced.
+        output: also write the package to this folder, such as `checkpoints`, in a subfolder with the last
+            part of its name. It is then found by that part alone. An existing subfolder is replaced.
 
     Raises:
         BadNameError: the repository's name is invalid.
@@ -105,7 +105,8 @@ def pull_evaluator(name: str, output: str | Path | None = None) -> Path:
     manifest = check_package(package)
     if output is None:
         return package
-    target = Path(output) / split_revision(name)[0].partition("/")[2]
+    repository_id, _ = split_revision(name)
+    target = Path(output) / repository_id.partition("/")[2]
     with atomic_folder(target) as folder:
         for file in (*manifest["files"], MANIFEST):
             shutil.copyfile(package / file, folder / file)

@@ -42,7 +42,7 @@ class ExportedHeadConfig(PretrainedConfig):  # type: ignore[misc]
 
 
 class ExportedHead(PreTrainedModel):  # type: ignore[misc]
-    """An encoder with one label."""
+    """An encoder with one output, the `label`."""
 
     config_class = ExportedHeadConfig
     base_model_prefix = "encoder"
@@ -79,8 +79,9 @@ class ExportedHead(PreTrainedModel):  # type: ignore[misc]
         output = self.encoder(input_ids=input_ids, attention_mask=mask, **types)
         states = output.last_hidden_state
         if self.config.pooling == "tokens":
-            right = torch.nn.functional.logsigmoid(-self.classifier(states).squeeze(-1).float())
-            logits = (right * mask).sum(dim=1, keepdim=True)
+            # The logarithm of the probability that a token is not wrong.
+            log_right = torch.nn.functional.logsigmoid(-self.classifier(states).squeeze(-1).float())
+            logits = (log_right * mask).sum(dim=1, keepdim=True)
             logits = logits * self.config.scale + self.config.offset
         elif self.config.pooling == "pooler":
             logits = self.classifier(output.pooler_output)

@@ -1,4 +1,4 @@
-"""What commands score: the files that flags name, and their scores' statistics and signatures."""
+"""Read the sources, outputs and references that the input flags name, and compute statistics of them."""
 
 from __future__ import annotations
 
@@ -160,25 +160,25 @@ def _read_files(options: Namespace) -> Inputs:
         raise InputError("no source was given; name the file with the source sentences with --src.")
     paths = system_files(options.hyp)
     systems = read_systems(paths)
-    place = (options.src or options.gold, sources)
+    named_sources = (options.src or options.gold, sources)
     for path, hypotheses in zip(paths, systems.values(), strict=True):
-        check_lengths(place, (path, hypotheses))
-    references = None
+        check_lengths(named_sources, (path, hypotheses))
     if options.gold and options.tokenise == "spacy":
         return _tokenised(Inputs(sources, systems, None), options, gold)
+    references = None
     if options.gold:
         outputs = dict(zip(paths, systems.values(), strict=True))
         references = _read_gold(options.gold, gold, sources, outputs)
     elif options.ref:
         references = References.from_files(*options.ref)
-        check_lengths(place, (options.ref[0], references.texts()))
+        check_lengths(named_sources, (options.ref[0], references.texts()))
     return _tokenised(Inputs(sources, systems, references), options)
 
 
 def _tokenised(
     inputs: Inputs, options: Namespace, gold: Sequence[AnnotatedSentence] = ()
 ) -> Inputs:
-    """Return the input in tokens if asked for, so that commands print the text that was scored.
+    """Return the input, tokenised if `--tokenise spacy` was given, so that commands print the scored text.
 
     Args:
         inputs: the input; without references if `gold` has them.
@@ -211,7 +211,7 @@ def _read_gold(
     """Return the references of an M2 file.
 
     Raises:
-        InputError: its sentences are not the sources; the message says so if they are a system's.
+        InputError: its sentences are not the sources. If they are a system's, the message says so.
     """
     try:
         return References.from_m2(path, sources)
@@ -239,8 +239,8 @@ def system_files(paths: Sequence[str]) -> list[str]:
             files.append(path)
             continue
         inside = sorted(file for file in Path(path).iterdir() if file.is_file())
-        outputs = [os.fspath(file) for file in inside if not _is_no_output(file.name.lower())]
-        left_out = [file.name for file in inside if _is_no_output(file.name.lower())]
+        outputs = [os.fspath(file) for file in inside if not _is_ignored(file.name.lower())]
+        left_out = [file.name for file in inside if _is_ignored(file.name.lower())]
         if left_out:
             notice(f"{path}: {', '.join(left_out)} left out, because these are not system outputs.")
         if not outputs:
@@ -251,8 +251,8 @@ def system_files(paths: Sequence[str]) -> list[str]:
     return files
 
 
-def _is_no_output(name: str) -> bool:
-    """Return whether a file in a folder of outputs, by its name in lower case, is not an output."""
+def _is_ignored(name: str) -> bool:
+    """Return whether a file, named in lower case, is hidden, Markdown or a README."""
     return name.startswith((".", "readme.")) or name.endswith(".md") or name == "readme"
 
 
@@ -262,7 +262,7 @@ def read_systems(paths: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _read_sentences(path: str) -> list[str]:
-    """Return the lines of a file of sentences, or raise `InputError` where it is one of gold edits."""
+    """Return the lines of a file of sentences, or raise `InputError` if it is an M2 file."""
     lines = read_lines(path)
     if is_m2(lines):
         raise InputError(

@@ -43,7 +43,7 @@ class Bold:
 
 
 def add_output_flags(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
-    """Add `--format`, of which the first is the default, `--out` and, where tables are printed, `--wide`."""
+    """Add `--format` (default: the first of `formats`), `--out` and, for commands with tables, `--wide`."""
     group = parser.add_argument_group("output")
     group.add_argument(
         "--format",
@@ -61,15 +61,15 @@ def add_output_flags(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -
 def with_format(
     options: Namespace, formats: Sequence[str] = FORMATS, *, table: bool = True
 ) -> Namespace:
-    """Return the options with a format where none was given: that of the file's suffix, else the first.
+    """Set `--format`, if absent, by the suffix of `--out`, and check that the output can be written.
 
     Args:
-        options: with `format` and `out`.
-        formats: those of the command.
-        table: whether results are rows; other text may go to a file with any suffix.
+        options: with `format` and `out`; it is changed and returned.
+        formats: the command's formats, the default first.
+        table: whether the command's results are rows. Other text may go to a file with any suffix.
 
     Raises:
-        InputError: the file's suffix stands for no format, and its content would be a table.
+        InputError: the results are rows, and the file's suffix stands for no format.
         OutputError: the file, or figures, could not be written.
         MissingDependencyError: figures were asked for, and what draws them is not installed.
     """
@@ -82,7 +82,7 @@ def with_format(
             )
         format_of_suffix = _SUFFIXES.get(suffix, "")
         options.format = format_of_suffix if format_of_suffix in formats else formats[0]
-    # Now, and not after hours of work.
+    # Fail now rather than after hours of work.
     if options.out != "-":
         check_writable(options.out)
     if options.get("plot"):
@@ -145,7 +145,7 @@ def emit(
     notes: Sequence[str] = (),
     signatures: Iterable[str] = (),
 ) -> None:
-    """Print results; notes go to stderr below a table, or into the file with it.
+    """Print rows in the chosen format, with notes and signatures on stderr; a table's file has them too.
 
     Args:
         rows: one mapping per line, column name to value; rows may lack columns.
@@ -158,7 +158,7 @@ def emit(
             may be `Bold`.
         latex_rows: rows for `latex` where they differ from those of the table.
         groups: columns whose values become headings where the table is wider than the terminal.
-        metrics: labels of metrics, as columns or cells, that are short in such a table and in LaTeX.
+        metrics: labels of metrics, in columns or cells, that become shorter in such a table and in LaTeX.
         notes: sentences below a table, such as the meaning of its columns.
         signatures: of the scores, one each line below them; comments in LaTeX.
     """
@@ -194,10 +194,13 @@ def emit_text(text: str, options: Any, lines: Sequence[str] = ()) -> None:
         options: with `format`, `out` and perhaps `quiet`.
         lines: notes and signatures.
     """
-    in_file = options.out != "-"
-    below = in_file and options.format == "table" and lines
-    write_text(options.out, "\n".join([text, *lines, ""]) if below else text)
-    for line in [f"wrote {options.out}"] * in_file + list(lines):
+    to_file = options.out != "-"
+    if to_file and options.format == "table" and lines:
+        text = "\n".join([text, *lines, ""])
+    write_text(options.out, text)
+    if to_file:
+        remark(f"wrote {options.out}", options)
+    for line in lines:
         remark(line, options)
 
 
@@ -245,10 +248,10 @@ def format_table(
 
     Args:
         rows: one mapping per line, column name to value, which may be `Bold`; rows may lack columns.
-        width: of the terminal; `None`: as wide as the table.
+        width: the terminal's width; `None` if the table may have any width.
         groups: columns whose values become headings if the table is wider.
-        metrics: labels of metrics, as columns or cells, that are short if the table is wider.
-        colour: with a terminal's codes for bold.
+        metrics: labels of metrics, in columns or cells, that become shorter if the table is wider.
+        colour: whether bold values get a terminal's codes.
 
     Example:
         >>> print(format_table([{"system": "ours", "F": 0.5}, {"system": "theirs"}]))
@@ -284,7 +287,9 @@ def format_table(
             console.print(heading, style="bold", markup=False)
             console.print(table)
     lines = [line.rstrip() for line in buffer.getvalue().split("\n")]
-    lines = [line for line in lines if line] + [f" {s}: {name}" for name, s in legend.items()]
+    lines = [line for line in lines if line] + [
+        f" {short}: {name}" for name, short in legend.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -312,7 +317,7 @@ def _table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
 
 
 def _latex(rows: Sequence[Row], caption: str, names: Mapping[str, str]) -> str:
-    """Return a booktabs table; numbers to the right, and below it what short names stand for."""
+    """Return a booktabs table with columns of numbers to the right, and a legend of the short names."""
     rows = _renamed(rows, names)
     columns = columns_of(rows)
     alignment = ""

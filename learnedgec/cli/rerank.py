@@ -27,7 +27,7 @@ _FORMATS = ("text", "json", "csv", "tsv")
 
 @dataclass
 class _Method:
-    """What chooses, and what from.
+    """The method of choosing, and an n-best list to choose from.
 
     Attributes:
         by: a metric or ensemble, such as impara; minimum Bayes risk, such as "mbr(gleu)"; or vote: keep the
@@ -42,7 +42,7 @@ class _Method:
 
 @dataclass
 class _Guards:
-    """What keeps a candidate from being chosen.
+    """Conditions that a candidate must meet to be chosen.
 
     Attributes:
         fallback: the output if no candidate gains enough: the source, the first candidate, or no fallback.
@@ -73,7 +73,7 @@ class _Votes:
 
 
 class _Choices(NamedTuple):
-    """Sources with candidates, and what is known about them."""
+    """Sources and the candidates for each, with weights (n-best lists) or names of systems (outputs)."""
 
     sources: list[str]
     candidates: list[list[str]]
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _choose(options: Namespace, runtime: Runtime) -> list[dict[str, Any]]:
-    """Return one row per sentence: the best candidate, its place or system, its margin, and all scores."""
+    """Return a row per sentence: the best candidate, its number or system, its margin, and all scores."""
     selector = load_selector(options.by)
     gate = load_metric(options.gate) if options.gate else None
     judge = selector.utility if isinstance(selector, MinimumBayesRisk) else selector

@@ -19,11 +19,11 @@ from learnedgec.cli.output import notice
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 
-# What belongs to scores of all sentences at once.
-_WHOLE = ("gold", "by", "show", "explain", "dry_run", "save_weights")
+# Options that need all sentences at once, so that they exclude --stream.
+_WITHOUT_STREAM = ("gold", "by", "show", "explain", "dry_run", "save_weights")
 
-# The most notices about inputs that are printed.
-_NOTICES = 3
+# The maximum number of notices about inputs that are printed; scores.json has all of them.
+_MAX_NOTICES = 3
 
 
 @dataclass
@@ -70,32 +70,32 @@ class _Workers:
 
 
 def add_corpus(parser: ArgumentParser) -> None:
-    """Add `--stream` and what goes with it."""
+    """Add the flags of large corpora: `--stream`, `--engine` and those that need one of them."""
     about = (
-        "scored in blocks of sentences, each kept in a folder when it is done; the same command goes on "
-        "where it was stopped, and tries again what failed"
+        "The input is scored in blocks of sentences, and the scores of each block are written to --out-dir. "
+        "The same command continues an interrupted run, and tries failed blocks again."
     )
     flags.add_fields(parser, _Blocks, _Workers, title="large corpora", description=about)
 
 
 def wants_blocks(options: Namespace) -> bool:
-    """Return whether the options ask for a corpus in blocks.
+    """Return whether the options ask for a corpus in blocks, after checking that they fit together.
 
     Raises:
-        InputError: they ask for what only goes with it, or for what does not.
+        InputError: an option needs `--stream` or `--engine ray`, or excludes them; or no folder was given.
     """
     blocks = bool(options.stream or options.engine == "ray")
-    of_blocks = {field.name: field.default for field in fields(_Blocks)[2:]}
-    of_ray = {field.name: field.default for field in fields(_Workers)}
-    defaults = of_blocks | of_ray
-    for name in sorted(name for name in defaults if options[name] != defaults[name]):
-        if name in of_ray and options.engine != "ray":
+    ray_defaults = {field.name: field.default for field in fields(_Workers)}
+    defaults = {field.name: field.default for field in fields(_Blocks)} | ray_defaults
+    changed = {name for name, default in defaults.items() if options[name] != default}
+    for name in sorted(changed - {"stream", "engine"}):
+        if name in ray_defaults and options.engine != "ray":
             raise InputError(f"{_flag(name)} is for a Ray cluster; give --engine ray, too.")
         if not blocks:
             raise InputError(f"{_flag(name)} is for large corpora; give --stream, too.")
     if not blocks:
         return False
-    for name in _WHOLE:
+    for name in _WITHOUT_STREAM:
         if options[name]:
             raise InputError(f"{_flag(name)} is for input that is read whole; leave out --stream.")
     if options.level == "sentence":
@@ -122,10 +122,10 @@ def score_blocks(metrics: Sequence[Metric], options: Namespace) -> CorpusScores:
 
 def report_failures(result: CorpusScores, folder: str) -> int:
     """Print notices about blocks, and which ones failed; return 1 if any failed, else 0."""
-    for text in result.notices[:_NOTICES]:
+    for text in result.notices[:_MAX_NOTICES]:
         notice(text)
-    if len(result.notices) > _NOTICES:
-        more, place = len(result.notices) - _NOTICES, Path(folder) / "scores.json"
+    if len(result.notices) > _MAX_NOTICES:
+        more, place = len(result.notices) - _MAX_NOTICES, Path(folder) / "scores.json"
         notice(f"{more:,} more such notices are in {place}.")
     for block in result.failed:
         notice(str(block))
@@ -138,7 +138,7 @@ def report_failures(result: CorpusScores, folder: str) -> int:
 
 
 def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
-    """Open what the input flags name."""
+    """Open the corpus that the input flags name, with decompressed copies in the output folder."""
     copies = Path(options.out_dir) / "input"
     if options.parquet or options.jsonl:
         if options.src or options.hyp or options.ref or (options.parquet and options.jsonl):
@@ -160,7 +160,7 @@ def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
 
 
 def _start_runner(options: Namespace) -> AbstractContextManager[Runner]:
-    """Start what scores the blocks."""
+    """Return what runs the blocks: `map` in this process, or workers on a Ray cluster."""
     if options.engine == "local":
         return nullcontext(map)
     from learnedgec.applications.corpus.ray import RayBlocks

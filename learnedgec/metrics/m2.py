@@ -32,9 +32,11 @@ class M2(EditOverlap):
     """M²: F over the edits of the system that overlap most with the gold edits (MaxMatch).
 
     For each annotator the hypothesis is cut into the edits that match most of that annotator's gold
-    edits; see `learnedgec.edits.max_match` for the algorithm. The reference is the one with
-    the largest F = (1+β²)·tp/(β²·g+e) (1 if 0/0) so far, then the largest tp, then the smallest e+β²·g,
-    then the first. `m2(level='sentence')`, also named `sentm2`, is the mean of sentence scores.
+    edits; see `learnedgec.edits.max_match` for the algorithm. F = (1+β²)·tp/(β²·g+e), 1 if 0/0, where tp is
+    the number of matches, e that of the system's edits and g that of gold edits, summed over the sentences.
+    Each sentence uses the reference that gives the largest F of the sentences up to it; among equals the
+    largest tp, then the smallest e+β²·g, then the first. `m2(level='sentence')`, also named `sentm2`, is the
+    mean of sentence scores.
 
     Equal to the official scorer, version 3.2, on M2 files. An annotator without any line in a
     block that has others is not a reference for that sentence; a block without lines has one annotator
@@ -86,12 +88,14 @@ class M2(EditOverlap):
         return overlap_statistics(parallel_map(work, rows, "m2", runtime), references)
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
-        """Return F (1 if 0/0), tp and −(e+β²·g)."""
+        """Return what decides between references, larger first: F (1 if 0/0), tp and −(e+β²·g)."""
         tp, proposed, gold = map(np.asarray, counts)
-        square = self.beta * self.beta
-        below = square * gold + proposed
-        f = np.divide((1 + square) * tp, below, out=np.ones_like(below), where=below > 0)
-        return f, tp, -(proposed + square * gold)
+        beta_squared = self.beta * self.beta
+        divisor = beta_squared * gold + proposed
+        f = np.divide(
+            (1 + beta_squared) * tp, divisor, out=np.ones_like(divisor), where=divisor > 0
+        )
+        return f, tp, -(proposed + beta_squared * gold)
 
 
 def _max_match_row(
@@ -114,8 +118,9 @@ def _max_match_row(
     )
     compared: list[tuple[EditCounts, Record]] = []
     for reference, overlap in zip(references, overlaps, strict=True):
-        matched, matched_gold = {edit for edit, _ in overlap.pairs}, {g for _, g in overlap.pairs}
-        edits = [(edit, number in matched) for number, edit in enumerate(overlap.edits)]
+        matched_edits = {number for number, _ in overlap.pairs}
+        matched_gold = {number for _, number in overlap.pairs}
+        edits = [(edit, number in matched_edits) for number, edit in enumerate(overlap.edits)]
         gold = [(edit, number in matched_gold) for number, edit in enumerate(overlap.gold)]
         counts = EditCounts(len(overlap.pairs), len(edits), len(gold))
         compared.append((counts, edit_record(source, reference, edits, gold)))

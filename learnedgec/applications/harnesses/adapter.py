@@ -1,4 +1,4 @@
-"""What every harness needs: a document and a completion in, scores out."""
+"""Score a model's completions for the documents of an evaluation harness."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["MetricAdapter", "Submission", "adapter"]
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A source, a system's output for it, and references if the metric needs them.
+    """One correction to score.
 
     Attributes:
         source: the source.
-        text: the system's output.
-        references: references, if the metric needs them.
+        text: the correction, without what else the completion holds.
+        references: texts, empty if the metric needs none.
     """
 
     source: str
@@ -40,7 +40,7 @@ class MetricAdapter:
         metric: the metric that scores.
         source: the key of a document's source.
         references: the key of its references, a text or a list of texts.
-        extract: how the correction is found in a completion.
+        extract: returns the correction in a completion.
         runtime: how to run.
     """
 
@@ -51,13 +51,13 @@ class MetricAdapter:
     runtime: Runtime = field(default_factory=Runtime)
 
     def read(self, document: Mapping[str, Any], completion: str) -> Submission:
-        """Return the correction of a document that a model's completion holds.
+        """Return the source and references of a document with the correction that a completion holds.
 
         Raises:
             InputError: the document lacks the source, or the references that the metric needs.
         """
-        wanted = [self.source, *([self.references] if self.metric.needs_references else [])]
-        for key in wanted:
+        keys = [self.source, *([self.references] if self.metric.needs_references else [])]
+        for key in keys:
             if key not in document:
                 raise InputError(
                     f"the document has no {key!r} (it has {', '.join(map(str, document)) or 'nothing'}); "
@@ -67,18 +67,18 @@ class MetricAdapter:
         references = (texts,) if isinstance(texts, str) else tuple(texts)
         return Submission(document[self.source], self.extract(completion), references)
 
-    def score(self, corrections: Sequence[Submission]) -> Score:
-        """Return the score of N corrections together, and of each by itself.
+    def score(self, submissions: Sequence[Submission]) -> Score:
+        """Return the corpus score of N submissions, with the score of each.
 
         Raises:
-            InputError: there are no corrections, or one lacks the references that the metric needs.
+            InputError: there are no submissions, or one lacks the references that the metric needs.
         """
         references = None
         if self.metric.needs_references:
-            references = References.from_rows([correction.references for correction in corrections])
+            references = References.from_rows([submission.references for submission in submissions])
         return self.metric.score(
-            [correction.source for correction in corrections],
-            [correction.text for correction in corrections],
+            [submission.source for submission in submissions],
+            [submission.text for submission in submissions],
             references,
             runtime=self.runtime,
         )

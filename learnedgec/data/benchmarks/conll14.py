@@ -1,4 +1,4 @@
-"""The benchmarks on CoNLL-2014, of whose systems annotators ranked the outputs: SEEDA and GJG15."""
+"""Benchmarks on CoNLL-2014 with human rankings of the systems' outputs: SEEDA and GJG15."""
 
 from __future__ import annotations
 
@@ -97,6 +97,7 @@ def seeda(
         verb = "is an expert rewrite" if len(rewrites) == 1 else "are expert rewrites"
         notice = f"{' and '.join(rewrites)} {verb}, not among the references of the two annotators."
         return dataclasses.replace(chosen, notices=(notice,))
+    # With `rewrites`, REF-F and REF-M are references as well as systems.
     return chosen.exclude_own_references()
 
 
@@ -143,6 +144,7 @@ def _sentences(references: str) -> tuple[tuple[str, ...], References]:
     if references == "official":
         return official.sources, official.references
     rows = zip(official.references, load_parallel("reassess").references, strict=True)
+    # Annotators 0 and 1 are the official ones.
     return official.sources, References(
         tuple(
             (*row, *(dataclasses.replace(r, annotator=r.annotator + 2) for r in rewrites))
