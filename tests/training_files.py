@@ -1,16 +1,47 @@
-"""Files that tests of training learn from: ranked pairs and cases."""
+"""Runs of training on files that are easy to learn from: ranked pairs and cases."""
 
 from __future__ import annotations
 
 import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from learnedgec.training.pairs import RankedPair
+from learnedgec.training.fit import Result, train
+from learnedgec.training.pairs import RankedPair, write_ranked_pairs
 
 WORDS = ["He", "She", "They", "go", "goes", "went", "to", "the", "a", "school", "house", "dog"]
 WORDS += ["cat", "big", "small"]
+
+
+def arguments(folder: Path, settings: Mapping[str, Any], *words: str) -> list[str]:
+    """Write the settings of a run of one epoch on the CPU within the folder, and return its arguments."""
+    defaults = {
+        "name": "tiny",
+        "seed_everything": 2,
+        "output": folder / "out",
+        "runs": folder / "runs",
+    }
+    trainer = {"accelerator": "cpu", "max_epochs": 1} | settings.get("trainer", {})
+    config = folder / "config.yaml"
+    config.write_text(json.dumps({**defaults, **settings, "trainer": trainer}, default=str))
+    return ["--config", str(config), *words]
+
+
+def trained(words: Sequence[str]) -> Result:
+    """Train with these arguments."""
+    result = train(words, progress=False)
+    assert result is not None
+    return result
+
+
+def pairs_file(folder: Path, pairs: Iterable[RankedPair]) -> Path:
+    """Write ranked pairs, and return their file."""
+    write_ranked_pairs(folder / "pairs.jsonl", pairs)
+    return folder / "pairs.jsonl"
 
 
 def ranked_pairs(count: int = 120) -> list[RankedPair]:

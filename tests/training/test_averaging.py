@@ -8,45 +8,32 @@ from pathlib import Path
 import pytest
 import torch
 from embedded import SAMPLE_FOLDER
+from training_files import arguments, trained
 
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.training.averaging import average
-from learnedgec.training.fit import train, training_data
-
-CONFIG = """
-model:
-  encoder: {encoder}
-  learning_rate: 5.0e-3
-  heads:
-    fluency: {{input: hypothesis}}
-data:
-  ratings: [{ratings}]
-trainer: {{max_steps: {steps}, accelerator: cpu}}
-"""
+from learnedgec.training.fit import training_data
 
 
-def words(folder: Path, encoder: Path, name: str, steps: int = 3, *extra: str) -> list[str]:
-    config = folder / f"{name}.yaml"
-    config.write_text(CONFIG.format(encoder=encoder, ratings=SAMPLE_FOLDER, steps=steps))
-    places = ["--output", str(folder / "checkpoints"), "--runs", str(folder / "runs")]
-    validate = ["--trainer.val_check_interval", "1"]
-    return ["--config", str(config), "--name", name, *places, *validate, *extra]
+def words(folder: Path, encoder: Path, name: str, *extra: str) -> list[str]:
+    model = {"encoder": encoder, "learning_rate": 5e-3, "heads": {"fluency": {}}}
+    trainer = {"max_steps": 3, "val_check_interval": 1}
+    settings = {"model": model, "data": {"ratings": [SAMPLE_FOLDER]}, "trainer": trainer}
+    return arguments(folder, settings, "--name", name, *extra)
 
 
-def trained(arguments: list[str]) -> str:
-    result = train(arguments, progress=False)
-    assert result is not None
-    return str(result.package)
+def package(arguments: list[str]) -> str:
+    return str(trained(arguments).package)
 
 
 def test_the_mean_has_the_mean_weights_and_says_of_what(tmp_path: Path, tiny_encoder: Path) -> None:
     names = [
-        trained([*words(tmp_path, tiny_encoder, f"seed-{seed}"), "--seed_everything", str(seed)])
-        for seed in (1, 2)
+        package(words(tmp_path, tiny_encoder, f"seed-{seed}", "--seed_everything", seed))
+        for seed in ("1", "2")
     ]
     data = training_data(words(tmp_path, tiny_encoder, "mean"))
-    output = tmp_path / "checkpoints"
+    output = tmp_path / "out"
     result = average(names, output, "mean", data)
     first, second, mean = (
         Evaluator.load(str(name)).model.state_dict() for name in (*names, result.package)
@@ -68,15 +55,13 @@ def test_the_mean_has_the_mean_weights_and_says_of_what(tmp_path: Path, tiny_enc
     assert str(output) not in configuration
 
     # From another start there is nothing to average.
-    elsewhere = [*words(tmp_path, tiny_encoder, "other"), "--model.encoder", names[0]]
+    elsewhere = words(tmp_path, tiny_encoder, "other", "--model.encoder", names[0])
     with pytest.raises(ConfigError, match="they differ in their start"):
-        average([names[0], trained(elsewhere)], output, "mean", data)
-    others = training_data([*words(tmp_path, tiny_encoder, "mean"), "--data.split_seed", "5"])
-    with pytest.raises(ConfigError, match="trained on other data than this configuration names"):
-        average(names, output, "mean", others)
-    unchecked = [*words(tmp_path, tiny_encoder, "mean"), "--data.check_leakage", "false"]
-    with pytest.raises(ConfigError, match="trained on other data than this configuration names"):
-        average(names, output, "mean", training_data(unchecked))
+        average([names[0], package(elsewhere)], output, "mean", data)
+    for other in (("--data.split_seed", "5"), ("--data.check_leakage", "false")):
+        others = training_data(words(tmp_path, tiny_encoder, "mean", *other))
+        with pytest.raises(ConfigError, match="on other data than this configuration names"):
+            average(names, output, "mean", others)
     with pytest.raises(ConfigError, match="name two or more"):
         average(names[:1], output, "mean", data)
     with pytest.raises(ConfigError, match="named twice"):
@@ -100,15 +85,11 @@ def test_nothing_but_a_package_is_replaced(tmp_path: Path, tiny_encoder: Path) -
 def test_low_rank_corrections_have_no_mean_of_their_rank(
     tmp_path: Path, tiny_encoder: Path
 ) -> None:
+    lora = ("--model.lora", "{rank: 2}")
     names = [
-        trained(
-            words(
-                *(tmp_path, tiny_encoder, f"run-{seed}", 3),
-                *("--model.lora", "{rank: 2}", "--seed_everything", str(seed)),
-            )
-        )
-        for seed in (1, 2)
+        package(words(tmp_path, tiny_encoder, f"run-{seed}", *lora, "--seed_everything", seed))
+        for seed in ("1", "2")
     ]
-    data = training_data(words(tmp_path, tiny_encoder, "mean", 3, "--model.lora", "{rank: 2}"))
+    data = training_data(words(tmp_path, tiny_encoder, "mean", *lora))
     with pytest.raises(ConfigError, match="low-rank matrices, whose mean would have a higher rank"):
-        average(names, tmp_path / "checkpoints", "mean", data)
+        average(names, tmp_path / "out", "mean", data)

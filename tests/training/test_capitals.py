@@ -7,34 +7,26 @@ from pathlib import Path
 import pytest
 import tiny
 from safetensors.torch import load_file
+from training_files import arguments, trained
 
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.fit import train
+from learnedgec.training.module import EvaluatorModule, Lora
+from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.pairs import CapitalPairs
 
-CONFIG = """
-name: cased
-seed_everything: 2
-model:
-  encoder: {encoder}
-  frozen_layers: 2
-  learning_rate: 3.0e-2
-  dropout: 0.0
-  heads:
-    capitals: {{objective: capitals, layer: 1}}
-  sums:
-    fluency: {{fluency: 1, capitals: 0.5}}
-data:
-  pairs:
-    capitals:
-      - class_path: CapitalPairs
-        init_args: {{corrections: [sample]}}
-trainer:
-  max_epochs: 8
-  accelerator: cpu
-"""
+
+def options(folder: Path, encoder: Path, *words: str, **model: object) -> list[str]:
+    source = {"class_path": "CapitalPairs", "init_args": {"corrections": ["sample"]}}
+    heads = {"capitals": {"objective": "capitals", "layer": 1}}
+    defaults = {"encoder": encoder, "frozen_layers": 2, "learning_rate": 3e-2, "dropout": 0.0}
+    settings = {
+        "model": {**defaults, "heads": heads, **model},
+        "data": {"pairs": {"capitals": [source]}},
+        "trainer": {"max_epochs": 8},
+    }
+    return arguments(folder, settings, *words)
 
 
 def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
@@ -56,11 +48,8 @@ def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
 
 def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
     start = tiny.save_evaluator(tmp_path / "start", heads=tiny.SOME_HEADS, width=64)
-    config = tmp_path / "config.yaml"
-    config.write_text(CONFIG.format(encoder=start))
-    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
-    result = train(["--config", str(config), *places], progress=False)
-    assert result is not None
+    sums = {"fluency": {"fluency": 1, "capitals": 0.5}}
+    result = trained(options(tmp_path, start, sums=sums))
     assert result.results["dev"]["capitals"]["accuracy"] > 0.8
     before, after = (load_file(p / "model.safetensors") for p in (start, result.package))
     assert {name for name in after if name not in before} == {
@@ -92,17 +81,12 @@ def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
     ],
 )
 def test_heads_that_cannot_be(tmp_path: Path, tiny_encoder: Path, head: str, message: str) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text(CONFIG.format(encoder=tiny_encoder).partition("  sums:")[0])
-    words = ["--model.heads", f"{{capitals: {head}}}", "--data.pairs", "{}"]
+    heads = ("--model.heads", f"{{capitals: {head}}}")
     with pytest.raises(ConfigError, match=message):
-        train(["--config", str(config), *words, "--output", str(tmp_path)], progress=False)
+        trained(options(tmp_path, tiny_encoder, *heads))
 
 
 def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> None:
-    from learnedgec.training.module import EvaluatorModule
-    from learnedgec.training.objectives import HeadOptions
-
     heads = {"capitals": HeadConfig("hypothesis", reads="capitals", layer=1)}
     folder = tiny.save_evaluator(tmp_path / "first", heads=heads)
     same, other, ranking = (
@@ -119,9 +103,6 @@ def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> Non
 
 
 def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
-    from learnedgec.training.module import EvaluatorModule, Lora
-    from learnedgec.training.objectives import HeadOptions
-
     heads = {
         "fluency": HeadConfig("hypothesis"),
         "meaning": HeadConfig("pair"),

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import tiny
 from embedded import SAMPLE_FOLDER
+from training_files import trained
 
 from learnedgec.evaluators.evaluator import HeadConfig
-from learnedgec.training.fit import train, training_data
+from learnedgec.training.fit import training_data
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 # The study's candidates stand on a base of their own.
@@ -63,7 +64,6 @@ def test_impara_as_in_the_paper_runs(tmp_path: Path, tiny_encoder: Path) -> None
         .replace("max_epochs: 10", "max_epochs: 1")
     )
     places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
-    result = train(["--config", str(config), *places], progress=False)
-    assert result is not None
+    result = trained(["--config", str(config), *places])
     assert result.results["test"]["quality"]["n"] == 10
     assert (tmp_path / "out" / "impara" / "model.safetensors").is_file()

@@ -12,16 +12,15 @@ import tiny
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from training_files import WORDS, ranked_pairs
+from training_files import WORDS, arguments, pairs_file, ranked_pairs, trained
 
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import wrong_tokens, wrong_words
 from learnedgec.training.examples import Example, pair_examples
-from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule, HeadOptions
-from learnedgec.training.pairs import RankedPair, write_ranked_pairs
+from learnedgec.training.pairs import RankedPair
 
 words = st.lists(st.sampled_from(WORDS[:5]), max_size=8)
 
@@ -104,33 +103,17 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
     assert outputs[:2].tolist() == pytest.approx(values, abs=1e-4)
 
 
-CONFIG = """
-name: detecting
-seed_everything: 2
-model:
-  encoder: {encoder}
-  learning_rate: 5.0e-3
-  heads:
-    wrong: {{objective: detection}}
-    quality: {{objective: logistic}}
-data:
-  pairs:
-    wrong: &pairs
-      - class_path: learnedgec.training.pairs.PairFile
-        init_args: {{path: {pairs}}}
-    quality: *pairs
-trainer: {{max_epochs: 6, accelerator: cpu}}
-"""
-
-
 def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) -> None:
     pairs = ranked_pairs()
-    write_ranked_pairs(tmp_path / "pairs.jsonl", pairs)
-    config = tmp_path / "config.yaml"
-    config.write_text(CONFIG.format(encoder=tiny_encoder, pairs=tmp_path / "pairs.jsonl"))
-    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
-    result = train(["--config", str(config), *places], progress=False)
-    assert result is not None
+    file = pairs_file(tmp_path, pairs)
+    heads = {"wrong": {"objective": "detection"}, "quality": {"objective": "logistic"}}
+    settings = {
+        "name": "detecting",
+        "model": {"encoder": tiny_encoder, "learning_rate": 5e-3, "heads": heads},
+        "data": {"pairs": {"wrong": [file], "quality": [file]}},
+    }
+    words = arguments(tmp_path, settings)
+    result = trained([*words, "--trainer.max_epochs", "6"])
     assert result.results["test"]["wrong"]["accuracy"] > 0.9
     first = Evaluator.load(str(result.package))
     texts = [text for pair in pairs for text in (pair.better, pair.worse)]
@@ -155,13 +138,11 @@ def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) 
     assert not any(weight.requires_grad for weight in first.model.parameters())
     assert all(weight.requires_grad for weight in module.parameters())
 
-    words = ["--config", str(config), *places, "--model.encoder", str(result.package)]
-    other = train([*words, "--name", "second", "--trainer.max_epochs", "1"], progress=False)
-    assert other is not None
+    other = trained([*words, "--name", "second", "--model.encoder", str(result.package)])
     manifest = json.loads((other.package / "manifest.json").read_text())
     assert manifest["encoder"] == str(tiny_encoder)
     assert manifest["continued"]["name"] == "detecting"
-    assert manifest["continued"]["datasets"] == [str(tmp_path / "pairs.jsonl")]
+    assert manifest["continued"]["datasets"] == [str(file)]
     assert "Continued from `detecting`" in (other.package / "README.md").read_text()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from training_files import arguments, pairs_file, trained
 
 from learnedgec import load_metric
 from learnedgec.errors import LeakageError
@@ -17,17 +18,9 @@ from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import learned_from
 from learnedgec.metrics.sentinels import Length
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.fit import train
 from learnedgec.training.objectives import Difference, Targets
-from learnedgec.training.pairs import PairFile, RankedPair, write_ranked_pairs
-from learnedgec.training.pairs import distilled as taught_module
+from learnedgec.training.pairs import PairFile, RankedPair, distilled
 from learnedgec.training.pairs.distilled import DistilledPairs
-
-
-def pair_file(path: Path, pairs: list[RankedPair]) -> PairFile:
-    write_ranked_pairs(path, pairs)
-    return PairFile(str(path))
-
 
 PAIRS = [
     RankedPair("a b", "a b c d", "a b", 7.0, "g", "o", "a b c"),
@@ -37,7 +30,7 @@ PAIRS = [
 
 
 def test_order_and_margins_are_the_teachers(tmp_path: Path) -> None:
-    source = DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "length")
+    source = DistilledPairs([PairFile(str(pairs_file(tmp_path, PAIRS)))], "length")
     pairs, _ = source.made(tmp_path, Runtime())
     values = {
         text: float(load_metric("length").score(["a b"], [text]).value)
@@ -67,9 +60,9 @@ def test_blocks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             raise KeyboardInterrupt
         return original(self, sources, hypotheses, *rest)
 
-    monkeypatch.setattr(taught_module, "_BLOCK", 2)
+    monkeypatch.setattr(distilled, "_BLOCK", 2)
     monkeypatch.setattr(Length, "compute", counting)
-    source = DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], "length")
+    source = DistilledPairs([PairFile(str(pairs_file(tmp_path, PAIRS)))], "length")
     with pytest.raises(KeyboardInterrupt):
         source.made(tmp_path, Runtime())
     pairs, _ = source.made(tmp_path, Runtime())
@@ -79,7 +72,7 @@ def test_blocks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_says_what_the_teacher_depends_on(tmp_path: Path, tiny_evaluator: Path) -> None:
-    pairs = pair_file(tmp_path / "p.jsonl", PAIRS)
+    pairs = PairFile(str(pairs_file(tmp_path, PAIRS)))
     source = DistilledPairs([pairs], f"some(model='{tiny_evaluator}')")
     about = source.describe()
     assert about["teacher"] == str(source.metric)
@@ -95,7 +88,9 @@ def test_an_unchecked_teacher_is_a_leak(tmp_path: Path, tiny_evaluator: Path) ->
     content = json.loads(manifest.read_text())
     content["data"]["check_leakage"] = False
     manifest.write_text(json.dumps(content))
-    source = DistilledPairs([pair_file(tmp_path / "p.jsonl", PAIRS)], f"some(model='{unchecked}')")
+    source = DistilledPairs(
+        [PairFile(str(pairs_file(tmp_path, PAIRS)))], f"some(model='{unchecked}')"
+    )
     with pytest.raises(LeakageError, match=r"the teacher .* was not checked"):
         list(source.material())
 
@@ -110,28 +105,6 @@ def test_the_loss_is_the_error_of_the_difference() -> None:
     assert float(loss) == pytest.approx((0.25 + 1.0) / 2)
 
 
-CONFIG = """
-name: student
-seed_everything: 2
-model:
-  encoder: {encoder}
-  learning_rate: 5.0e-3
-  dropout: 0.0
-  heads:
-    quality: {{objective: difference}}
-data:
-  pairs:
-    quality:
-      - class_path: learnedgec.training.pairs.DistilledPairs
-        init_args:
-          teacher: length
-          pairs:
-            - class_path: learnedgec.training.pairs.PairFile
-              init_args: {{path: {pairs}}}
-trainer: {{max_epochs: 12, accelerator: cpu}}
-"""
-
-
 def test_a_student_learns_its_teachers_margins(tmp_path: Path, tiny_encoder: Path) -> None:
     generator = np.random.default_rng(0)
     words = ["dog", "cat", "house", "school", "the", "big"]
@@ -142,17 +115,21 @@ def test_a_student_learns_its_teachers_margins(tmp_path: Path, tiny_encoder: Pat
         )
         if first != second:
             pairs.append(RankedPair(f"source {number}", first, second))
-    write_ranked_pairs(tmp_path / "pairs.jsonl", pairs)
-    config = tmp_path / "config.yaml"
-    config.write_text(CONFIG.format(encoder=tiny_encoder, pairs=tmp_path / "pairs.jsonl"))
-    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
-    result = train(["--config", str(config), *places], progress=False)
-    assert result is not None
+    source = {"class_path": "PairFile", "init_args": {"path": str(pairs_file(tmp_path, pairs))}}
+    taught = {
+        "class_path": "learnedgec.training.pairs.DistilledPairs",
+        "init_args": {"teacher": "length", "pairs": [source]},
+    }
+    heads = {"quality": {"objective": "difference"}}
+    model = {"encoder": tiny_encoder, "learning_rate": 5e-3, "dropout": 0.0, "heads": heads}
+    data = {"pairs": {"quality": [taught]}}
+    settings = {"model": model, "data": data, "trainer": {"max_epochs": 12}}
+    result = trained(arguments(tmp_path, settings))
     evaluator = Evaluator.load(str(result.package))
     teacher = load_metric("length")
     texts = [text for pair in pairs for text in (pair.better, pair.worse)]
-    taught = teacher.score(texts, texts).sentences.reshape(-1, 2) @ [1, -1]
+    expected = teacher.score(texts, texts).sentences.reshape(-1, 2) @ [1, -1]
     learned = evaluator.predict(texts, texts)["quality"].reshape(-1, 2) @ [1, -1]
     # Not only the order: the margins themselves, in the teacher's units.
-    assert np.corrcoef(taught, learned)[0, 1] > 0.95
-    assert np.abs(taught - learned).mean() < 0.5 * np.abs(taught).mean()
+    assert np.corrcoef(expected, learned)[0, 1] > 0.95
+    assert np.abs(expected - learned).mean() < 0.5 * np.abs(expected).mean()

@@ -14,6 +14,7 @@ import tiny
 import torch
 from embedded import SAMPLE_FOLDER
 from torch.nn.functional import softplus
+from training_files import arguments, pairs_file, trained
 
 from learnedgec.cli.main import main
 from learnedgec.errors import ConfigError, LeakageError, ModelError
@@ -22,60 +23,43 @@ from learnedgec.evaluators.loading import load_pretrained
 from learnedgec.training import data as training_data_module
 from learnedgec.training.data import TrainingData
 from learnedgec.training.examples import Example, pair_examples
-from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
-from learnedgec.training.pairs import RankedPair, write_ranked_pairs
+from learnedgec.training.pairs import RankedPair
 from learnedgec.training.pairs.impact import ImpactPairs
-
-CONFIG = """
-name: guarded
-seed_everything: 2
-model:
-  encoder: {encoder}
-  heads:
-    quality: {{objective: {objective}}}
-data:
-  pairs:
-    quality:
-      - class_path: learnedgec.training.pairs.PairFile
-        init_args: {{path: {pairs}}}
-trainer: {{max_epochs: 1, accelerator: cpu}}
-"""
 
 
 @pytest.fixture
 def words(tmp_path: Path, tiny_encoder: Path) -> list[str]:
+    """Return the arguments of a run that learns from thirty pairs."""
     pairs = [RankedPair(f"dog {n}", f"the dog {n}", f"dog the {n}") for n in range(30)]
-    write_ranked_pairs(tmp_path / "pairs.jsonl", pairs)
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        CONFIG.format(encoder=tiny_encoder, pairs=tmp_path / "pairs.jsonl", objective="logistic")
-    )
-    places = ["--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
-    return ["--config", str(config), *places, "--overwrite"]
+    settings = {
+        "model": {"encoder": tiny_encoder, "heads": {"quality": {"objective": "logistic"}}},
+        "data": {"pairs": {"quality": [pairs_file(tmp_path, pairs)]}},
+    }
+    return arguments(tmp_path, settings, "--overwrite")
 
 
 def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list[str]) -> None:
-    notes = tmp_path / "out" / "guarded" / "notes.txt"
+    notes = tmp_path / "out" / "tiny" / "notes.txt"
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
     with pytest.raises(ConfigError, match="exists and is not an evaluator package"):
-        train(words, progress=False)
+        trained(words)
     assert notes.read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "../escaped"])
 def test_a_name_is_a_plain_name(words: list[str], name: str) -> None:
     with pytest.raises(ConfigError, match="must be a plain name"):
-        train([*words, "--name", name], progress=False)
+        trained([*words, "--name", name])
 
 
 def test_a_resumed_run_has_the_settings_it_was_started_with(words: list[str]) -> None:
     words += ["--last.every_n_train_steps", "1"]
-    train(words, progress=False)
-    train([*words, "--resume", "--trainer.max_epochs", "2"], progress=False)
+    trained(words)
+    trained([*words, "--resume", "--trainer.max_epochs", "2"])
     with pytest.raises(ConfigError, match="started with other values of seed_everything, model or"):
-        train([*words, "--resume", "--data.split_seed", "4"], progress=False)
+        trained([*words, "--resume", "--data.split_seed", "4"])
 
 
 def test_mistakes_in_the_arguments_of_a_pair_source_are_one_sentence(
@@ -94,27 +78,18 @@ def test_mistakes_in_the_arguments_of_a_pair_source_are_one_sentence(
 def test_detection_needs_to_know_what_is_correct(words: list[str]) -> None:
     heads = ["--model.heads", "{quality: {objective: detection}}"]
     with pytest.raises(ConfigError, match=r"no pair of data\.pairs\.quality has a correct text"):
-        train([*words, *heads], progress=False)
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("dropout", "2"), ("learning_rate", "-1"), ("max_tokens", "0"), ("consistency", "-1")],
-)
-def test_values_out_of_range(words: list[str], option: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=f"model.{option}"):
-        train([*words, f"--model.{option}", value], progress=False)
+        trained([*words, *heads])
 
 
 @pytest.mark.parametrize("limit", ["max_epochs=0", "max_steps=0", "limit_val_batches=0"])
 def test_training_that_never_evaluates_is_refused(
     words: list[str], limit: str, tmp_path: Path
 ) -> None:
-    before = tmp_path / "runs" / "guarded" / "best.ckpt"
+    before = tmp_path / "runs" / "tiny" / "best.ckpt"
     before.parent.mkdir(parents=True)
     before.touch()
     with pytest.raises(ConfigError, match="ended before an evaluation"):
-        train([*words, f"--trainer.{limit}"], progress=False)
+        trained([*words, f"--trainer.{limit}"])
     assert before.exists()
 
 
@@ -123,8 +98,7 @@ def test_the_end_of_training_is_evaluated_whatever_the_interval(
     words: list[str], length: str
 ) -> None:
     interval = "--trainer.check_val_every_n_epoch=50"
-    result = train([*words, f"--trainer.{length}", interval], progress=False)
-    assert result is not None
+    result = trained([*words, f"--trainer.{length}", interval])
     assert set(result.results) == {"dev", "test"}
 
 
@@ -132,13 +106,13 @@ def test_the_end_of_training_is_evaluated_whatever_the_interval(
 def test_an_unknown_figure_to_go_by_is_named(words: list[str], group: str) -> None:
     names = "dev/score, dev/quality/accuracy, train/loss"
     with pytest.raises(ConfigError, match=rf"{group}\.monitor: 'dev/qality' .* {names}"):
-        train([*words, f"--{group}.monitor", "dev/qality"], progress=False)
+        trained([*words, f"--{group}.monitor", "dev/qality"])
 
 
 def test_every_figure_that_is_named_is_measured(
     words: list[str], tmp_path: Path, tiny_encoder: Path
 ) -> None:
-    train([*words, "--trainer.log_every_n_steps", "1"], progress=False)
+    trained([*words, "--trainer.log_every_n_steps", "1"])
     (log,) = (tmp_path / "runs").rglob("metrics.csv")
     measured = log.read_text().partition("\n")[0].split(",")
     heads = {"quality": HeadOptions(objective="logistic")}
@@ -149,12 +123,12 @@ def test_every_figure_that_is_named_is_measured(
 
 def test_a_logger_of_the_user_writes_beside_the_runs_own(words: list[str], tmp_path: Path) -> None:
     logger = ["--trainer.logger", "CSVLogger", "--trainer.logger.save_dir", str(tmp_path / "mine")]
-    train([*words, "--trainer.log_every_n_steps", "1", *logger], progress=False)
+    trained([*words, "--trainer.log_every_n_steps", "1", *logger])
     (written,) = (tmp_path / "runs").rglob("metrics.csv")
     (mine,) = (tmp_path / "mine").rglob("metrics.csv")
     assert mine.read_text() == written.read_text()
     # Only the checkpoint that a run continues from has what the optimizer needs.
-    folder = tmp_path / "runs" / "guarded"
+    folder = tmp_path / "runs" / "tiny"
     assert "optimizer_states" not in torch.load(folder / "best.ckpt", weights_only=True)
 
 
@@ -164,16 +138,16 @@ def test_a_checkpoint_that_could_run_code_is_refused(words: list[str], tmp_path:
             return open, (str(tmp_path / "ran"), "w")
 
     words += ["--last.every_n_train_steps", "1"]
-    train(words, progress=False)
-    last = tmp_path / "runs" / "guarded" / "last.ckpt"
+    trained(words)
+    last = tmp_path / "runs" / "tiny" / "last.ckpt"
     torch.save(torch.load(last, weights_only=True) | {"code": Code()}, last)
     more = [*words, "--resume", "--trainer.max_epochs", "2"]
     with pytest.raises(ConfigError, match=r"last\.ckpt is damaged, or holds more than tensors"):
-        train(more, progress=False)
+        trained(more)
     assert not (tmp_path / "ran").exists()
     last.write_bytes(last.read_bytes()[:5000])
     with pytest.raises(ConfigError, match=r"last\.ckpt is damaged"):
-        train(more, progress=False)
+        trained(more)
 
 
 @pytest.mark.parametrize(
@@ -190,19 +164,18 @@ def test_an_interruption_is_the_callers_and_leaves_ctrl_c_as_it_was(
     monkeypatch.setattr(kind, method, interrupt)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        train(words, progress=False)
+        trained(words)
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_tokenizer_in_python_serves_all_but_detection(words: list[str], tmp_path: Path) -> None:
     encoder = str(tiny.save_encoder_of_bytes(tmp_path / "bytes"))
-    result = train([*words, "--model.encoder", encoder], progress=False)
-    assert result is not None
+    result = trained([*words, "--model.encoder", encoder])
     predicted = Evaluator.load(str(result.package)).predict(["a"], ["the dog"])["quality"]
     assert np.isfinite(predicted).all()
     heads = ["--model.heads", "{quality: {objective: detection}}"]
     with pytest.raises(ConfigError, match="does not give the positions of its tokens"):
-        train([*words, "--model.encoder", encoder, *heads], progress=False)
+        trained([*words, "--model.encoder", encoder, *heads])
 
 
 def test_what_mistakes_are_learnt_from_is_checked_before_pairs_are_made(
@@ -270,7 +243,7 @@ def test_bits_that_the_encoder_cannot_have_are_refused_before_training(
     tmp_path: Path, words: list[str]
 ) -> None:
     with pytest.raises(ConfigError, match=r"bits: no matrix .*; use 16"):
-        train([*words, "--bits", "4"], progress=False)
+        trained([*words, "--bits", "4"])
     assert not list((tmp_path / "runs").rglob("*.ckpt"))
 
 
@@ -364,15 +337,14 @@ def test_an_evaluator_without_a_pooler_lends_none(tmp_path: Path) -> None:
 def test_what_was_not_checked_for_leaks_cannot_be_continued_unnoticed(
     words: list[str], tmp_path: Path
 ) -> None:
-    first = train([*words, "--data.check_leakage", "false"], progress=False)
-    assert first is not None
+    first = trained([*words, "--data.check_leakage", "false"])
     manifest = json.loads((first.package / "manifest.json").read_text())
     assert manifest["data"]["check_leakage"] is False
     assert "**not** checked" in (first.package / "README.md").read_text()
     again = [*words, "--name", "again", "--model.encoder", str(first.package)]
     with pytest.raises(LeakageError, match="was not checked against SEEDA"):
-        train(again, progress=False)
-    assert train([*again, "--data.check_leakage", "false"], progress=False) is not None
+        trained(again)
+    trained([*again, "--data.check_leakage", "false"])
 
 
 def test_ratings_without_a_source_teach_heads_that_read_none(
@@ -380,14 +352,10 @@ def test_ratings_without_a_source_teach_heads_that_read_none(
 ) -> None:
     rows = [f"he goes {n} .,{n % 4}" for n in range(30)]
     (tmp_path / "mine.csv").write_text("\n".join(["hypothesis,adequacy", *rows, ""]))
-    words = ["--name", "mine", "--output", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
-    words += ["--model.encoder", str(tiny_encoder), "--data.ratings", f"[{tmp_path / 'mine.csv'}]"]
-    words += ["--trainer.max_epochs", "1", "--trainer.accelerator", "cpu"]
+    data = {"ratings": [tmp_path / "mine.csv"]}
+    words = arguments(tmp_path, {"model": {"encoder": tiny_encoder}, "data": data})
     head = "{adequacy: {input: %s}}"
     with pytest.raises(ConfigError, match=r"model\.heads\.adequacy reads pairs .* have no source"):
-        train([*words, "--model.heads", head % "pair"], progress=False)
-    result = train(
-        [*words, "--model.heads", head % "hypothesis", "--name", "other"], progress=False
-    )
-    assert result is not None
+        trained([*words, "--model.heads", head % "pair"])
+    result = trained([*words, "--model.heads", head % "hypothesis", "--name", "other"])
     assert list(result.results["dev"]) == ["adequacy"]

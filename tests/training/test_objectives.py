@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from training_files import arguments, trained
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import BadNameError, UnknownNameError
@@ -119,12 +120,12 @@ def test_a_package_says_the_objective_and_the_range_of_each_head(
 ) -> None:
     rows = [f"he go {n},he goes {n},{2 + 3 * n},{n % 3 - 1}" for n in range(32)]
     (tmp_path / "r.csv").write_text("\n".join(["source,hypothesis,fluency,style", *rows]))
-    words = ["--name", "mine", "--output", str(tmp_path), "--runs", str(tmp_path / "runs")]
-    words += ["--model.encoder", str(tiny_encoder), "--data.ratings", f"[{tmp_path / 'r.csv'}]"]
-    words += ["--model.heads", "{fluency: {}, style: {}}", "--trainer.accelerator", "cpu"]
-    words += ["--data.ranges", "{fluency: [0, 100]}", "--trainer.max_steps", "1"]
-    result = train(words, progress=False)
-    assert result is not None
+    settings = {
+        "model": {"encoder": tiny_encoder, "heads": {"fluency": {}, "style": {}}},
+        "data": {"ratings": [tmp_path / "r.csv"], "ranges": {"fluency": [0, 100]}},
+        "trainer": {"max_steps": 1},
+    }
+    result = trained(arguments(tmp_path, settings))
     config = read_json(result.package / "config.json")
     heads = {name: HeadConfig(**head) for name, head in config["heads"].items()}
     assert [head.objective for head in heads.values()] == ["regression", "regression"]

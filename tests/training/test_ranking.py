@@ -11,56 +11,28 @@ import numpy as np
 import pytest
 import torch
 from embedded import SAMPLE_FOLDER
-from training_files import cases_file, ranked_pairs
+from training_files import arguments, cases_file, pairs_file, ranked_pairs, trained
 
 from learnedgec.errors import ConfigError, FormatError, LeakageError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.training.examples import Example, pair_examples
-from learnedgec.training.fit import train
 from learnedgec.training.module import EvaluatorModule, HeadOptions, consistency_loss
-from learnedgec.training.pairs import RankedPair, read_ranked_pairs, write_ranked_pairs
-
-CONFIG = """
-name: {name}
-seed_everything: 2
-model:
-  encoder: {encoder}
-  learning_rate: 5.0e-3
-  consistency: 0.5
-  heads:
-    quality: {{input: hypothesis, objective: {objective}, margin: 0.1}}
-    meaning: {{input: pair}}
-data:
-  ratings: [{ratings}]
-  pairs:
-    quality:
-      - class_path: learnedgec.training.pairs.PairFile
-        init_args: {{path: {pairs}}}
-  batch_size: 16
-  cases: {cases}
-trainer:
-  max_epochs: 6
-  accelerator: cpu
-"""
+from learnedgec.training.pairs import RankedPair, read_ranked_pairs
 
 
-def arguments(folder: Path, encoder: Path, **values: str) -> list[str]:
-    write_ranked_pairs(folder / "pairs.jsonl", ranked_pairs())
-    settings = {"name": "tiny", "objective": "sigmoid", "cases": "{}"} | values
-    config = folder / "config.yaml"
-    config.write_text(
-        CONFIG.format(
-            encoder=encoder, pairs=folder / "pairs.jsonl", ratings=SAMPLE_FOLDER, **settings
-        )
-    )
-    places = ["--output", str(folder / "out"), "--runs", str(folder / "runs")]
-    return ["--config", str(config), *places]
+def options(folder: Path, encoder: Path, *words: str, **data: object) -> list[str]:
+    quality = {"objective": "logistic", "margin": 0.1}
+    heads = {"quality": quality, "meaning": {"input": "pair"}}
+    pairs = {"quality": [pairs_file(folder, ranked_pairs())]}
+    settings = {
+        "model": {"encoder": encoder, "learning_rate": 5e-3, "consistency": 0.5, "heads": heads},
+        "data": {"ratings": [SAMPLE_FOLDER], "pairs": pairs, **data},
+    }
+    return arguments(folder, settings, *words)
 
 
 def test_pairs_and_ratings_train_together(tmp_path: Path, tiny_encoder: Path) -> None:
-    words = arguments(tmp_path, tiny_encoder, objective="logistic")
-    result = train([*words, "--trainer.max_epochs", "4"], progress=False)
-    assert result is not None
+    result = trained(options(tmp_path, tiny_encoder, "--trainer.max_epochs", "4"))
     assert result.results["test"]["quality"]["accuracy"] > 0.9
     assert result.results["test"]["quality"]["n"] == 12
     evaluator = Evaluator.load(str(result.package))
@@ -137,17 +109,15 @@ def test_consistency_is_the_mean_of_both_divergences() -> None:
 
 
 def test_consistency_on_cases_is_trained(tmp_path: Path, tiny_encoder: Path) -> None:
-    cases = f"{{quality: [{cases_file(tmp_path)}]}}"
-    words = arguments(tmp_path, tiny_encoder, cases=cases)
-    result = train([*words, "--trainer.max_epochs", "1"], progress=False)
-    assert result is not None
+    cases = {"quality": [cases_file(tmp_path)]}
+    result = trained(options(tmp_path, tiny_encoder, cases=cases))
     manifest = json.loads((result.package / "manifest.json").read_text())
     # A case is five examples and on one side.
     counts = [manifest["data"][part]["cases"] for part in ("train", "dev", "test")]
     assert sum(counts) == 160
     assert all(count % 5 == 0 for count in counts)
-    log = (tmp_path / "runs" / "tiny" / "log" / "version_0" / "metrics.csv").read_text()
-    assert "train/quality/consistency" in log.partition("\n")[0]
+    (log,) = (tmp_path / "runs").rglob("metrics.csv")
+    assert "train/quality/consistency" in log.read_text().partition("\n")[0]
 
 
 def test_ratings_that_no_head_learns_from_are_left_out(tmp_path: Path, tiny_encoder: Path) -> None:
@@ -155,43 +125,35 @@ def test_ratings_that_no_head_learns_from_are_left_out(tmp_path: Path, tiny_enco
     rows = [f"s{n},dog cat {n},{n % 4}," for n in range(40)] + [
         f"s{n},dog {n},,{n}" for n in range(40)
     ]
-    ratings.write_text("source,hypothesis,fluency,style\n" + "\n".join(rows) + "\n")
-    words = arguments(tmp_path, tiny_encoder)
-    extra = ["--data.ratings", f"[{ratings}]", "--data.pairs", "null", "--data.batch_size", "2"]
-    heads = ["--model.heads", "{fluency: {input: hypothesis}}", "--trainer.max_epochs", "1"]
-    result = train([*words, *extra, *heads], progress=False)
-    assert result is not None
+    ratings.write_text("\n".join(["source,hypothesis,fluency,style", *rows]))
+    heads = ("--model.heads", "{fluency: {}}")
+    result = trained(options(tmp_path, tiny_encoder, *heads, ratings=[ratings], pairs=None))
     assert result.results["test"]["fluency"]["n"] > 1
 
 
 def test_heads_without_pairs_and_pairs_without_heads(tmp_path: Path, tiny_encoder: Path) -> None:
-    words = arguments(tmp_path, tiny_encoder)
+    new = ("--model.heads.fluency", "{objective: logistic}")
     with pytest.raises(ConfigError, match=r"model\.heads\.fluency.*add data\.pairs\.fluency"):
-        train([*words, "--model.heads.fluency", "{objective: logistic}"], progress=False)
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        config.read_text().replace("    quality:\n      - class", "    style:\n      - class")
-    )
+        trained(options(tmp_path, tiny_encoder, *new))
     with pytest.raises(ConfigError, match=r"'style' is not the name of a head"):
-        train(words, progress=False)
+        trained(options(tmp_path, tiny_encoder, pairs={"style": [tmp_path / "pairs.jsonl"]}))
 
 
 @pytest.mark.realdata
 def test_leaked_pairs_are_refused(tmp_path: Path, tiny_encoder: Path, mirror: Path) -> None:
     from learnedgec.data.catalog.parallel import load_parallel
 
-    words = arguments(tmp_path, tiny_encoder)
+    words = options(tmp_path, tiny_encoder)
     data = load_parallel("conll14")
     leaked = RankedPair("x", data.references[5][0].text, f"{data.sources[5]} !")
-    write_ranked_pairs(tmp_path / "pairs.jsonl", [*ranked_pairs(), leaked])
+    pairs_file(tmp_path, [*ranked_pairs(), leaked])
     with pytest.raises(LeakageError, match=r"data\.pairs has .* CoNLL-2014"):
-        train(words, progress=False)
+        trained(words)
 
 
 def test_files_of_pairs(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.jsonl"
     pairs = [RankedPair("s", "b", "w", 0.5, "g", "o"), RankedPair("t", "b", "")]
-    write_ranked_pairs(path, pairs)
+    path = pairs_file(tmp_path, pairs)
     assert read_ranked_pairs(path) == [pairs[0], RankedPair("t", "b", "", group="t")]
 
 

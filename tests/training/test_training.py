@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from argparse import ArgumentError
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import tiny
 import torch
 from embedded import SAMPLE_FOLDER
 from safetensors.torch import load_file
+from training_files import arguments, trained
 
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, LearnedgecError
@@ -23,43 +25,24 @@ from learnedgec.training.evaluate import evaluate
 from learnedgec.training.fit import train, training_data
 from learnedgec.training.module import EvaluatorModule
 
-CONFIG = """
-seed_everything: 3
-model:
-  encoder: {encoder}
-  learning_rate: 5.0e-3
-  heads:
-    grammaticality: {{input: hypothesis}}
-    fluency: {{input: hypothesis, weight: 0.5}}
-    meaning: {{input: pair}}
-data:
-  ratings: [{ratings}]
-  split: paper-random
-  batch_size: 16
-trainer:
-  max_epochs: 4
-  accelerator: cpu
-last:
-  every_n_train_steps: 5
-"""
 
-
-def options(tmp_path: Path, encoder: Path, name: str, *extra: str) -> list[str]:
-    config = tmp_path / "config.yaml"
-    config.write_text(CONFIG.format(encoder=encoder, ratings=SAMPLE_FOLDER))
-    places = ["--output", str(tmp_path / "checkpoints"), "--runs", str(tmp_path / "runs")]
-    return ["--config", str(config), "--name", name, *places, *extra]
-
-
-def package_of(arguments: list[str]) -> Path:
-    result = train(arguments, progress=False)
-    assert result is not None
-    return result.package
+def options(folder: Path, encoder: Path, *words: str) -> list[str]:
+    heads = {
+        "grammaticality": {"input": "hypothesis"},
+        "fluency": {"input": "hypothesis", "weight": 0.5},
+        "meaning": {"input": "pair"},
+    }
+    settings = {
+        "seed_everything": 3,
+        "model": {"encoder": encoder, "learning_rate": 5e-3, "heads": heads},
+        "data": {"ratings": [SAMPLE_FOLDER], "split": "paper-random", "batch_size": 16},
+        "last": {"every_n_train_steps": 5},
+    }
+    return arguments(folder, settings, *words)
 
 
 def test_learns_packages_and_reloads(tmp_path: Path, tiny_encoder: Path) -> None:
-    result = train(options(tmp_path, tiny_encoder, "tiny"), progress=False)
-    assert result is not None
+    result = trained(options(tmp_path, tiny_encoder, "--trainer.max_epochs", "4"))
     ratings = load_ratings(str(SAMPLE_FOLDER))
     evaluator = Evaluator.load(str(result.package))
     predicted = evaluator.predict([r.source for r in ratings], [r.hypothesis for r in ratings])
@@ -98,18 +81,10 @@ def test_ratings_of_another_scale_continue_an_evaluator_on_theirs(tmp_path: Path
     columns = ["source,hypothesis,fluency,quality"]
     columns += [f"dog {n},the dog {n},{40 + n % 20},{60 + n % 20}" for n in range(60)]
     ratings.write_text("\n".join(columns) + "\n")
-    config = tmp_path / "config.yaml"
-    model = {"encoder": str(first), "heads": {"fluency": {}, "quality": {}}}
-    trainer = {"max_epochs": 1, "accelerator": "cpu"}
-    settings = {"model": model, "data": {"ratings": [str(ratings)]}, "trainer": trainer}
-    config.write_text(json.dumps(settings))
+    model = {"encoder": first, "heads": {"fluency": {}, "quality": {}}}
+    settings = {"name": "second", "model": model, "data": {"ratings": [ratings]}}
     notices: list[str] = []
-    places = ["--output", str(tmp_path), "--runs", str(tmp_path / "runs")]
-    result = train(
-        ["--config", str(config), "--name", "second", *places],
-        progress=False,
-        notify=notices.append,
-    )
+    result = train(arguments(tmp_path, settings), progress=False, notify=notices.append)
     assert notices[0] == (
         "Continuing first: fluency continues; quality starts untrained (in first it ranks pairs)."
     )
@@ -130,7 +105,7 @@ def test_resume_gives_the_same_weights_as_no_interruption(
     # 6 steps an epoch: step 9 lies inside the second epoch, and every third step is kept.
     short = ["--trainer.max_epochs", "2", "--data.batch_size", "48"]
     short += ["--last.every_n_train_steps", "3"]
-    whole = package_of(options(tmp_path, tiny_encoder, "whole", *short))
+    whole = trained(options(tmp_path, tiny_encoder, "--name", "whole", *short)).package
     step = EvaluatorModule.training_step
 
     def killed(self: EvaluatorModule, batch: Any, index: int) -> torch.Tensor:
@@ -138,15 +113,15 @@ def test_resume_gives_the_same_weights_as_no_interruption(
             raise MemoryError
         return step(self, batch, index)
 
-    arguments = options(tmp_path, tiny_encoder, "killed", *short)
+    words = options(tmp_path, tiny_encoder, "--name", "killed", *short)
     monkeypatch.setattr(EvaluatorModule, "training_step", killed)
     with pytest.raises(MemoryError):
-        train(arguments, progress=False)
+        trained(words)
     monkeypatch.setattr(EvaluatorModule, "training_step", step)
-    assert not (tmp_path / "checkpoints" / "killed").exists()
+    assert not (tmp_path / "out" / "killed").exists()
     last = torch.load(tmp_path / "runs" / "killed" / "last.ckpt", weights_only=True)
     assert last["global_step"] == 9
-    resumed = package_of([*arguments, "--resume"])
+    resumed = trained([*words, "--resume"]).package
     first, second = (load_file(folder / "model.safetensors") for folder in (whole, resumed))
     assert first.keys() == second.keys()
     for name, tensor in first.items():
@@ -155,10 +130,8 @@ def test_resume_gives_the_same_weights_as_no_interruption(
 
 def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
     encoder = tiny.save_encoder(tmp_path / "encoder", width=128)
-    words = options(tmp_path, encoder, "small", "--model.layer", "1", "--trainer.max_epochs", "1")
-    words += ["--model.learning_rate", "1.0e-3"]
-    result = train([*words, "--bits", "4"], progress=False)
-    assert result is not None
+    words = options(tmp_path, encoder, "--model.layer", "1", "--model.learning_rate", "1.0e-3")
+    result = trained([*words, "--bits", "4"])
     evaluator = Evaluator.load(str(result.package))
     assert len(evaluator.model.encoder.encoder.layer) == 1
     assert check_package(result.package)["bits"] == 4
@@ -169,8 +142,7 @@ def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
     size = (result.package / "model.safetensors").stat().st_size
     # How it is stored and summed can be changed after training.
     sums = ["--model.sums", "{both: {fluency: 1.0, meaning: 2.0}}"]
-    whole = train([*words, *sums, "--resume"], progress=False)
-    assert whole is not None
+    whole = trained([*words, *sums, "--resume"])
     assert "both" in Evaluator.load(str(whole.package)).outputs
     for head, figures in whole.results["dev"].items():
         assert figures["pearson"] == pytest.approx(result.results["dev"][head]["pearson"], abs=0.1)
@@ -179,39 +151,21 @@ def test_fewer_layers_in_fewer_bits(tmp_path: Path) -> None:
 
 
 def test_unknown_key_is_named_before_any_work(tmp_path: Path, tiny_encoder: Path) -> None:
-    from argparse import ArgumentError
-
     with pytest.raises(ArgumentError, match=r"(?s)data.*bach_size"):
-        train(options(tmp_path, tiny_encoder, "x", "--data.bach_size", "3"), progress=False)
-    arguments = options(tmp_path, tiny_encoder, "x")
-    config = tmp_path / "config.yaml"
-    config.write_text(config.read_text() + "modle: {dropout: 0.2}\n")
+        trained(options(tmp_path, tiny_encoder, "--data.bach_size", "3"))
     with pytest.raises(ArgumentError, match="modle"):
-        train(arguments, progress=False)
-
-
-def test_head_without_ratings_is_refused(tmp_path: Path, tiny_encoder: Path) -> None:
-    extra = ["--model.heads", "{style: {input: hypothesis}}"]
-    with pytest.raises(ConfigError, match=r"model\.heads\.style.*grammaticality"):
-        train(options(tmp_path, tiny_encoder, "x", *extra), progress=False)
+        trained(arguments(tmp_path, {"modle": {"dropout": 0.2}}))
 
 
 def test_unwritable_output_is_refused_before_training(tmp_path: Path, tiny_encoder: Path) -> None:
-    (tmp_path / "checkpoints").write_text("a file, not a folder")
+    (tmp_path / "out").write_text("a file, not a folder")
     with pytest.raises(LearnedgecError, match="cannot be written"):
-        train(options(tmp_path, tiny_encoder, "x"), progress=False)
+        trained(options(tmp_path, tiny_encoder))
 
 
 def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> None:
-    extra = (
-        "--model.frozen_layers",
-        "1",
-        "--data.batch_tokens",
-        "200",
-        "--trainer.max_epochs",
-        "1",
-    )
-    package = package_of(options(tmp_path, tiny_encoder, "frozen", *extra))
+    few = ("--model.frozen_layers", "1", "--data.batch_tokens", "400")
+    package = trained(options(tmp_path, tiny_encoder, *few)).package
     before = load_file(tiny_encoder / "model.safetensors")
     after = load_file(package / "model.safetensors")
     same = {
@@ -229,39 +183,37 @@ def test_small_batches_and_frozen_layers(tmp_path: Path, tiny_encoder: Path) -> 
     ("extra", "message"),
     [
         (["--model.frozen_layers", "3"], "model.frozen_layers is 3, but the encoder has 2 layers"),
+        (["--model.lora", "{rank: 0}"], "model.lora.rank is 0; at least 1 was expected"),
+        (["--model.lora", "{rank: 2, layers: 3}"], "the encoder has 2 layers"),
+        (["--model.heads", "{style: {}}"], r"model\.heads\.style.*grammaticality"),
+        (["--model.dropout", "2"], "model.dropout"),
+        (["--model.learning_rate", "-1"], "model.learning_rate"),
+        (["--model.max_tokens", "0"], "model.max_tokens"),
+        (["--model.consistency", "-1"], "model.consistency"),
         (["--data.batch_tokens", "0"], "data.batch_tokens: a number >0 was expected"),
     ],
 )
 def test_options_out_of_range(
     tmp_path: Path, tiny_encoder: Path, extra: list[str], message: str
 ) -> None:
-    with pytest.raises(LearnedgecError, match=message):
-        train(options(tmp_path, tiny_encoder, "tiny", *extra), progress=False)
+    with pytest.raises(ConfigError, match=message):
+        trained(options(tmp_path, tiny_encoder, *extra))
 
 
-PAIR_CONFIG = """
-seed_everything: 3
-model:
-  encoder: {encoder}
-  learning_rate: 5.0e-4
-  lora: {{rank: 8}}
-  heads:
-    meaning: {{input: pair}}
-data:
-  ratings: [{ratings}]
-  split: paper-random
-trainer:
-  max_steps: 3
-  accelerator: cpu
-"""
+def low_rank(folder: Path, encoder: Path, lora: dict[str, int] | None, *words: str) -> list[str]:
+    model = {"encoder": encoder, "learning_rate": 5e-4, "lora": lora}
+    settings = {
+        "seed_everything": 3,
+        "model": {**model, "heads": {"meaning": {"input": "pair"}}},
+        "data": {"ratings": [SAMPLE_FOLDER], "split": "paper-random"},
+        "trainer": {"max_steps": 3},
+    }
+    return arguments(folder, settings, "--bits", "4", *words)
 
 
-def test_corrections_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
+def test_low_rank_weights_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
     start = tiny.save_evaluator(tmp_path / "start", bits=4, width=128)
-    config = tmp_path / "config.yaml"
-    config.write_text(PAIR_CONFIG.format(encoder=start, ratings=SAMPLE_FOLDER))
-    places = ["--output", str(tmp_path / "checkpoints"), "--runs", str(tmp_path / "runs")]
-    package = package_of(["--config", str(config), "--name", "corrected", "--bits", "4", *places])
+    package = trained(low_rank(tmp_path, start, {"rank": 8}, "--name", "corrected")).package
     before, after = (load_file(folder / "model.safetensors") for folder in (start, package))
     encoder = [name for name in before if not name.startswith("heads.meaning")]
     assert len(encoder) > 20
@@ -274,13 +226,10 @@ def test_corrections_teach_one_input_and_leave_the_rest(tmp_path: Path) -> None:
     assert second["meaning"].tolist() != pytest.approx(first["meaning"].tolist(), abs=0.01)
     manifest = check_package(package)
     assert set(manifest["heads"]) == {"grammaticality", "fluency", "meaning"}
-    # What continues from it with other corrections, or with none, starts from what they correct.
-    other = ["--model.lora", "{rank: 2, layers: 1}"]
-    for name, options in (("other", other), ("whole", [])):
-        whole = PAIR_CONFIG.replace("  lora: {{rank: 8}}\n", "") if name == "whole" else PAIR_CONFIG
-        config.write_text(whole.format(encoder=package, ratings=SAMPLE_FOLDER))
-        few = ["--trainer.max_steps", "1", "--model.learning_rate", "0", "--bits", "4"]
-        again = package_of(["--config", str(config), "--name", name, *options, *few, *places])
+    # A run that continues it with other low-rank weights, or with none, starts from the frozen encoder.
+    for name, lora in (("other", {"rank": 2, "layers": 1}), ("whole", None)):
+        few = ["--trainer.max_steps", "1", "--model.learning_rate", "0", "--name", name]
+        again = trained(low_rank(tmp_path, package, lora, *few)).package
         continued = load_file(again / "model.safetensors")
         assert all(
             torch.equal(before[name], continued[name]) for name in encoder if "heads" not in name
@@ -308,19 +257,5 @@ def test_gradients_are_clipped_in_bfloat16(
         lambda weights, most: norms.append(most) or clip(weights, most),
     )
     extra = ("--trainer.precision", "bf16-mixed", "--trainer.max_steps", "2")
-    package_of(options(tmp_path, tiny_encoder, "short", *extra))
+    trained(options(tmp_path, tiny_encoder, *extra))
     assert norms == [1.0, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--model.lora", "{rank: 0}"], "model.lora.rank is 0; at least 1 was expected"),
-        (["--model.lora", "{rank: 2, layers: 3}"], "the encoder has 2 layers"),
-    ],
-)
-def test_corrections_that_cannot_be(
-    tmp_path: Path, tiny_encoder: Path, extra: list[str], message: str
-) -> None:
-    with pytest.raises(LearnedgecError, match=message):
-        train(options(tmp_path, tiny_encoder, "tiny", *extra), progress=False)
