@@ -19,7 +19,7 @@ from jsonargparse.typing import PositiveInt, register_type
 
 from learnedgec.data.catalog.cases import load_cases
 from learnedgec.data.catalog.leakage import check_leakage, check_reserved
-from learnedgec.data.catalog.ratings import Rating, load_ratings
+from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.batches import Encoding, LengthBatchSampler, ResumableLoader
@@ -31,7 +31,7 @@ from learnedgec.training.examples import (
     rating_examples,
     split_examples,
 )
-from learnedgec.training.objectives import HeadOptions, Objective, unrated
+from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.pairs import PairFile, PairSource, RankedPair
 
 __all__ = ["TrainingData"]
@@ -129,7 +129,6 @@ class TrainingData(lightning.LightningDataModule):
         self.summaries: dict[str, list[dict[str, Any]]] = {}
         self.encoding: Encoding
         self.encoded: dict[str, Dataset] = {}
-        self._read: dict[str, list[Rating]] = {}
         self._train_loader: ResumableLoader | None = None
         self._place: dict[str, Any] = {}
 
@@ -142,11 +141,14 @@ class TrainingData(lightning.LightningDataModule):
         if self.check_leakage:
             check_reserved(self._datasets())
         # All files are read first: a mistake in one is reported before leaking text.
-        for name in [*self.names, *self.auxiliary]:
-            self._ratings(name)
+        ratings = {
+            name: rating_examples(load_ratings(name)) for name in [*self.names, *self.auxiliary]
+        }
         for source in self._sources():
             source.check()
-        datasets = [*map(self._rated, self.names), self._ranked() + self._consistent()]
+        rated = {name: self._checked(examples, name) for name, examples in ratings.items()}
+        datasets = [rated[name] for name in self.names]
+        datasets.append(self._ranked() + self._consistent())
         parts = split_examples(datasets, self.split, self.split_seed)
         held_out = [example for part in ("dev", "test") for example in parts[part]]
         hypotheses = {hypothesis for example in held_out for _, hypothesis in example.texts}
@@ -154,11 +156,10 @@ class TrainingData(lightning.LightningDataModule):
         for name in self.auxiliary:
             parts["train"] += [
                 example
-                for example in self._rated(name)
+                for example in rated[name]
                 if example.texts[0][1] not in hypotheses and sides.isdisjoint(example.sides)
             ]
         self.parts = parts
-        self._read.clear()
         return self.parts
 
     def _sources(self) -> list[PairSource]:
@@ -169,36 +170,6 @@ class TrainingData(lightning.LightningDataModule):
         paired = [name for source in self._sources() for name in source.datasets()]
         cases = [name for names in self.cases.values() for name in names]
         return list(dict.fromkeys([*self.names, *self.auxiliary, *paired, *cases]))
-
-    def _rated(self, name: str) -> list[Example]:
-        return self._checked(rating_examples(self._ratings(name)), name)
-
-    def _ratings(self, name: str) -> list[Rating]:
-        """Return the ratings of a dataset or a file, which is read once until all data are loaded."""
-        if name not in self._read:
-            self._read[name] = load_ratings(name)
-        return self._read[name]
-
-    def _check_columns(
-        self, heads: Mapping[str, HeadOptions], objectives: Mapping[str, Objective]
-    ) -> None:
-        """Raise if the ratings lack what a head needs, before their texts are checked.
-
-        Raises:
-            ConfigError: no rating has the head's dimension, or the head reads sources and no rating has one.
-        """
-        names = [*self.names, *self.auxiliary]
-        ratings = [rating for name in names for rating in self._ratings(name)]
-        for head, options in heads.items():
-            rated = [rating for rating in ratings if head in rating.values]
-            if objectives[head].rated and not rated:
-                raise unrated(head, {dimension for row in ratings for dimension in row.values})
-            if options.input == "pair" and rated and not any(rating.source for rating in rated):
-                raise ConfigError(
-                    f"model.heads.{head} reads pairs of source and hypothesis, and its ratings have no "
-                    "source; add the column 'source', or let the head read the hypothesis alone (input: "
-                    "hypothesis)."
-                )
 
     def _ranked(self) -> list[Example]:
         """Return ranked pairs; heads with an equal source share its pairs, which are made once."""
@@ -279,9 +250,6 @@ class TrainingData(lightning.LightningDataModule):
 
     def prepare_data(self) -> None:
         """Make the pairs; with several processes the Trainer calls this only on the first."""
-        if self.trainer is not None:
-            module: Any = self.trainer.lightning_module
-            self._check_columns(module.head_options, module.objectives)
         self.load()
 
     def setup(self, stage: str | None = None) -> None:

@@ -139,7 +139,7 @@ class EvaluatorModule(lightning.LightningModule):
         """Give each head the units of its training data, and its record of them.
 
         Raises:
-            ConfigError: a head has nothing to learn from.
+            ConfigError: a head has nothing to learn from, or reads sources that its data do not have.
         """
         if stage != "fit":
             return
@@ -156,6 +156,14 @@ class EvaluatorModule(lightning.LightningModule):
                 raise ConfigError(
                     f"data.cases.{name}: a head with the objective {objective} does not compare texts; name "
                     "another head."
+                )
+            rated = [example for example in examples if name in example.values]
+            no_source = not any(source for row in rated for source, _ in row.texts)
+            if self.head_options[name].input == "pair" and rated and no_source:
+                raise ConfigError(
+                    f"model.heads.{name} reads pairs of source and hypothesis, and its ratings have no "
+                    "source; add the column 'source', or let the head read the hypothesis alone (input: "
+                    "hypothesis)."
                 )
             settings = self.model.config.heads[name]
             if units := goal.standardise(name, examples):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -124,15 +125,8 @@ def continuation(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def _revision() -> str | None:
     """Return the git revision of the checkout, marked if there are changes; `None` outside a checkout."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=10,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
+    folder = Path(__file__).parent
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        output = subprocess.check_output(command, cwd=folder, stderr=subprocess.DEVNULL, timeout=10)
+        return output.decode().strip()
+    return None

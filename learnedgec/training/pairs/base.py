@@ -35,7 +35,6 @@ __all__ = [
     "drawn",
     "edit_balance",
     "nearness",
-    "pair_summary",
     "positive",
     "read_ranked_pairs",
     "write_ranked_pairs",
@@ -158,16 +157,6 @@ def edit_balance(pairs: Sequence[RankedPair]) -> dict[str, Any]:
     }
 
 
-def pair_summary(pairs: Sequence[RankedPair]) -> dict[str, Any]:
-    """Return the number of pairs and of sources, the mean margin, and `edit_balance`."""
-    return {
-        "pairs": len(pairs),
-        "sources": len({pair.source for pair in pairs}),
-        "margin": fmean(pair.margin for pair in pairs) if pairs else 0.0,
-        **edit_balance(pairs),
-    }
-
-
 class PairSource(ABC):
     """A source of ranked pairs, which makes the same pairs each time."""
 
@@ -208,8 +197,13 @@ class PairSource(ABC):
         yield from ()
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return a summary of the pairs, for the manifest."""
-        return {"pairs": len(pairs)}
+        """Return numbers of pairs and sources, the mean margin and `edit_balance`, for the manifest."""
+        return {
+            "pairs": len(pairs),
+            "sources": len({pair.source for pair in pairs}),
+            "margin": fmean(pair.margin for pair in pairs) if pairs else 0.0,
+            **edit_balance(pairs),
+        }
 
     def place(self, folder: Path) -> Path:
         """Return the subfolder for this source with its current `digests` and code."""

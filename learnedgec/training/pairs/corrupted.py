@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from learnedgec.data.catalog.corrections import load_corrections
-from learnedgec.data.catalog.outputs import OUTPUTS, load_outputs
-from learnedgec.data.catalog.parallel import PARALLEL, load_parallel
+from learnedgec.data.catalog.outputs import load_outputs
+from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.catalog.sentences import load_sentences
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
@@ -43,7 +43,6 @@ from learnedgec.training.pairs.base import (
     PairSource,
     RankedPair,
     check_named,
-    edit_balance,
     positive,
 )
 from learnedgec.training.pairs.mistakes import (
@@ -164,10 +163,6 @@ class CorruptedPairs(PairSource):
                 f"data.pairs: sentence_share is {self.sentence_share}; a share from 0 to 1 was expected, and "
                 "0 without sentences."
             )
-        for name in self.outputs:
-            if name not in OUTPUTS or name not in PARALLEL:
-                candidates = set(OUTPUTS) & set(PARALLEL)
-                raise UnknownNameError("set of outputs with references", name, candidates)
         self.kinds = dict(kinds or KINDS)
         for kind in self.kinds.keys() - KINDS.keys():
             raise UnknownNameError("kind of corrupted pairs", kind, KINDS)
@@ -232,15 +227,13 @@ class CorruptedPairs(PairSource):
         more = [len(sides.better) - len(sides.worse) for _, sides in self._made]
         total = max(len(more), 1)
         origins = (change.origin for _, sides in self._made for change in sides.worse)
-        return {
-            "pairs": len(pairs),
+        return super().summary(pairs) | {
             "groups": len({pair.group for pair in pairs}),
             "kinds": dict(sorted(Counter(kind for kind, _ in self._made).items())),
             "wrong_edits": dict(sorted(Counter(filter(None, origins)).items())),
             "better_more_edits": sum(n > 0 for n in more) / total,
             "equally_many": sum(n == 0 for n in more) / total,
             "better_fewer_edits": sum(n < 0 for n in more) / total,
-            **edit_balance(pairs),
         }
 
 

@@ -18,7 +18,7 @@ from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.training.pairs.base import PairSource, RankedPair, pair_summary, positive
+from learnedgec.training.pairs.base import PairSource, RankedPair, positive
 from learnedgec.training.pairs.referenced import pooled_references
 
 __all__ = ["DistilledPairs"]
@@ -136,10 +136,6 @@ class DistilledPairs(PairSource):
             if margin:
                 taught.append(replace(pair, margin=abs(margin)))
         return taught
-
-    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return `pair_summary`."""
-        return pair_summary(pairs)
 
     def _scores(
         self,

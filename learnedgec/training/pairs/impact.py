@@ -21,7 +21,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
 from learnedgec.training.pairs.base import PairSource, RankedPair, check_named, positive
 
-__all__ = ["ImpactPairs", "Procedure", "impacts", "sample_subsets"]
+__all__ = ["ImpactPairs", "Procedure", "impacts", "sample_subsets", "texts_of_edit"]
 
 Procedure = Literal["maeda2022", "goto2022"]
 Subset: TypeAlias = frozenset[int]
@@ -67,9 +67,7 @@ def sample_subsets(
 
 
 def impacts(
-    requests: Sequence[tuple[str, tuple[Edit, ...], int]],
-    encoder: str,
-    runtime: Runtime = Runtime(),
+    texts: Sequence[tuple[str, str]], encoder: str, runtime: Runtime = Runtime()
 ) -> list[float]:
     """Return the impact of single edits: how much the sentence's vector rotates without the edit.
 
@@ -81,29 +79,23 @@ def impacts(
     (COLING 2022), equation 1.
 
     Args:
-        requests: for each impact, the source, the edits of the correction, and the index of the edit to
-            measure.
+        texts: for each edit, T and T without the edit (`texts_of_edit`).
         encoder: name of a pretrained encoder; see `learnedgec.evaluators.loading`.
         runtime: device, precision, batches, progress.
     """
-    return _rotations([_texts(*request) for request in requests], encoder, runtime)
-
-
-def _texts(source: str, edits: tuple[Edit, ...], number: int) -> tuple[str, str]:
-    """Return the source with all edits, and with all but one."""
-    return apply_edits(source, edits), apply_edits(source, [*edits[:number], *edits[number + 1 :]])
-
-
-def _rotations(texts: Sequence[tuple[str, str]], encoder: str, runtime: Runtime) -> list[float]:
-    """Return for each pair of texts how much the encoder's vector rotates from one to the other."""
     if not texts:
         return []
-    every = [text for pair in texts for text in pair]
-    vectors = sentence_vectors(encoder, every, runtime, description="impacts")
+    flat = [text for pair in texts for text in pair]
+    vectors = sentence_vectors(encoder, flat, runtime, description="impacts")
     angles = 1 - np.minimum(1.0, cosines(vectors[::2], vectors[1::2]))
     # Equal texts have equal vectors; their cosine is 1 but for rounding.
     same = np.array([first == second for first, second in texts])
     return [float(value) for value in np.where(same, 0.0, angles)]
+
+
+def texts_of_edit(source: str, edits: tuple[Edit, ...], number: int) -> tuple[str, str]:
+    """Return the source with all edits, and with all but one."""
+    return apply_edits(source, edits), apply_edits(source, [*edits[:number], *edits[number + 1 :]])
 
 
 class ImpactPairs(PairSource):
@@ -182,7 +174,7 @@ class ImpactPairs(PairSource):
             for number, first, second in block:
                 name, row = named[number]
                 impact = {
-                    edit: measured[_texts(row.source, edits[number], edit)]
+                    edit: measured[texts_of_edit(row.source, edits[number], edit)]
                     for edit in first ^ second
                 }
                 self._impacts += [impact[edit] for edit in sorted(impact)]
@@ -212,14 +204,12 @@ class ImpactPairs(PairSource):
         return pairs[: self.number]
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return the number of pairs and a histogram of the impacts that were measured."""
+        """Add a histogram of the impacts that were measured."""
         counts, edges = np.histogram(
             self._impacts, bins=[0, 1e-6, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 2]
         )
-        return {
-            "pairs": len(pairs),
-            "impacts": {"edges": edges.tolist(), "counts": counts.tolist()},
-        }
+        histogram = {"edges": edges.tolist(), "counts": counts.tolist()}
+        return super().summary(pairs) | {"impacts": histogram}
 
     def _edits(self, rows: Sequence[Correction], runtime: Runtime) -> list[tuple[Edit, ...]]:
         """Return each correction's edits."""
@@ -255,12 +245,12 @@ class ImpactPairs(PairSource):
     ) -> dict[tuple[str, str], float]:
         """Return the impact of each edit that distinguishes the sides of a candidate, by its two texts."""
         texts = dict.fromkeys(
-            _texts(rows[number].source, edits[number], edit)
+            texts_of_edit(rows[number].source, edits[number], edit)
             for number, first, second in block
             for edit in sorted(first ^ second)
         )
         stored = store.load(list(texts))
         missing = [pair for pair in texts if pair not in stored]
-        measured = dict(zip(missing, _rotations(missing, self.encoder, runtime), strict=True))
+        measured = dict(zip(missing, impacts(missing, self.encoder, runtime), strict=True))
         store.save({pair: np.array([value]) for pair, value in measured.items()})
         return measured | {pair: float(stored[pair][0]) for pair in texts if pair in stored}

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from learnedgec.data.benchmarks.registry import REGISTRY, load_benchmark
 from learnedgec.data.catalog.ratings import RATINGS, Rating, load_ratings
@@ -19,7 +18,6 @@ from learnedgec.training.pairs.base import (
     RankedPair,
     check_named,
     drawn,
-    pair_summary,
     positive,
 )
 
@@ -81,10 +79,6 @@ class RatedPairs(PairSource):
         """
         pairs = [pair for name in self.ratings for pair in self._pairs(name)]
         return drawn(pairs, self.number, random.Random(self.seed))
-
-    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return `pair_summary`."""
-        return pair_summary(pairs)
 
     def _pairs(self, name: str) -> Iterator[RankedPair]:
         """Yield the pairs of one dataset."""

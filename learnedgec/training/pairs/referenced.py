@@ -24,7 +24,6 @@ from learnedgec.training.pairs.base import (
     check_named,
     drawn,
     nearness,
-    pair_summary,
     positive,
 )
 from learnedgec.types import Floats
@@ -126,10 +125,6 @@ class ReferencedPairs(PairSource):
             ]
         )
         return self._drawn(list(self._ranked(rows, scores)))
-
-    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return `pair_summary`."""
-        return pair_summary(pairs)
 
     def _rows(
         self, name: str, references: Mapping[str, tuple[Reference, ...]]
