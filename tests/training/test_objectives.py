@@ -15,7 +15,7 @@ from training_files import arguments, trained
 from learnedgec.data.text import read_json
 from learnedgec.errors import BadNameError, UnknownNameError
 from learnedgec.evaluators.evaluator import HeadConfig
-from learnedgec.training.fit import train, training_data
+from learnedgec.training.fit import training_data
 from learnedgec.training.objectives import OBJECTIVES, Objective, Targets, find_objective
 
 HINGE = """
@@ -71,20 +71,15 @@ def test_listwise_compares_the_rated_outputs_of_each_source(
 
     rows = [f"he go {n},he goes {n} {m * '.'},{m}" for m in range(3) for n in range(32)]
     (tmp_path / "r.csv").write_text("\n".join(["source,hypothesis,order", *rows]))
-    words = ["--name", "mine", "--output", str(tmp_path), "--runs", str(tmp_path / "runs")]
-    words += ["--model.encoder", str(tiny_encoder), "--data.ratings", f"[{tmp_path / 'r.csv'}]"]
-    words += ["--model.heads", "{order: {objective: listwise}}", "--trainer.accelerator", "cpu"]
-    words += [
-        "--trainer.max_epochs",
-        "3",
-        "--model.learning_rate",
-        "5e-3",
-        "--data.batch_size",
-        "4",
-    ]
+    model = {"encoder": tiny_encoder, "heads": {"order": {"objective": "listwise"}}}
+    settings = {
+        "model": {**model, "learning_rate": 5e-3},
+        "data": {"ratings": [tmp_path / "r.csv"], "batch_size": 4},
+        "trainer": {"max_epochs": 3},
+    }
+    words = arguments(tmp_path, settings)
     data = training_data(words)
-    result = train(words, progress=False)
-    assert result is not None
+    result = trained(words)
     assert not HeadConfig(**read_json(result.package / "config.json")["heads"]["order"]).rated
     assert result.results["dev"]["order"]["accuracy"] > 0.8
     assert result.results["dev"]["order"]["n"] == data.sizes()["dev"]["ratings"]  # 3 pairs of 3
