@@ -74,11 +74,15 @@ class _CaseFlags:
     Attributes:
         case: robustgec, one of its parts such as robustgec:bea19, sample, or a file: RobustGEC's para.txt, or
             .jsonl with source, target and variants.
-        frequencies: text from which word frequencies are counted (default: the originals of the cases).
+        frequencies: text from which word frequencies per million are counted (default: the originals of the
+            cases).
+        counts: text, such as a system's training data, in which words are counted: frequency is then the
+            number of occurrences, as in RobustGEC's analysis.
     """
 
     case: list[str] | None = None
     frequencies: str | None = None
+    counts: str | None = None
 
 
 def _expanded(names: Sequence[str]) -> list[str]:
@@ -115,7 +119,11 @@ def _all_pairs(parts: Mapping[str, Sequence[Case]]) -> list[Pair]:
 
 
 def _read_frequencies(options: Namespace) -> dict[str, float] | None:
-    """Return how often words occur in the text that `--frequencies` names."""
+    """Return how often words occur in the text that `--frequencies` or `--counts` names."""
+    if options.frequencies and options.counts:
+        raise InputError("--frequencies and --counts were both given; give one of them.")
+    if options.counts:
+        return word_frequencies(read_lines(options.counts), counts=True)
     return word_frequencies(read_lines(options.frequencies)) if options.frequencies else None
 
 

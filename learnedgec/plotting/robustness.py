@@ -31,7 +31,7 @@ _DIMENSIONS: Mapping[Dimension, str] = {
     "action": "what was done",
     "distance": "tokens to the only error",
     "nearest": "tokens to the nearest error",
-    "frequency": "substitute, per million words",
+    "frequency": "frequency of the substitute",
 }
 
 # (dimension, group) -> the number and its interval.

@@ -97,16 +97,16 @@ def _describe(changes: Sequence[Edit], errors: Sequence[Edit]) -> ContextChange:
     )
 
 
-def word_frequencies(sentences: Iterable[str]) -> dict[str, float]:
-    """Return how often each word occurs per million tokens, in lower case.
+def word_frequencies(sentences: Iterable[str], *, counts: bool = False) -> dict[str, float]:
+    """Return how often each word occurs per million tokens, in lower case; with `counts`, how often in all.
 
     Example:
         >>> word_frequencies(["The cat saw the dog ."])["the"]
         333333.3333333333
     """
-    counts = Counter(token.lower() for sentence in sentences for token in sentence.split())
-    total = sum(counts.values())
-    return {word: 1e6 * count / total for word, count in counts.items()}
+    words = Counter(token.lower() for sentence in sentences for token in sentence.split())
+    scale = 1.0 if counts else 1e6 / max(words.total(), 1)
+    return {word: scale * count for word, count in words.items()}
 
 
 def group_variants(
@@ -116,7 +116,8 @@ def group_variants(
 
     Args:
         changes: of each case, for each variant.
-        frequencies: of words, per million tokens. What is substituted is as common as its rarest word.
+        frequencies: of words, per million tokens or in all (`word_frequencies`). What is substituted is as
+            common as its rarest word.
 
     Returns:
         (dimension, group) -> the case number and the number of the variant, from 1, of each
