@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
 
 from jsonargparse import ArgumentParser
 
@@ -13,6 +15,9 @@ from learnedgec.cli.output import emit, notice, remark
 from learnedgec.data.configuration import configurations
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from learnedgec.training.fit import Result
 
 # Kinds of training data; each has a starting configuration, `start/…`.
 _STARTS = ("ratings", "pairs", "parallel")
@@ -37,19 +42,39 @@ def main(arguments: Sequence[str]) -> None:
     )
     if result is None:
         return
-    emit(
-        [
-            {"part": part, "head": head, **values}
-            for part, by_head in result.results.items()
-            for head, values in by_head.items()
-        ],
-        options,
-    )
+    emit(list(_rows(result)), options)
     for message in result.notices:
         remark(message, options)
     for message in result.warnings:
         notice(message)
+    if result.seeds:
+        remark(
+            f"Of the seeds, {result.seed} has the median dev score; its evaluator is packaged.",
+            options,
+        )
     remark(f"The evaluator is in {result.package}.", options)
+
+
+def _rows(result: Result) -> Iterator[dict[str, Any]]:
+    """Yield a row for each head and part: all results, or the main one of several seeds."""
+    from learnedgec.training.evaluate import main_figure
+
+    for part, heads in result.results.items():
+        for head, figures in heads.items():
+            if not result.seeds:
+                yield {"part": part, "head": head, **figures}
+                continue
+            measure, _ = main_figure(figures)
+            values = {seed: found[part][head][measure] for seed, found in result.seeds.items()}
+            numbers = [value for value in values.values() if value is not None]
+            yield {
+                "part": part,
+                "head": head,
+                "measure": measure,
+                "mean": fmean(numbers) if numbers else None,
+                "sd": stdev(numbers) if len(numbers) > 1 else None,
+                **{f"seed {seed}": value for seed, value in values.items()},
+            }
 
 
 def _write_start(words: Sequence[str], quiet: Namespace) -> None:

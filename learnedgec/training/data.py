@@ -74,8 +74,7 @@ class TrainingData(lightning.LightningDataModule):
             divided one after the other, then pairs and cases together; groups that share a source stay
             together.
         split_seed: seed of the division, independent of the training seed.
-        batch_size: maximum number of examples per step and device; a ranked pair is one example, and so are
-            all texts of one source where a head has the objective `listwise`.
+        batch_size: maximum number of examples per step and device; a ranked pair is one example.
         batch_tokens: maximum number of tokens in a training batch, padding included, which bounds memory, as
             long texts make smaller batches; no limit by default. `trainer.accumulate_grad_batches` makes
             a step of several batches.

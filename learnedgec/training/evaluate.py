@@ -12,7 +12,7 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.examples import Example
 from learnedgec.types import Floats
 
-__all__ = ["evaluate", "warnings_about"]
+__all__ = ["evaluate", "main_figure", "warnings_about"]
 
 Figures = dict[str, float | int | None]
 
@@ -54,6 +54,17 @@ def evaluate(
             else:
                 figures[head] = _correlations(values, ratings)
     return figures
+
+
+def main_figure(figures: Figures) -> tuple[str, float | None]:
+    """Return the name and the value of the figure that a head's results are compared by.
+
+    Example:
+        >>> main_figure({"pearson": 0.8, "spearman": 0.7, "n": 90})
+        ('pearson', 0.8)
+    """
+    name = "accuracy" if "accuracy" in figures else "pearson"
+    return name, figures[name]
 
 
 def warnings_about(results: Mapping[str, Figures]) -> tuple[str, ...]:

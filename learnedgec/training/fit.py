@@ -6,12 +6,14 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import signal
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytorch_lightning as lightning
@@ -28,9 +30,9 @@ from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.evaluators.packages import was_checked
 from learnedgec.evaluators.quantization import check_bits, round_weights
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.runtime.writing import check_writable
+from learnedgec.runtime.writing import atomic_folder, check_writable
 from learnedgec.training.data import TrainingData
-from learnedgec.training.evaluate import evaluate, warnings_about
+from learnedgec.training.evaluate import evaluate, main_figure, warnings_about
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse, run_folder
 from learnedgec.training.package import continuation, package_path, write_package
@@ -55,12 +57,17 @@ class Result:
         results: part -> head -> correlations, or share of pairs in the right order.
         notices: remarks about the run, such as that it stopped early.
         warnings: about heads that predict the dev part no better than chance.
+        seed: the run's seed; of several runs, of which all the above is about one, the one with the median
+            dev score.
+        seeds: seed -> results, if several were trained.
     """
 
     package: Path
     results: dict[str, Any]
     notices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    seed: int = 1
+    seeds: Mapping[int, dict[str, Any]] = field(default_factory=dict)
 
 
 def train(
@@ -91,9 +98,54 @@ def train(
     with warnings.catch_warnings():
         _silence_advice()
         run = _Run(parse(arguments, progress=progress, module=module))
-        run.check()
-        run.fit(run.begin(), notify)
-        return run.finish() if run.trainer.is_global_zero else None
+        if run.config.seeds == 1:
+            return run.complete(notify)
+        return _train_seeds(run, arguments, progress, notify, module)
+
+
+def _train_seeds(
+    first: _Run,
+    arguments: Sequence[str],
+    progress: bool,
+    notify: Callable[[str], None] | None,
+    module: type[EvaluatorModule],
+) -> Result:
+    """Train one seed after the other, and copy the package of the one with the median dev score."""
+    config = first.config
+    package = package_path(Path(config.output), config.name)
+    if first.trainer.world_size > 1:
+        raise ConfigError(
+            f"seeds is {config.seeds}, and there are {first.trainer.world_size} devices; train several seeds "
+            "with --trainer.devices 1, or each by a command of its own with --seed_everything."
+        )
+    if package.is_dir() and not (config.overwrite or config.resume):
+        raise ConfigError(
+            f"name: the evaluator {package} exists; choose another name, replace it with --overwrite, or "
+            "continue its runs with --resume."
+        )
+    if config.overwrite:
+        for old in Path(config.runs, config.name).glob("seed-*/*.ckpt"):
+            old.unlink()
+    runs: dict[int, Result] = {}
+    for seed in range(config.seed_everything, config.seed_everything + config.seeds):
+        if notify:
+            notify(f"Seed {seed}, run {len(runs) + 1} of {config.seeds}.")
+        words = [*arguments, "--seed_everything", str(seed)]
+        run = _Run(parse(words, progress=progress, module=module))
+        result = run.complete(notify)
+        assert result is not None  # there is one process
+        runs[seed] = result
+    ordered = sorted(runs, key=lambda seed: _dev_score(runs[seed]))
+    median = ordered[(len(ordered) - 1) // 2]
+    with atomic_folder(package) as folder:
+        shutil.copytree(runs[median].package, folder, dirs_exist_ok=True)
+    seeds = {seed: result.results for seed, result in runs.items()}
+    return replace(runs[median], package=package, seeds=seeds, seed=median)
+
+
+def _dev_score(result: Result) -> float:
+    """Return the mean over heads of the correlation or the share of pairs in order on the dev part."""
+    return fmean(main_figure(figures)[1] or 0.0 for figures in result.results["dev"].values())
 
 
 def training_data(arguments: Sequence[str]) -> TrainingData:
@@ -115,10 +167,21 @@ class _Run:
         recorded = self.config.clone()
         # Training with the package's configuration shall not replace an evaluator without being asked to.
         recorded.overwrite = False
+        recorded.seeds = 1
         self.configuration = parsed.parser.dump(recorded, skip_none=False)
-        self.folder = Path(run_folder(self.config.runs, self.config.name))
-        self.package = package_path(Path(self.config.output), self.config.name)
+        config = self.config
+        place = run_folder(config.runs, config.name, config.seeds, config.seed_everything)
+        self.folder = Path(place)
+        # Each of several seeds has its package beside its checkpoints.
+        output = self.folder if config.seeds > 1 else Path(config.output)
+        self.package = package_path(output, config.name)
         self.last = self.folder / "last.ckpt"
+
+    def complete(self, notify: Callable[[str], None] | None) -> Result | None:
+        """Train, evaluate and write the package; in all processes but the first, return `None`."""
+        self.check()
+        self.fit(self.begin(), notify)
+        return self.finish() if self.trainer.is_global_zero else None
 
     @property
     def digest(self) -> str:
@@ -234,7 +297,13 @@ class _Run:
             continued=module.continued and continuation(module.continued),
         )
         self._write_settings(finished=True)
-        return Result(self.package, results, self._notices(), warnings_about(results["dev"]))
+        return Result(
+            self.package,
+            results,
+            self._notices(),
+            warnings_about(results["dev"]),
+            seed=config.seed_everything,
+        )
 
     def _notices(self) -> tuple[str, ...]:
         """Return a notice if the run stopped early."""

@@ -40,11 +40,11 @@ class HeadOptions:
 
     Attributes:
         input: the `hypothesis` alone or the `pair` (source, hypothesis).
-        objective: `regression` on ratings, or `listwise`, which learns only their order within each source;
-            on ranked pairs `sigmoid` (IMPARA's loss) or `logistic`, which learn only the order, or
-            `difference`, which also learns their margins; `detection` of the wrong words in ranked pairs;
-            the `capitals` of the better texts, for encoders that do not see case; or the import path of an
-            `Objective`, such as `mymodule.MyObjective`.
+        objective: `regression` on ratings, or `listwise`, which learns only their order within each source
+            and takes all of them for one example of a batch; on ranked pairs `sigmoid` (IMPARA's loss) or
+            `logistic`, which learn only the order, or `difference`, which also learns their margins;
+            `detection` of the wrong words in ranked pairs; the `capitals` of the better texts, for encoders
+            that do not see case; or the import path of an `Objective`, such as `mymodule.MyObjective`.
         margin: required difference between the better and the worse text of a ranked pair, in the head's
             units; not for `difference`, where each pair has its own.
         weight: weight of its loss in the sum.

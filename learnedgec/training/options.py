@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jsonargparse.typing import PositiveInt
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
@@ -100,6 +101,8 @@ class _ParsedRun(LightningCLI):
         bits = "bits per weight in the package: 16, or 4 in the encoder's matrices"
         add("--bits", type=Bits, default=16, help=bits)
         add("--runs", type=str, default="runs", help="folder for logs and resumable checkpoints")
+        seeds = "number of seeds, from seed_everything; the median run is packaged"
+        add("--seeds", type=PositiveInt, default=1, help=seeds)
         flags = {
             "resume": "continue this run from its last checkpoint",
             "overwrite": "start from scratch; replace an evaluator or an unfinished run of this name",
@@ -116,7 +119,8 @@ class _ParsedRun(LightningCLI):
         # Pairs are cached by what they depend on, so that runs with the same pairs share them.
         parser.link_arguments("runs", "data.folder")
         for group in ("best", "last"):
-            parser.link_arguments(("runs", "name"), f"{group}.dirpath", compute_fn=run_folder)
+            keys = ("runs", "name", "seeds", "seed_everything")
+            parser.link_arguments(keys, f"{group}.dirpath", compute_fn=run_folder)
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         whole = "--help-all" in args
@@ -126,9 +130,9 @@ class _ParsedRun(LightningCLI):
         super().parse_arguments(parser, args)
 
 
-def run_folder(runs: str, name: str) -> str:
-    """Return the folder of a run's logs and checkpoints."""
-    return str(Path(runs) / name)
+def run_folder(runs: str, name: str, seeds: int, seed: int) -> str:
+    """Return the folder of a run's logs and checkpoints; each of several seeds has its own."""
+    return str(Path(runs, name, f"seed-{seed}") if seeds > 1 else Path(runs, name))
 
 
 def parse(

@@ -6,16 +6,21 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 import tiny
 import torch
 from embedded import SAMPLE_FOLDER
+from safetensors.torch import load_file
 
 from learnedgec.cli.main import main
 from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.text import read_lines
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
+from learnedgec.evaluators.packages import check_package
+from learnedgec.training.module import EvaluatorModule
 
 CONFIG = """
 name: mine
@@ -210,7 +215,7 @@ def test_help_shows_our_options_first_and_all_on_demand(
         assert option not in short
         assert f"\n  {option}" in whole
     assert "--help-all" in short.splitlines()[-2]
-    assert len(short.splitlines()) <= 200 < len(whole.splitlines())
+    assert len(short.splitlines()) <= 210 < len(whole.splitlines())
 
 
 def test_a_run_shorter_than_an_epoch_gives_an_evaluator(
@@ -225,6 +230,63 @@ def test_a_run_shorter_than_an_epoch_gives_an_evaluator(
         assert "The evaluator is in checkpoints/mine." in err
         state = torch.load("runs/mine/best.ckpt", weights_only=True)
         assert state["global_step"] <= int(steps)
+
+
+def test_several_seeds_are_resumed_and_the_median_one_is_packaged(
+    train: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"he go {n} .,he goes {n} .,{n % 4}" for n in range(60)]
+    Path("mine.csv").write_text("\n".join(["source,hypothesis,fluency", *rows]))
+    # An epoch has two steps.
+    words = ["--config", "mine.yaml", "--trainer.max_epochs", "1", "--data.batch_size", "24"]
+    words += ["--seed_everything", "4"]
+    assert train(*words, "--name", "five", "--seed_everything", "5")[0] == 0
+    step, seeds = EvaluatorModule.training_step, []
+
+    def killed(self: EvaluatorModule, batch: Any, index: int) -> torch.Tensor:
+        seeds.append(torch.initial_seed())
+        if len(seeds) == 4:
+            raise MemoryError
+        return step(self, batch, index)
+
+    monkeypatch.setattr(EvaluatorModule, "training_step", killed)
+    words += ["--seeds", "3"]
+    code, _, err = train(*words)
+    assert (code, seeds) == (2, [4, 4, 5, 5]), err
+    assert not Path("checkpoints/mine").exists()
+    code, out, err = train(*words, "--resume")
+    assert code == 0, err
+    # The first seed is not trained again, nor the first step of the second.
+    assert seeds == [4, 4, 5, 5, 5, 6, 6]
+    assert "Seed 6, run 3 of 3." in err
+    header, _, row, *_ = out.splitlines()
+    assert header.split() == [
+        "part",
+        "head",
+        "measure",
+        "mean",
+        "sd",
+        "seed",
+        "4",
+        "seed",
+        "5",
+        "seed",
+        "6",
+    ]
+    values = [float(word) for word in row.split()[3:]]
+    assert values[0] == pytest.approx(fmean(values[2:]), abs=1e-3)
+    assert values[1] == pytest.approx(stdev(values[2:]), abs=1e-3)
+    median = values[2:].index(sorted(values[2:])[1]) + 4
+    assert f"Of the seeds, {median} has the median dev score" in err
+    manifest = check_package(Path("checkpoints/mine"))
+    assert (manifest["name"], manifest["seed"]) == ("mine", median)
+    alone, together = (
+        load_file(Path(folder, "model.safetensors"))
+        for folder in ("checkpoints/five", "runs/mine/seed-5/mine")
+    )
+    assert all(torch.equal(alone[name], together[name]) for name in alone)
+    assert "checkpoints/mine exists" in train(*words)[2]
+    assert "with --trainer.devices 1" in train(*words, "--trainer.devices", "2", "--overwrite")[2]
 
 
 def test_a_run_that_stops_early_says_so(train: Callable[..., tuple[int, str, str]]) -> None:
