@@ -201,6 +201,13 @@ def oracle_tp(edits: Sequence[Phrase], gold: Sequence[Edit]) -> int:
     return tp
 
 
+def f_score(tp: float, proposed: float, gold: float, beta: float) -> float:
+    precision = tp / proposed if proposed else 1.0
+    recall = tp / gold if gold else 1.0
+    below = beta**2 * precision + recall
+    return (1 + beta**2) * precision * recall / below if below else 0.0
+
+
 def oracle_choice(
     rows: Sequence[Sequence[tuple[float, float, float]]], beta: float
 ) -> tuple[list[int], tuple[float, float, float]]:

@@ -54,18 +54,18 @@ def compare(metric: ChunkOverlap, corpus: Sequence[Targets], **options: Any) -> 
 # -- the definition ----------------------------------------------------------------------------
 
 
-def kept(tokens: Sequence[str], targets: Sequence[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:
+def with_text(tokens: Sequence[str], targets: Sequence[tuple[Edit, ...]]) -> list[tuple[Edit, ...]]:
     """Return the hypothesis and the references that have a text, or the first."""
     hypothesis, *others = targets
     filled = [edits for edits in others if apply_edits(" ".join(tokens), edits)]
     return [hypothesis, *(filled or others[:1])]
 
 
-def weighed(
+def literal_counts(
     corpus: Sequence[Targets], level: str, assumption: str, weights: str
 ) -> list[list[Counts]]:
     """Return the counts of each sentence with each reference."""
-    cut = [pieces(tokens, kept(tokens, targets)) for tokens, targets in corpus]
+    cut = [pieces(tokens, with_text(tokens, targets)) for tokens, targets in corpus]
     lengths = [
         max(chunk.end - chunk.start, len(tokens))
         for chunks in cut
@@ -77,7 +77,7 @@ def weighed(
     scales = SCALES["corpus" if weights == "released" else level, assumption]
     found = []
     for (tokens, targets), chunks in zip(corpus, cut, strict=True):
-        rows = kinds(chunks, assumption) if chunks else [[]] * (len(kept(tokens, targets)) - 1)
+        rows = kinds(chunks, assumption) if chunks else [[]] * (len(with_text(tokens, targets)) - 1)
         found.append([])
         for row in rows:
             counts = dict.fromkeys(CLASSES, 0.0)
@@ -100,7 +100,7 @@ def prf(counts: Counts, beta: float) -> tuple[float, float, float, float]:
     return round(f, 4), round(precision, 4), round(recall, 4), round(accuracy, 4)
 
 
-def heuo(counts: Counts, factors: Sequence[float]) -> tuple[float, ...]:
+def cleme2_values(counts: Counts, factors: Sequence[float]) -> tuple[float, ...]:
     """Return CLEME2.0's score, hit, wrong, under and over."""
     tp, wrong, over, fn = (counts[kind] for kind in CLASSES[:4])
     needed, made = tp + wrong + fn, tp + wrong + over
@@ -114,7 +114,7 @@ def add(one: Counts, other: Counts) -> Counts:
     return {kind: one[kind] + other[kind] for kind in CLASSES}
 
 
-def own_keys(counts: Counts) -> tuple[float, ...]:
+def tie_keys(counts: Counts) -> tuple[float, ...]:
     return counts["tp"], -counts["fp_ne"] - counts["fp_un"], -counts["fn"], counts["tn"]
 
 
@@ -157,12 +157,12 @@ def test_cleme_is_its_definition(
     metric = Cleme(level=level, assumption=assumption, weights=weights, beta=beta, edits="aligned")
     statistics = compare(metric, corpus)
     score = metric.score_of(statistics)
-    rows = weighed(corpus, level, assumption, weights)
+    rows = literal_counts(corpus, level, assumption, weights)
 
     def keys(before: Counts, own: Counts) -> tuple[float, ...]:
         if level == "sentence":
             return prf(own, beta)
-        return prf(add(before, own), beta)[0], *own_keys(own)
+        return prf(add(before, own), beta)[0], *tie_keys(own)
 
     chosen = metric.chosen(statistics)
     # The fourth decimal may be rounded in another way.
@@ -194,24 +194,26 @@ def test_cleme2_is_its_definition(
     metric = Cleme2(level=level, assumption=assumption, weights=weights, edits="aligned")
     statistics = compare(metric, corpus)
     score = metric.score_of(statistics)
-    rows = weighed(corpus, level, assumption, weights)
+    rows = literal_counts(corpus, level, assumption, weights)
     factors = FACTORS[level]
 
     def keys(before: Counts, own: Counts) -> tuple[float, ...]:
         if level == "sentence":
-            value, hit, *others = heuo(own, factors)
+            value, hit, *others = cleme2_values(own, factors)
             return value, hit, *(-part for part in others)
-        return heuo(add(before, own), factors)[0], *own_keys(own)
+        return cleme2_values(add(before, own), factors)[0], *tie_keys(own)
 
     chosen = metric.chosen(statistics)
     total = check_choices(rows, chosen, keys, slack=0 if weights == "none" else 1e-9)
     assert score.sentences == pytest.approx(
-        [max(heuo(own, factors)[0] for own in row) for row in rows], abs=1e-9
+        [max(cleme2_values(own, factors)[0] for own in row) for row in rows], abs=1e-9
     )
     found = [score.value, *(score.details[name] for name in ("hit", "wrong", "under", "over"))]
-    expected = heuo(total, factors)
+    expected = cleme2_values(total, factors)
     if level == "sentence":
-        each = [heuo(row[choice], factors) for row, choice in zip(rows, chosen, strict=True)]
+        each = [
+            cleme2_values(row[choice], factors) for row, choice in zip(rows, chosen, strict=True)
+        ]
         expected = tuple(np.mean(each, axis=0))
     assert found == pytest.approx(expected, abs=1e-8)
     assert [score.details[kind] for kind in CLASSES] == pytest.approx(list(total.values()))

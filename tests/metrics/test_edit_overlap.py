@@ -11,7 +11,7 @@ import pytest
 from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from max_match_oracle import oracle_choice
+from max_match_oracle import f_score, oracle_choice
 
 from learnedgec.data.m2 import AnnotatedSentence, Edit
 from learnedgec.data.references import Reference, References
@@ -36,13 +36,6 @@ def statistics_of(rows: Rows) -> Statistics:
     return overlap_statistics(
         [[(EditCounts(*counts), {}) for counts in row] for row in rows], references
     )
-
-
-def f_score(tp: float, proposed: float, gold: float, beta: float) -> float:
-    precision = tp / proposed if proposed else 1.0
-    recall = tp / gold if gold else 1.0
-    below = beta**2 * precision + recall
-    return (1 + beta**2) * precision * recall / below if below else 0.0
 
 
 @st.composite

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from embedded import Sample
+from max_match_oracle import f_score
 
 from learnedgec.data.m2 import AnnotatedSentence, Edit, apply_edits
 from learnedgec.data.references import Reference, References
@@ -53,25 +54,17 @@ def test_the_official_tool(system: str) -> None:
     assert corpus.sentences == pytest.approx(score.sentences, abs=0)
 
 
-def f_of(sums: Sums, beta: float) -> float:
-    tp, proposed, gold = sums
-    precision = tp / proposed if proposed else 1.0
-    recall = tp / gold if gold else 1.0
-    below = beta**2 * precision + recall
-    return (1 + beta**2) * precision * recall / below if below else 0.0
-
-
 def add(one: Sums, other: Sums) -> Sums:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 def best(options: Sequence[Sums], beta: float) -> Sums:
     """Return the first of the sums that an annotator is chosen by."""
-    return max(options, key=lambda s: (f_of(s, beta), s[0], -(s[1] + beta**2 * s[2])))
+    return max(options, key=lambda s: (f_score(*s, beta), s[0], -(s[1] + beta**2 * s[2])))
 
 
 @cache
-def near(encoder: str, text: str, reference: str) -> float:
+def pair_similarity(encoder: str, text: str, reference: str) -> float:
     """Return the similarity of one pair, run by itself."""
     return float(BertScore(encoder=encoder, layer=2).pair_scores([(text, reference)], Runtime())[0])
 
@@ -82,10 +75,11 @@ def literal_sums(
     """Return the weights of one sentence and annotator by the definition."""
     (overlap,) = max_match(source, hypothesis, [reference.edits or ()])
     spans = {(e.start, e.end, e.correction) for e in (*overlap.edits, *overlap.gold)}
-    before = near(str(metric.encoder), source, reference.text)
+    before = pair_similarity(str(metric.encoder), source, reference.text)
     sizes = {
         span: abs(
-            near(str(metric.encoder), apply_edits(source, [Edit(*span)]), reference.text) - before
+            pair_similarity(str(metric.encoder), apply_edits(source, [Edit(*span)]), reference.text)
+            - before
         )
         for span in spans
     }
@@ -118,13 +112,13 @@ def test_is_its_definition(tiny_encoder: Path, sample: Sample, weight: str, beta
     expected, total = [], (0.0, 0.0, 0.0)
     for source, hypothesis, row in zip(sources, hypotheses, references, strict=True):
         alone = [literal_sums(metric, source, hypothesis, choice, True) for choice in row]
-        expected.append(max(f_of(sums, beta) for sums in alone))
+        expected.append(max(f_score(*sums, beta) for sums in alone))
         local = [literal_sums(metric, source, hypothesis, choice, False) for choice in row]
         total = best([add(total, sums) for sums in local], beta)
     assert score.sentences == pytest.approx(expected, abs=1e-4)
     assert len(set(np.round(score.sentences, 3))) > 5
     corpus = dataclasses.replace(metric, level="corpus").score_of(score.statistics)
-    assert corpus.value == pytest.approx(f_of(total, beta), abs=1e-4)
+    assert corpus.value == pytest.approx(f_score(*total, beta), abs=1e-4)
     found = [corpus.details[key] for key in ("tp", "proposed", "gold")]
     assert found == pytest.approx(total, rel=1e-4, abs=1e-4)
 
@@ -159,11 +153,13 @@ def test_without_weights_it_is_the_metric_that_counts(
             assert found[name].sentence_details[key].tolist() == column.tolist()
 
 
-def worth(encoder: str, source: str, reference: str, spans: set[tuple[int, int, str]]) -> float:
+def total_weight(
+    encoder: str, source: str, reference: str, spans: set[tuple[int, int, str]]
+) -> float:
     """Return the sum of the edits' weights."""
-    before = near(encoder, source, reference)
+    before = pair_similarity(encoder, source, reference)
     edited = [apply_edits(source, [Edit(*span)]) for span in spans]
-    return sum(abs(near(encoder, text, reference) - before) for text in edited)
+    return sum(abs(pair_similarity(encoder, text, reference) - before) for text in edited)
 
 
 def test_pt_errant_weighs_the_edits_of_errant(tiny_encoder: Path, sample: Sample) -> None:
@@ -178,11 +174,11 @@ def test_pt_errant_weighs_the_edits_of_errant(tiny_encoder: Path, sample: Sample
     for source, text, ours, theirs in zip(sources, texts, proposed, gold, strict=True):
         sides = [{(e.start, e.end, e.correction) for e in side} for side in (ours, theirs)]
         sums = tuple(
-            worth(str(tiny_encoder), source, text, spans)
+            total_weight(str(tiny_encoder), source, text, spans)
             for spans in (sides[0] & sides[1], sides[0], sides[1])
         )
         assert sums[1] + sums[2] > 0
-        expected.append(f_of(sums, 0.5))
+        expected.append(f_score(*sums, 0.5))
     assert score.sentences == pytest.approx(expected, abs=1e-4)
     assert 0 < score.value < 1
 
@@ -291,7 +287,7 @@ def test_bartscore_weighs_too(tiny_sequence_model: Path) -> None:
     )
     goes, homes, none = np.abs(near[1:] - near[0])
     assert score.sentences == pytest.approx(
-        [f_of((goes, goes + homes, goes + none), 0.5)], abs=1e-4
+        [f_score(goes, goes + homes, goes + none, 0.5)], abs=1e-4
     )
 
 
