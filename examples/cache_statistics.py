@@ -28,6 +28,6 @@ with TemporaryDirectory() as cache:
     second = perf_counter() - start
     kept = len(list(Path(cache).iterdir()))
 
-print(f"scored {', '.join(f'{name} {found.value:.3f}' for name, found in scores.items())}")
+print(f"scored {', '.join(f'{name} {result.value:.3f}' for name, result in scores.items())}")
 print(f"ranked {', '.join(ranking.systems[number] for number in ranking.order)} from the cache")
 print(f"the cache has {kept} entries; {first:.2f} s without it, {second:.2f} s with it")

@@ -8,12 +8,12 @@ sources = [read_lines(folder / "source.txt")[number] for number in (0, 2)]
 hypotheses = [read_lines(folder / "systems" / "strong.txt")[number] for number in (0, 2)]
 
 metric = load_metric("impara")
-for source, found in zip(
+for source, sentence in zip(
     sources, attribute_edits(metric, sources, hypotheses, annotator="plain"), strict=True
 ):
     print(source)
-    print(f"  {found.source_score:.3f} as it is, {found.score:.3f} corrected, because of")
+    print(f"  {sentence.source_score:.3f} as it is, {sentence.score:.3f} corrected, because of")
     words = source.split()
-    for edit, worth in zip(found.edits, found.shapley, strict=True):
+    for edit, worth in zip(sentence.edits, sentence.shapley, strict=True):
         before = " ".join(words[edit.start : edit.end]) or "(nothing)"
         print(f"  {worth:+.3f}  {before} -> {edit.correction or '(nothing)'}")

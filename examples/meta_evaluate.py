@@ -6,10 +6,10 @@ from learnedgec.analysis.meta.measures import Protocol
 
 benchmark = load_benchmark("sample")  # or seeda-s, gjg15, gmeg:fce, the path of your own folder
 metrics = [load_metric(name) for name in ("gleu", "green", "m2")]
-found = evaluate(benchmark, metrics, Protocol(resamples=200))
+evaluation = evaluate(benchmark, metrics, Protocol(resamples=200))
 
 print("How often the metric prefers the output that people prefer, with its 95 % interval:")
-for entry in found.metrics:
+for entry in evaluation.metrics:
     accuracy = entry.estimates["sentence_accuracy"]
     low, high = accuracy.over_sentences
     kind = "sentinel" if entry.sentinel else "metric"

@@ -20,7 +20,7 @@ chosen = {
     "best by impara": by_impara.texts,
     "minimum Bayes risk": rerank(sources, candidates, "mbr(gleu)").texts,
 }
-for name, found in score("gleu", sources, chosen, references).items():
-    print(f"GLEU {found.value:.3f}  {name}")
+for name, result in score("gleu", sources, chosen, references).items():
+    print(f"GLEU {result.value:.3f}  {name}")
 for number, place in enumerate(by_impara.chosen[:4]):
     print(f"{names[place] if place >= 0 else 'source':8} {by_impara.texts[number]}")

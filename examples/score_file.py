@@ -9,9 +9,9 @@ hypotheses = read_lines(folder / "systems" / "strong.txt")[:24]
 references = References.from_m2(folder / "gold.m2").select(range(24))
 
 scores = score(["impara", "gleu"], sources, hypotheses, references)
-for name, found in scores.items():
-    print(f"{name}: {found.value:.4f}")
-    print(f"  quote it with its signature: {found.signature}")
+for name, result in scores.items():
+    print(f"{name}: {result.value:.4f}")
+    print(f"  quote it with its signature: {result.signature}")
 
 worst = int(scores["gleu"].sentences.argmin())
 print(f"GLEU likes sentence {worst} least ({scores['gleu'].sentences[worst]:.2f}):")

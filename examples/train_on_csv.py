@@ -26,13 +26,13 @@ with TemporaryDirectory() as folder:
         ],
         progress=False,
     )
-    found = result.results["test"]["fluency"]
+    fluency = result.results["test"]["fluency"]
     print(
-        f"Pearson's r {found['pearson']:.2f} on {found['n']} ratings of sources that it has not seen"
+        f"Pearson's r {fluency['pearson']:.2f} on {fluency['n']} ratings of sources that it has not seen"
     )
 
     sources = read_lines(sample_folder() / "source.txt")[:20]
     names = ("strong", "weak")
     systems = {name: read_lines(sample_folder() / "systems" / f"{name}.txt")[:20] for name in names}
     scores = score(f"head(model={str(result.package)!r}, name='fluency')", sources, systems)
-    print(", ".join(f"{name} {found.value:.2f}" for name, found in scores.items()))
+    print(", ".join(f"{name} {total.value:.2f}" for name, total in scores.items()))
