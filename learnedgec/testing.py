@@ -110,7 +110,7 @@ def check_metric(metric: Metric) -> None:
             check(metric)
         except AssertionError as error:
             raise AssertionError(f"{metric.label}: {error}.") from error.__cause__
-        except Exception as error:  # a metric of others raises errors of any kind
+        except Exception as error:  # any error of a third-party metric
             checked = (check.__doc__ or "").partition("\n")[0]
             raise AssertionError(
                 f"{metric.label}: {error!r} in {check.__name__} ({checked.rstrip('.')})."

@@ -208,7 +208,7 @@ def run(app: FastAPI, listening: socket.socket, *, grace: int = 30) -> None:
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace)
     )
-    # When all is done, the server raises the signal that ended it again: by then, it has had its effect.
+    # After it has stopped, the server raises the signal that stopped it once more. Ignore this one.
     signals = (signal.SIGINT, signal.SIGTERM)
     handlers = [signal.signal(number, lambda *_: None) for number in signals]
     try:

@@ -46,7 +46,7 @@ _OPTIONS = """
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code.
 
-    0 done, 1 done but for parts that are named, 2 user error, 130 interrupted.
+    0: done. 1: done except for parts that a message names. 2: user error. 130: interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words

@@ -257,7 +257,7 @@ class EditLattice:
                     here = left
                 continue
             weights[arc] = -size
-            # On to the next arc that can stand beside the match; those in between can not match.
+            # Skip to the next arc that does not overlap the match: arcs in between cannot match.
             if from_left:
                 first = match + 1
                 left += 1
@@ -376,7 +376,7 @@ class _Arcs:
         for (start, end), count in copies.items():
             weight: float = lengths[end][start][0]
             if self._changes((start, end)):
-                # One by one, for the official rounding.
+                # Add one by one: the official scorer rounds after each addition.
                 for _ in range(count):
                     weight += EPSILON
             self._weights.setdefault(end, {})[start] = weight

@@ -201,7 +201,7 @@ def _load_pipeline(path: Path, types: bool, state: object) -> Any:
 def _reads(component: Any, requires: Iterable[str]) -> Iterator[str]:
     """Return the names of the token attributes that a component declares that it reads."""
     yield from requires
-    # An attribute ruler says so in its patterns only.
+    # An attribute ruler declares nothing, so read the attributes from its patterns.
     for entry in getattr(component, "patterns", ()):
         for pattern in entry.get("patterns", ()) if isinstance(entry, dict) else ():
             for token in pattern:

@@ -23,7 +23,7 @@ Step: TypeAlias = tuple[str, int, int, int, int]
 """`M`, `S`, `D`, `I` or `Tk`, and the span of tokens on either side."""
 
 # Joining neighbouring changes takes time that grows with the square of their number, and more with that of
-# the substitutions. So many take seconds.
+# the substitutions. These numbers of them take seconds.
 _MOST_CHANGES, _MOST_SUBSTITUTIONS = 600, 100
 
 

@@ -31,11 +31,11 @@ __all__ = [
     "split_revision",
 ]
 
-# What to do where a hub cannot help.
+# Advice if a hub cannot be reached.
 HUB_WAYS = "give a directory, or fetch it where the hub can be reached"
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[A-Za-z0-9][\w./-]*)?")
-# For one question; the hub's library would wait much longer.
+# Seconds to wait for an answer of the hub; its library would wait much longer.
 _SECONDS = 5.0
 
 

@@ -165,7 +165,7 @@ def check_model(name: str, layer: int | None = None) -> None:
 def model_state(name: str) -> FolderState:
     """Return what changes with any file of a model, of its tokenizer, or of the model that an adapter adapts.
 
-    In the key of a cache, it keeps another model from being taken for the former one.
+    It is part of cache keys, so a model whose files have changed is loaded again.
     """
     folder = _folder(name)
     adapter = _find_adapter(folder)

@@ -126,7 +126,7 @@ def _check_form(manifest: Any) -> None:
     if not isinstance(manifest["data"].get("datasets"), list):
         raise FormatError("'data.datasets' is missing or of another type")
     for name, digest in manifest["files"].items():
-        # Packages are flat: no name leads elsewhere.
+        # Packages have no subfolders, so a name with a path is an error.
         if not isinstance(digest, str) or name == MANIFEST or not _FILE.fullmatch(name):
             raise FormatError(
                 f"'files' has {name[:60]!r}, which is not the name of a file of the package"

@@ -127,7 +127,7 @@ def stored_statistics(
     if missing and metric.for_statistics.signature(references, runtime=runtime) != signed:
         # It is unknown which model computed these statistics; one pass over all systems uses one model.
         return distinct_statistics(metric, sources, systems, used, runtime)
-    # What is warned of may be in any of the systems that were computed together.
+    # A warning may concern any of the systems that were computed together, so each stores all warnings.
     new = list(dict.fromkeys(map(str, notices)))
     for name, statistics in computed.items():
         store.save(keys[name], statistics.arrays, [new, *statistics.records])

@@ -33,7 +33,7 @@ _NORMAL_975 = 1.959963984540054
 _SENTENCES_AT_ONCE = 10_000
 
 
-# As many as sentences may have different numbers of references, which all are asked for again and again.
+# Sentences differ in their number of references. The cache keeps the picks for up to 64 such numbers.
 @lru_cache(maxsize=64)
 def _picks(count: int, size: int, iterations: int) -> npt.NDArray[np.unsignedinteger[Any]]:
     """Return which of `count` references each iteration picks for each sentence, (iterations, size).

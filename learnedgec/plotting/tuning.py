@@ -77,7 +77,7 @@ def importances(tuning: Tuning) -> dict[str, float]:
             distributions[name] = optuna.distributions.CategoricalDistribution(sorted(set(values)))
         elif min(values) < max(values):
             distributions[name] = optuna.distributions.FloatDistribution(min(values), max(values))
-    # A study over the weights themselves: the trials' own coordinates say little to a reader.
+    # This study is over the weights, because the coordinates of the trials mean little to a reader.
     with quiet():
         study = optuna.create_study(direction="maximize")
         for trial, row in zip(completed, rows, strict=True):

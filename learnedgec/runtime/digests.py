@@ -14,7 +14,7 @@ __all__ = ["FolderState", "file_digest", "files_digest", "folder_digest", "folde
 FolderState: TypeAlias = tuple[tuple[str | int, ...], ...]
 """Name, inode, size and times of each file in a folder."""
 
-# Changes whenever what is stored does, so that older files are not read.
+# Increase this when the format of stored values changes, so that older files are not read.
 _LAYOUT = "2"
 
 

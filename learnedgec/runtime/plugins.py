@@ -181,7 +181,7 @@ class Registry(Generic[T]):
 def see_current_folder() -> None:
     """Add the current folder to the end of the import path, which an installed script does not have there.
 
-    In front, a file with the name of any library's module would be imported in its place.
+    At the front, a file in it would hide any library's module of the same name.
     """
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
@@ -204,7 +204,7 @@ def import_class(path: str, base: type[S]) -> type[S]:
     module_name, _, attribute = path.partition(":")
     try:
         module = importlib.import_module(module_name)
-    # Anything that a third-party module does when it is imported, such as to end the program.
+    # A third-party module may raise any error when it is imported, or even end the program.
     except (Exception, SystemExit) as error:
         raise BadNameError(
             f"{path}: the module {module_name} cannot be imported ({_cause(error)}); MODULE:CLASS was "

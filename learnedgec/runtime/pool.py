@@ -79,7 +79,7 @@ def parallel_map(
             'script\'s own code under `if __name__ == "__main__":`, or use jobs=1.'
         ) from None
     except BaseException:
-        # An error or an interrupt waits for no process, and leaves none behind.
+        # After an error or an interrupt, stop all processes without waiting for their work.
         lifeline.close()
         raise
     finally:

@@ -38,10 +38,10 @@ _KEYS_PER_QUERY = 500
 
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB)"
 
-# A damaged file may hold anything where the message of an error is read from.
+# SQLite may take an error's message from a damaged file, and then it may not be UTF-8.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
-# Errors that say nothing about the content of the file.
+# Errors after which the file may still be intact.
 _NOT_DAMAGED = re.compile("locked|full|unable to open")
 
 # Array names have this prefix in a file of arrays; the records have none.
@@ -80,7 +80,7 @@ class Store:
         if not self._path.is_file():
             return values
         wanted = [bytes.fromhex(key) for key in keys]
-        # A file that cannot be read holds nothing; one that cannot be written says so when it is written.
+        # A file that cannot be read counts as empty; `write` reports a file that cannot be written.
         with contextlib.suppress(*_ERRORS), self._opened() as database:
             for start in range(0, len(wanted), _KEYS_PER_QUERY):
                 part = wanted[start : start + _KEYS_PER_QUERY]
@@ -106,7 +106,7 @@ class Store:
             except _ERRORS as error:
                 if _NOT_DAMAGED.search(str(error)) or not os.access(self._path, os.W_OK):
                     raise
-                # It is no database, or no longer one: begin anew. A journal belongs to the old file.
+                # The file is not a valid database: replace it, together with its journal.
                 self._path.unlink(missing_ok=True)
                 self._path.with_name(f"{_FILE}-journal").unlink(missing_ok=True)
                 self._insert(rows)

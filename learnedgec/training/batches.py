@@ -311,7 +311,7 @@ class LengthBatchSampler(Sampler[list[int]]):
         texts = 0
         for number in chunk:
             texts += int(self.texts[number])
-            # This is the longest example so far, to whose length the others are padded.
+            # Examples come in order of length, so this one is the longest, and the others are padded to it.
             tokens = texts * int(self.lengths[number])
             if not batches or tokens > self.batch_tokens or len(batches[-1]) == self.batch_size:
                 batches.append([])

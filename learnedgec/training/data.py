@@ -276,7 +276,7 @@ class TrainingData(lightning.LightningDataModule):
         if self.encoded:
             return
         for part in ("train", "dev"):
-            # Cases tell nothing about dev, nor in training to heads that only weigh them by 0.
+            # Cases measure nothing on dev. Heads with ratings learn from them only by `consistency`.
             taught = {
                 name
                 for name, goal in module.objectives.items()
@@ -337,7 +337,7 @@ class TrainingData(lightning.LightningDataModule):
 
 def _digest(examples: Sequence[Example]) -> str:
     """Return the SHA-256 of examples."""
-    # The manifest of an evaluator does not depend on whether single raters are known.
+    # Leave out single raters: the digest must be the same for data with and without them.
     rows = [
         {key: value for key, value in asdict(example).items() if key != "raters"}
         for example in examples

@@ -165,7 +165,7 @@ class _Run:
         self.data: TrainingData = parsed.datamodule
         self.trainer: lightning.Trainer = parsed.trainer
         recorded = self.config.clone()
-        # Training with the package's configuration shall not replace an evaluator without being asked to.
+        # Training again with the recorded configuration must not overwrite the evaluator by default.
         recorded.overwrite = False
         recorded.seeds = 1
         self.configuration = parsed.parser.dump(recorded, skip_none=False)
@@ -186,7 +186,7 @@ class _Run:
     @property
     def digest(self) -> str:
         """The digest of the settings that a run may not change when it continues."""
-        # Sums are made of heads when these have learned.
+        # Sums are computed from trained heads, so training does not depend on them.
         model = {key: value for key, value in vars(self.config.model).items() if key != "sums"}
         settings = {"seed": self.config.seed_everything, "model": model, "data": self.config.data}
         text = json.dumps(
@@ -433,8 +433,8 @@ def _read_checkpoint(path: Path) -> dict[str, Any]:
 def _silence_advice() -> None:
     """Silence Lightning's announcements and its advice that does not apply here.
 
-    Tokenised data in memory needs no loader workers; the arguments are given as it wants them given
-    only when they are read from the command line itself.
+    It advises loader workers, which tokenised data in memory does not need, and arguments from the command
+    line, which learnedgec passes itself.
     """
     for name in ("pytorch_lightning", "lightning_fabric", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)

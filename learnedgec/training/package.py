@@ -35,7 +35,7 @@ def package_path(output: Path, name: str) -> Path:
         ConfigError: the name is invalid, or the path holds something that is not a package.
         OutputError: it cannot be written.
     """
-    # It is typed within the names of metrics, in quotes.
+    # The names of metrics contain this name, in quotes.
     if not re.fullmatch(r"\w[\w.+-]*", name):
         raise ConfigError(
             f"name: {name!r} must be a plain name without slashes, of letters, digits and ._+-, such as mine."
@@ -103,7 +103,7 @@ def write_package(
         manifest["license"] = weights_licence(manifest_datasets(manifest))
         (folder / CARD).write_text(model_card(manifest), encoding="utf-8")
         for file in folder.iterdir():
-            # Some writers make files that only their owner may read; a package is for everybody.
+            # Some libraries write files that only their owner may read; everybody may read a package.
             file.chmod(0o644)
         manifest["files"] = {
             file.name: hashlib.sha256(file.read_bytes()).hexdigest()

@@ -233,10 +233,10 @@ def _unaffected(config: EvaluatorConfig, head: str, lora: Mapping[str, Any]) -> 
 
 
 def _difference(name: str, wanted: HeadConfig, config: EvaluatorConfig) -> str | None:
-    """Return what the continued evaluator's head of this name does otherwise; `None` if nothing.
+    """Return what the continued evaluator's head of this name does otherwise, or `None`; "" if it has none.
 
     A head of the same name that reads or learned something else is another head: the values of one that
-    ranks pairs, for example, have no relation to a scale of ratings. Where there is none, it is "".
+    ranks pairs, for example, have no relation to a scale of ratings.
     """
     if name not in config.heads:
         return ""

@@ -219,7 +219,7 @@ def tune(
         >>> tuning.best.value >= max(reference.value for reference in tuning.references.values())
         True
     """
-    # It, or its members, may already have been tuned, on test data too.
+    # The metric or its members may already have been tuned, possibly on test data.
     marked, seen = metric.tuned_on_test, tuned_on(metric.tuned_names)
     # The parameters of a tuned metric are kept, but not its name.
     metric = dataclasses.replace(metric)

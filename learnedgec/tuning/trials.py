@@ -285,7 +285,7 @@ def open_study(
         raise FormatError(
             f"{storage}:1: not a storage of studies ({error}); give another path."
         ) from None
-    # As the storage would return it.
+    # Convert the task as the storage does, so that both can be compared.
     plain = json.loads(json.dumps(task))
     stored = study.user_attrs.get("task", plain)
     if stored != plain:

@@ -99,7 +99,7 @@ class RayBlocks:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.execution_options.preserve_order = False
-        # An error of a metric is in the result; what else ends a block is the death of its actors.
+        # Results contain the errors of metrics. Any other failure of a block means that its actors died.
         context.max_errored_blocks = -1
         resources: dict[str, Any] = {"num_cpus": self.cpus}
         if self.gpus:

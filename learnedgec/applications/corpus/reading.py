@@ -1,8 +1,8 @@
 """A corpus of sources, systems' hypotheses and references in files, read block by block.
 
-Lines and JSON Lines are read once to find where each block begins. Parquet says it in its footers. Input
-without random access (`.gz`, `.zst`, standard input) is first decompressed into a folder. A URL is opened by
-Arrow's file systems, which know `s3://`, `gs://`, `abfss://`, `hdfs://` and `file://`.
+Lines and JSON Lines are read once to find where each block begins. The footers of Parquet files contain these
+places. Input without random access (`.gz`, `.zst`, standard input) is first decompressed into a folder. A
+URL is opened by Arrow's file systems, which know `s3://`, `gs://`, `abfss://`, `hdfs://` and `file://`.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class BlockScorer:
             except InputError as error:
                 return block, str(error)
             except Exception as error:
-                # Whatever a metric raises at a block is said of it, and the others go on.
+                # Any error fails this block alone: the run reports the error and scores the other blocks.
                 reason = f"{type(error).__name__}: {error}"
             else:
                 return block, ""

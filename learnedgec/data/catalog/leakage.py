@@ -114,7 +114,7 @@ def check_leakage(rows: Sequence[str] | Sequence[Sequence[str]], name: str) -> N
 
 # -- the parts of BEA-19 dev ----------------------------------------------------------------------
 
-# The whole first: it is read in the order of the file.
+# The empty name, all of BEA-19 dev in the order of the file, comes first.
 BEA19_PARTS = ("", "train", "dev", "test")
 
 # The sentences, in the dataset `pillars`.

@@ -333,7 +333,7 @@ class Kind(Generic[T]):
                 hint = f"{head} is a {' and a '.join(kinds)}. {hint}".rstrip()
             elif head in DATASETS:
                 hint = f"{head} has files that nothing reads so far. {hint}".rstrip()
-            # Broken plug-ins are no reason to be silent about the others.
+            # Warn of plug-ins that cannot be loaded: the name may be one of theirs.
             list(DATASETS.entries())
         candidates = names or [candidate for candidate in self if "/" not in candidate]
         return UnknownNameError(self.noun, name, candidates, hint=hint)

@@ -223,7 +223,7 @@ def _parameters(kind: type[Metric]) -> Iterable[Parameter]:
         for parameter in parse(base.__doc__ or "").params
     }
     for field in dataclasses.fields(kind):
-        # What a factory returns depends on the installation, and the meaning says how.
+        # The value of a default factory depends on the installation; the parameter's meaning explains it.
         plain, computed = (
             default is not dataclasses.MISSING for default in (field.default, field.default_factory)
         )

@@ -170,7 +170,7 @@ class CorruptedPairs(PairSource):
             raise ConfigError(
                 f"data.pairs: kinds is {self.kinds}; shares of 0 or more, not all 0, were expected."
             )
-        # Decided now, so that the manifest says which.
+        # Resolve the default here, so that the manifest names the annotator.
         self.annotator = annotator or default_annotator()
         self.seed = seed
         self._made: list[tuple[str, Sides]] = []

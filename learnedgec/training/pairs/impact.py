@@ -135,7 +135,7 @@ class ImpactPairs(PairSource):
         self.number = positive(number, "number")
         self.encoder = encoder
         self.edits: Literal["errant", "m2"] = edits
-        # Decided now, so that the manifest says which.
+        # Resolve the default here, so that the manifest names the annotator.
         self.annotator = annotator or (default_annotator() if edits == "errant" else None)
         self.duplicates = procedure == "maeda2022" if duplicates is None else duplicates
         self.seed = seed
