@@ -30,4 +30,4 @@ def test_every_part_is_drawn_and_arrows_point_down(script: dict[str, Any]) -> No
     row = {part: place for place, parts in enumerate(script["read_layers"]()) for part in parts}
     imports = script["read_imports"](list(row))
     assert imports["analysis"] >= {"metrics", "stats"}
-    assert all(row[part] < row[other] for part, found in imports.items() for other in found)
+    assert all(row[part] < row[other] for part, others in imports.items() for other in others)

@@ -74,8 +74,8 @@ def blocks(path: Path) -> Iterator[tuple[str, str]]:
         bare = line.strip()
         if fence is not None:
             if bare == "```":
-                indent = min(len(each) - len(each.lstrip()) for each in block if each.strip())
-                yield fence, "\n".join(each[indent:] for each in block) + "\n"
+                indent = min(len(row) - len(row.lstrip()) for row in block if row.strip())
+                yield fence, "\n".join(row[indent:] for row in block) + "\n"
                 fence, block = None, []
             else:
                 block.append(line)
@@ -97,15 +97,15 @@ def commands(path: Path) -> list[str]:
 
     In the running text of how-to pages `learnedgec …` is no whole command.
     """
-    found = []
+    shell = []
     for language, text in blocks(path):
         if language in ("", "sh"):
             lines = text.replace("\\\n", "").splitlines()
-            found += [line for line in lines if re.match(r"learnedgec |make |pip |\.venv/", line)]
+            shell += [line for line in lines if re.match(r"learnedgec |make |pip |\.venv/", line)]
     prose = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     inline = r"learnedgec |make |\.venv/" if path == README else r"make |\.venv/"
-    found += re.findall(rf"`((?:{inline})[^`]+)`", prose)
-    return found
+    shell += re.findall(rf"`((?:{inline})[^`]+)`", prose)
+    return shell
 
 
 def skipped(path: Path) -> list[str]:
@@ -145,9 +145,11 @@ def install(site: Path) -> Path:
 
 def environment(site: Path) -> dict[str, str]:
     """Return the environment of a user who has installed the wheel."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("LEARNEDGEC_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("LEARNEDGEC_")
+    }
     path = os.pathsep.join([str(site / "bin"), os.environ["PATH"]])
-    return {**own, "PYTHONPATH": str(site), "PATH": path, "HF_HUB_OFFLINE": "1"}
+    return {**environment, "PYTHONPATH": str(site), "PATH": path, "HF_HUB_OFFLINE": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -216,8 +218,8 @@ def leave_evaluators(folder: Path) -> None:
     tiny.save_evaluator(folder / "checkpoints" / "some-mini")
     quality = {"quality": HeadConfig("hypothesis")}
     tiny.save_evaluator(folder / "checkpoints" / "impara-mini", heads=quality)
-    own = {"adequacy": HeadConfig("pair"), "fluency": HeadConfig("hypothesis")}
-    tiny.save_evaluator(folder / "checkpoints" / "mine", heads=own)
+    heads = {"adequacy": HeadConfig("pair"), "fluency": HeadConfig("hypothesis")}
+    tiny.save_evaluator(folder / "checkpoints" / "mine", heads=heads)
     tuned = TunedMetric("some(weights=(0.2, 0.5, 0.3))", tuned_on_test=False, study={})
     write_tuned(folder / "checkpoints", "some@gjg15-dev10", tuned)
 
@@ -280,7 +282,11 @@ def test_a_metric_of_ones_own(perform: Perform, folder: Path) -> None:
     (folder / "added.py").write_text(summed, encoding="utf-8")
     checks += "\n\ntest_dice_keeps_the_contract()\n"
     checks += "from added import AddedWords\ncheck_metric(AddedWords())\n"
-    steps = [typed, here, *({"python": each, "place": NEW_METRIC.name} for each in (use, checks))]
+    steps = [
+        typed,
+        here,
+        *({"python": python, "place": NEW_METRIC.name} for python in (use, checks)),
+    ]
     assert perform(steps, folder) == []
 
 
@@ -374,15 +380,15 @@ def in_shell(script: str, folder: Path, site: Path) -> str:
 
 def languages(path: Path) -> dict[str, list[str]]:
     """Return a page's blocks of code by language."""
-    found: dict[str, list[str]] = {}
+    by_language: dict[str, list[str]] = {}
     for language, text in blocks(path):
-        found.setdefault(language, []).append(text)
-    return found
+        by_language.setdefault(language, []).append(text)
+    return by_language
 
 
 def test_a_benchmark_of_ones_own(site: Path, perform: Perform, folder: Path) -> None:
-    found = languages(NEW_BENCHMARK)
-    (shell,), (module, use) = found["sh"], found["python"]
+    by_language = languages(NEW_BENCHMARK)
+    (shell,), (module, use) = by_language["sh"], by_language["python"]
     printed = in_shell(shell, folder, site)
     assert re.search(r"\bgleu +1\.000 ", printed)
     (folder / "birds_data.py").write_text(module, encoding="utf-8")
@@ -415,8 +421,8 @@ def test_offline(site: Path, folder: Path) -> None:
 
 
 def test_continuous_integration(site: Path, folder: Path) -> None:
-    found = languages(CI)
-    (compare,), (gate,) = found["sh"], found["python"]
+    by_language = languages(CI)
+    (compare,), (gate,) = by_language["sh"], by_language["python"]
     (folder / "gate.py").write_text(gate, encoding="utf-8")
     run = f"{sys.executable} gate.py"
     assert "ours" in in_shell(f"{compare}\n{run}", folder, site)
@@ -462,9 +468,9 @@ def follow(checkout: Path, script: str) -> str:
 
 
 def test_a_dataset_of_ones_own(checkout: Path) -> None:
-    found = list(blocks(NEW_DATASET))
-    put, row, use = [text for language, text in found if language == "sh"]
-    reader = next(text for language, text in found if language == "python")
+    fences = list(blocks(NEW_DATASET))
+    put, row, use = [text for language, text in fences if language == "sh"]
+    reader = next(text for language, text in fences if language == "python")
     printed = follow(checkout, put + row)
     assert "birds: 2 files, 0.0 MB, CC BY 4.0" in printed
     with (checkout / "learnedgec" / "data" / "catalog" / "parallel.py").open("a") as file:
@@ -475,15 +481,15 @@ def test_a_dataset_of_ones_own(checkout: Path) -> None:
 
 
 def test_a_metric_in_learnedgec(checkout: Path) -> None:
-    found = list(blocks(NEW_METRIC))
-    *_, module, row = [text for language, text in found if language == "python"]
+    fences = list(blocks(NEW_METRIC))
+    *_, module, row = [text for language, text in fences if language == "python"]
     (checkout / "learnedgec" / "metrics" / "dice.py").write_text(module, encoding="utf-8")
     registry = checkout / "learnedgec" / "metrics" / "registry.py"
     text = registry.read_text(encoding="utf-8")
     (place,) = re.findall(r"^METRICS\b.*\{$", text, re.MULTILINE)
     registry.write_text(text.replace(place, f"{place}\n{row}"), encoding="utf-8")
-    stubs, contract = [each for each in commands(NEW_METRIC) if each.startswith(".venv/")]
-    score = next(each for each in commands(NEW_METRIC) if each.endswith("--metric dice"))
+    stubs, contract = [line for line in commands(NEW_METRIC) if line.startswith(".venv/")]
+    score = next(line for line in commands(NEW_METRIC) if line.endswith("--metric dice"))
     printed = follow(checkout, f"{stubs}\n{contract} -p no:cacheprovider\n{score}")
     assert re.search(r"\d+ passed", printed)
     assert printed.splitlines()[-1].split()[0] == "weak"
@@ -508,7 +514,7 @@ def test_an_objective_of_ones_own(
         for n in ("home", "there", "away", "out", "in", "up", "down", "on", "off", "by", "to", "at")
     ]
     Path("pairs.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
-    *trainings, meta = [each for each in commands(NEW_OBJECTIVE) if each.startswith("learnedgec ")]
+    *trainings, meta = [line for line in commands(NEW_OBJECTIVE) if line.startswith("learnedgec ")]
     (other,) = [
         line
         for _, text in blocks(NEW_OBJECTIVE)
@@ -547,8 +553,8 @@ def test_an_objective_of_ones_own(
     shares = torch.tensor([[1, 0.5, 0.5], [2 / 3, 1 / 3, 0], [1, 1, 1]])
     logits = (torch.tensor([3.0, 2.0, 9.0])[:, None] - votes.cuts) / votes.scale  # type: ignore[attr-defined]
     expected = -(shares * logits.sigmoid().log() + (1 - shares) * (-logits).sigmoid().log())
-    found = votes.terms(torch.tensor([3.0, 2.0, 9.0]), targets)
-    assert found.tolist() == pytest.approx(expected.sum(dim=1).tolist(), rel=1e-4)
+    fences = votes.terms(torch.tensor([3.0, 2.0, 9.0]), targets)
+    assert fences.tolist() == pytest.approx(expected.sum(dim=1).tolist(), rel=1e-4)
 
 
 @pytest.mark.parametrize("page", [README, ROOT / "docs" / "report.md"])

@@ -33,7 +33,7 @@ def cases(sample: Sample) -> list[Case]:
         for source, hypothesis in zip(sample.sources, hypotheses, strict=True)
     ][-200:]
     edits = extract_edits(pairs, ANNOTATOR)
-    return [(*pair, own) for pair, own in zip(pairs, edits, strict=True)]
+    return [(*pair, pair_edits) for pair, pair_edits in zip(pairs, edits, strict=True)]
 
 
 def attribute(metric: Metric, cases: Sequence[Case], **settings: int) -> list[Attribution]:
@@ -81,14 +81,16 @@ def test_equals_a_literal_enumeration(
     chosen = [case for case in cases if len(case[2]) <= most][-count:]
     assert len(chosen) == count
     assert max(len(edits) for _, _, edits in chosen) > 1
-    for (source, _, edits), each in zip(
+    for (source, _, edits), attribution in zip(
         chosen, attribute(metric, chosen, exact_up_to=most), strict=True
     ):
         expected = enumerate_literally(metric, source, edits)
-        assert each.exact
-        assert not each.standard_error.any()
+        assert attribution.exact
+        assert not attribution.standard_error.any()
         for ours, literal in zip(
-            (each.add_one, each.leave_one_out, each.shapley), expected, strict=True
+            (attribution.add_one, attribution.leave_one_out, attribution.shapley),
+            expected,
+            strict=True,
         ):
             assert ours == pytest.approx(literal, abs=2e-6)
 
@@ -101,10 +103,10 @@ def test_shapley_values_share_out_the_difference(
     cases = [case for case in cases if len(case[2]) < 6][:20]
     sources, hypotheses, _ = zip(*cases, strict=True)
     before, after = (metric.score(sources, texts).sentences for texts in (sources, hypotheses))
-    found = attribute(metric, cases, exact_up_to=exact_up_to, permutations=8)
-    for each, low, high in zip(found, before, after, strict=True):
-        assert each.shapley.sum() == pytest.approx(high - low, abs=1e-6)
-        assert (each.source_score, each.score) == pytest.approx((low, high), abs=1e-6)
+    attributions = attribute(metric, cases, exact_up_to=exact_up_to, permutations=8)
+    for attribution, low, high in zip(attributions, before, after, strict=True):
+        assert attribution.shapley.sum() == pytest.approx(high - low, abs=1e-6)
+        assert (attribution.source_score, attribution.score) == pytest.approx((low, high), abs=1e-6)
 
 
 def test_a_sample_is_as_near_the_exact_values_as_its_error_says(cases: list[Case]) -> None:
@@ -114,9 +116,9 @@ def test_a_sample_is_as_near_the_exact_values_as_its_error_says(cases: list[Case
     deviations, errors = [], []
     for seed in range(4):
         sampled = attribute(metric, chosen, exact_up_to=3, seed=seed)
-        assert not any(each.exact for each in sampled)
+        assert not any(attribution.exact for attribution in sampled)
         deviations += [b.shapley - a.shapley for a, b in zip(exact, sampled, strict=True)]
-        errors += [each.standard_error for each in sampled]
+        errors += [attribution.standard_error for attribution in sampled]
     deviation, error = np.concatenate(deviations), np.concatenate(errors)
     assert len(error) > 1600
     assert (deviation**2).mean() / (error**2).mean() == pytest.approx(1, abs=0.15)
@@ -157,24 +159,26 @@ def test_one_call_with_every_distinct_text_once(
 def test_references_go_with_their_sentences(sample: Sample) -> None:
     metric = load_metric("gleu(iterations=1)")
     hypotheses = sample.systems["strong"]
-    found = attribute_edits(
+    attributions = attribute_edits(
         metric, sample.sources, hypotheses, sample.references, annotator=ANNOTATOR
     )
     scores = metric.score(sample.sources, hypotheses, sample.references).sentences
-    assert [each.score for each in found] == pytest.approx(scores.tolist())
-    for each in found:
-        assert each.shapley.sum() == pytest.approx(each.score - each.source_score, abs=1e-9)
+    assert [attribution.score for attribution in attributions] == pytest.approx(scores.tolist())
+    for attribution in attributions:
+        assert attribution.shapley.sum() == pytest.approx(
+            attribution.score - attribution.source_score, abs=1e-9
+        )
 
 
 def test_many_edits_are_sampled() -> None:
     source = " ".join("abcdefghij" * 7)
     edits = tuple(Edit(place, place + 1, "x y") for place in range(70))
-    (found,) = attribute_edits(
+    (attribution,) = attribute_edits(
         load_metric("length"), [source], [apply_edits(source, edits)], edits=[edits], permutations=4
     )
-    assert not found.exact
-    assert found.shapley.tolist() == [1.0] * 70
-    assert found.standard_error.tolist() == [0.0] * 70
+    assert not attribution.exact
+    assert attribution.shapley.tolist() == [1.0] * 70
+    assert attribution.standard_error.tolist() == [0.0] * 70
 
 
 def test_bad_input() -> None:

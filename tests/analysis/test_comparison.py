@@ -22,10 +22,10 @@ def test_differences_and_tests_are_those_of_a_ranking(name: str, sample: Sample)
     ranking = rank_systems(metric, statistics, resamples=200, seed=3)
     names = list(ranking.systems)
     base = names.index("weak")
-    found = compare_systems(metric, statistics, "weak", resamples=200, seed=3)
-    assert [row.system for row in found] == [each for each in names if each != "weak"]
+    rows = compare_systems(metric, statistics, "weak", resamples=200, seed=3)
+    assert [row.system for row in rows] == [name for name in names if name != "weak"]
     raw = []
-    for row in found:
+    for row in rows:
         place = names.index(row.system)
         assert row.score == pytest.approx(ranking.scores[place])
         assert row.difference == pytest.approx(ranking.scores[place] - ranking.scores[base])
@@ -37,7 +37,7 @@ def test_differences_and_tests_are_those_of_a_ranking(name: str, sample: Sample)
         low, high = row.difference_bounds
         assert low <= row.difference <= high
         raw.append(row.p_value)
-    assert [row.adjusted for row in found] == pytest.approx(holm(np.array(raw)).tolist())
+    assert [row.adjusted for row in rows] == pytest.approx(holm(np.array(raw)).tolist())
 
 
 def test_the_sentence_says_what_was_found() -> None:

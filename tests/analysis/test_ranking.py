@@ -52,7 +52,7 @@ def test_resamples_equal_scores_of_the_resampled_sentences(by: str, sample: Samp
     many = system_scores_of_resamples(metric, statistics, samples, by)  # type: ignore[arg-type]
     assert many.shape == (5, len(statistics))
     for row, drawn in zip(many, samples, strict=True):
-        taken = [each.take(drawn) for each in statistics]
+        taken = [arrays.take(drawn) for arrays in statistics]
         expected = system_scores(metric, taken, by)  # type: ignore[arg-type]
         assert row == pytest.approx(expected, abs=1e-6)
 
@@ -86,10 +86,10 @@ def test_paired_permutation_approaches_the_exact_test() -> None:
     generator = np.random.default_rng(5)
     first, second = generator.normal(0.4, 1, 10), generator.normal(0, 1, 10)
     metric = load_metric("length")
-    found = paired_permutation(
+    p_value = paired_permutation(
         metric, Statistics({"score": first}), Statistics({"score": second}), count=4000
     )
-    assert found == pytest.approx(exact_permutation(first, second), abs=0.03)
+    assert p_value == pytest.approx(exact_permutation(first, second), abs=0.03)
 
 
 def test_paired_permutation_recomputes_corpus_scores(sample: Sample) -> None:
@@ -132,10 +132,10 @@ def test_clusters_ranks_and_beats_follow_from_the_same_tests() -> None:
     scores = {f"s{n}": Statistics({"score": n / 6 + noise[n]}) for n in range(8)}
     ranking = rank_systems(load_metric("length"), scores)
     assert 1 < ranking.cluster.max() < 8
-    for one, other in itertools.permutations(range(8), 2):
-        beaten = ranking.systems[other] in ranking.beaten(one)
-        assert beaten or ranking.cluster[one] >= ranking.cluster[other]
-        assert beaten or ranking.ranges[one, 1] >= ranking.ranges[other, 0]
+    for first, other in itertools.permutations(range(8), 2):
+        beaten = ranking.systems[other] in ranking.beaten(first)
+        assert beaten or ranking.cluster[first] >= ranking.cluster[other]
+        assert beaten or ranking.ranges[first, 1] >= ranking.ranges[other, 0]
 
 
 def test_many_systems_get_enough_resamples() -> None:
@@ -181,5 +181,5 @@ def test_permutation_needs_corpus_scores(sample: Sample) -> None:
     statistics = of_sample(metric, sample)
     with pytest.raises(InputError, match="use paired-bootstrap"):
         rank_systems(metric, statistics, by="trueskill", significance="paired-permutation")
-    found = rank_systems(metric, statistics, significance="paired-permutation", resamples=50)
-    assert found.p_values.min() >= 1 / 51
+    ranking = rank_systems(metric, statistics, significance="paired-permutation", resamples=50)
+    assert ranking.p_values.min() >= 1 / 51

@@ -25,9 +25,9 @@ def service(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
     try:
         assert started.stderr is not None
         line = started.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert found, line + started.stderr.read()
-        yield started, found[0]
+        match = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert match, line + started.stderr.read()
+        yield started, match[0]
     finally:
         started.kill()
         started.wait()
@@ -38,7 +38,7 @@ def test_a_process_on_a_socket(tmp_path: Path) -> None:
     with service(tmp_path, "--metric", "length", "gleu") as (started, address):
         assert httpx.get(f"{address}/ready").json() == {"status": "ready"}
         with ThreadPoolExecutor(8) as clients:
-            found = list(
+            sizes = list(
                 clients.map(
                     lambda number: httpx.post(
                         f"{address}/score",
@@ -51,9 +51,9 @@ def test_a_process_on_a_socket(tmp_path: Path) -> None:
                     range(1, 33),
                 )
             )
-        assert found == list(range(1, 33))
+        assert sizes == list(range(1, 33))
         started.send_signal(signal.SIGINT)
         assert started.wait(30) == 0
         assert started.stderr is not None
-        told = " ".join(started.stderr.read().split())
-        assert told.endswith("The service has stopped; all accepted requests are finished.")
+        message = " ".join(started.stderr.read().split())
+        assert message.endswith("The service has stopped; all accepted requests are finished.")

@@ -62,22 +62,22 @@ def only_chance(err: str) -> bool:
 
 
 def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]]) -> None:
-    given = ("--config", "mine.yaml", "--quiet")
-    code, out, err = train(*given, "--early_stopping.patience", "1", "--model.learning_rate", "0")
+    options = ("--config", "mine.yaml", "--quiet")
+    code, out, err = train(*options, "--early_stopping.patience", "1", "--model.learning_rate", "0")
     assert (code, out.split()[:3]) == (0, ["part", "head", "pearson"])
     assert err == ""
-    assert train(*given) == (
+    assert train(*options) == (
         2,
         "",
         "learnedgec train: name: the evaluator checkpoints/mine exists; choose another name, or replace it "
         "with --overwrite, or continue its run with --resume.\n",
     )
-    assert train(*given, "--resume")[2].startswith(
+    assert train(*options, "--resume")[2].startswith(
         "learnedgec train: resume: the run in runs/mine was"
     )
-    code, _, err = train(*given, "--overwrite", "--trainer.max_epochs", "2")
+    code, _, err = train(*options, "--overwrite", "--trainer.max_epochs", "2")
     assert (code, err) == (0, "")
-    assert train(*given, "--resume", "--trainer.max_epochs", "1") == (
+    assert train(*options, "--resume", "--trainer.max_epochs", "1") == (
         2,
         "",
         "learnedgec train: trainer.max_epochs is 1, but the run in runs/mine has reached 2; give at least 2, "
@@ -86,17 +86,17 @@ def test_nothing_is_replaced_unasked(train: Callable[..., tuple[int, str, str]])
     settings = Path("runs/mine/settings.json")
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"finished": False}))
     before = Path("runs/mine/last.ckpt").read_bytes()
-    assert train(*given, "--output", "elsewhere") == (
+    assert train(*options, "--output", "elsewhere") == (
         2,
         "",
         "learnedgec train: name: the run in runs/mine is not finished; continue it with --resume, or discard "
         "it with --overwrite.\n",
     )
     assert Path("runs/mine/last.ckpt").read_bytes() == before
-    assert train(*given, "--resume")[0] == 0
+    assert train(*options, "--resume")[0] == 0
     for checkpoint in Path("runs/mine").glob("*.ckpt"):
         checkpoint.unlink()
-    assert train(*given, "--resume")[2].endswith(
+    assert train(*options, "--resume")[2].endswith(
         "there is no checkpoint in runs/mine to continue from.\n"
     )
 
@@ -106,8 +106,8 @@ def test_what_is_learned_from_and_where_is_said_first(
 ) -> None:
     code, out, err = train("--config", "mine.yaml", "--trainer.max_epochs", "1")
     assert (code, out.split()[:3]) == (0, ["part", "head", "pearson"])
-    said = "Split by-source (seed 0): train 24 ratings; dev 3 ratings; test 3 ratings. Training on cpu."
-    assert said in " ".join(err.split())
+    notice = "Split by-source (seed 0): train 24 ratings; dev 3 ratings; test 3 ratings. Training on cpu."
+    assert notice in " ".join(err.split())
     assert err.index("Split by-source") < err.index("train/loss")
     assert "v_num" not in err
 
@@ -133,11 +133,11 @@ def test_a_head_no_better_than_chance_is_warned_about(
     )
 
 
-@pytest.mark.parametrize("what", ["ratings", "pairs", "parallel"])
+@pytest.mark.parametrize("purpose", ["ratings", "pairs", "parallel"])
 def test_a_start_trains_as_it_is_written(
-    train: Callable[..., tuple[int, str, str]], tiny_encoder: Path, what: str
+    train: Callable[..., tuple[int, str, str]], tiny_encoder: Path, purpose: str
 ) -> None:
-    code, out, err = train("--init", "own.yaml", "--for", what)
+    code, out, err = train("--init", "own.yaml", "--for", purpose)
     assert (code, out) == (0, "")
     assert err == (
         "wrote own.yaml; enter the names of your files, and run: learnedgec train --config own.yaml\n"
@@ -152,7 +152,7 @@ def test_a_start_trains_as_it_is_written(
     code, out, err = train("--config", "own.yaml", "--quiet", "--trainer.max_epochs", "1")
     assert (code, only_chance(err)) == (0, True)
     heads = {line.split()[1] for line in out.splitlines()[2:]}
-    assert heads == ({"fluency", "meaning"} if what == "ratings" else {"quality"})
+    assert heads == ({"fluency", "meaning"} if purpose == "ratings" else {"quality"})
 
 
 def test_the_guide_to_own_data_trains_as_it_is_written(
@@ -171,13 +171,19 @@ def test_the_guide_to_own_data_trains_as_it_is_written(
     for name, words in (("pairs.jsonl", "more"), ("ratings.csv", "home"), ("correct.txt", "now")):
         with Path(name).open("a") as file:
             for n in range(20):
-                one = {"source": f"he {n} go {words}", "better": f"he {n} goes", "worse": f"go {n}"}
+                record = {
+                    "source": f"he {n} go {words}",
+                    "better": f"he {n} goes",
+                    "worse": f"go {n}",
+                }
                 row = (
                     f"he {n} .,he {n} goes .,{n % 5},{n % 4}\nhe {n} .,she {n} .,{n % 3},{n % 2}\n"
                 )
                 line = f"he goes {words} {n} .\n"
                 file.write(
-                    {"jsonl": json.dumps(one) + "\n", "csv": row, "txt": line}[name.split(".")[1]]
+                    {"jsonl": json.dumps(record) + "\n", "csv": row, "txt": line}[
+                        name.split(".")[1]
+                    ]
                 )
     monkeypatch.syspath_prepend(str(Path.cwd()))
     common = ("--config", "mine.yaml", "--quiet", "--overwrite", "--trainer.max_epochs", "1")
@@ -201,7 +207,7 @@ def test_help_shows_our_options_first_and_all_on_demand(
         assert ended.value.code == 0
         texts.append(capsys.readouterr().out)
     short, whole = texts
-    places = [short.index(f"\n{each}:") for each in ("the run", "model", "data")]
+    places = [short.index(f"\n{section}:") for section in ("the run", "model", "data")]
     assert places == sorted(places)
     for option in (
         "--name",

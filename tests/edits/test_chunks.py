@@ -18,8 +18,8 @@ def test_equal_to_the_oracle(sentence: tuple[list[str], list[tuple[Edit, ...]]])
     spans = shared_spans(len(tokens), targets)
     assert [(span.start, span.end) for span in spans] == [(p.start, p.end) for p in expected]
     for column, edits in enumerate(targets):
-        found = [(chunk.tokens, chunk.changed) for chunk in cut(tuple(tokens), edits, spans)]
-        assert found == [piece.targets[column] for piece in expected]
+        in_chunks = [(chunk.tokens, chunk.changed) for chunk in cut(tuple(tokens), edits, spans)]
+        assert in_chunks == [piece.targets[column] for piece in expected]
 
 
 @pytest.mark.parametrize(
@@ -39,5 +39,5 @@ def test_equal_to_the_oracle(sentence: tuple[list[str], list[tuple[Edit, ...]]])
 )
 def test_where_a_source_is_cut(edits: list[tuple[int, int]], spans: list[tuple[int, int]]) -> None:
     # Each edit is another target's.
-    found = shared_spans(5, [[Edit(start, end, "x")] for start, end in edits])
-    assert [(span.start, span.end) for span in found] == spans
+    shared = shared_spans(5, [[Edit(start, end, "x")] for start, end in edits])
+    assert [(span.start, span.end) for span in shared] == spans

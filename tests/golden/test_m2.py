@@ -38,14 +38,14 @@ def test_equals_the_official_scorer(system: str, gold: str) -> None:
     alone = load_metric("sentm2").score(sources, hypotheses, references)
     assert alone.value == pytest.approx(expected["sentm2"], abs=1e-9)
     details = alone.sentence_details
-    for name, found in [
+    for name, values in [
         ("f0.5", alone.sentences),
         ("f0.5", score.sentences),
         ("f0.5", details["f0.5"]),
         ("precision", details["precision"]),
         ("recall", details["recall"]),
     ]:
-        assert found == pytest.approx([row[name] for row in expected["sentences"]], abs=1e-9)
+        assert values == pytest.approx([row[name] for row in expected["sentences"]], abs=1e-9)
 
 
 # The example of the README of the official scorer (release 3.2), and the result that it gives there.

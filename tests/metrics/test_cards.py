@@ -35,7 +35,7 @@ def test_a_card_is_whole(card: MetricCard) -> None:
     assert card.measures.endswith(".")
     assert all(failure.text.endswith((".", "below)")) for failure in card.failures)
     # A parameter without a meaning in the docstring is one that a reader cannot set.
-    assert [each.name for each in card.parameters if not each.meaning] == []
+    assert [parameter.name for parameter in card.parameters if not parameter.meaning] == []
     needs = metric_class(card.name).needs_references
     # An ensemble reads what its members read.
     assert card.name == "ensemble" or needs == ("references" in card.inputs)
@@ -86,13 +86,13 @@ def test_agreement_is_that_of_the_results() -> None:
 
 
 def test_parameters_are_those_of_the_class() -> None:
-    m2 = {each.name: each for each in load_card("m2").parameters}
+    m2 = {parameter.name: parameter for parameter in load_card("m2").parameters}
     assert m2["beta"].default == "0.5"
     assert (
         m2["max_unchanged_words"].meaning == "how many unchanged tokens a system's edit may span."
     )
-    model = {each.name: each for each in load_card("classifier").parameters}["model"]
+    model = {parameter.name: parameter for parameter in load_card("classifier").parameters}["model"]
     assert (model.default, model.required) == (None, True)
-    assert not any(" at 0x" in str(each) for card in CARDS for each in card.parameters)
-    described = {each.arg_name for each in parse(metric_class("m2").__doc__ or "").params}
+    assert not any(" at 0x" in str(parameter) for card in CARDS for parameter in card.parameters)
+    described = {parameter.arg_name for parameter in parse(metric_class("m2").__doc__ or "").params}
     assert described <= set(m2)

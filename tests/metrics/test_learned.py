@@ -60,9 +60,9 @@ def literal_similarity(
             states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
         return [math.fsum(column) / len(states) for column in states.T.tolist()]
 
-    def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-        product = math.fsum(a * b for a, b in zip(one, other, strict=True))
-        return product / (math.hypot(*one) * math.hypot(*other))
+    def cosine(first: Sequence[float], other: Sequence[float]) -> float:
+        product = math.fsum(a * b for a, b in zip(first, other, strict=True))
+        return product / (math.hypot(*first) * math.hypot(*other))
 
     return [cosine(vector(s), vector(h)) for s, h in zip(sources, hypotheses, strict=True)]
 
@@ -127,15 +127,15 @@ def test_quality_reads_the_hypothesis_alone_and_references_are_not_read(
     metric: Impara, sample: Sample
 ) -> None:
     hypotheses = sample.systems["weak"]
-    one = metric.score(sample.sources, hypotheses)
+    score = metric.score(sample.sources, hypotheses)
     turned = metric.score(sample.sources[::-1], hypotheses)
     assert turned.sentence_details["quality"] == pytest.approx(
-        one.sentence_details["quality"], abs=1e-6
+        score.sentence_details["quality"], abs=1e-6
     )
-    assert turned.details["similarity"] < one.details["similarity"] - 0.05
+    assert turned.details["similarity"] < score.details["similarity"] - 0.05
     nonsense = References.from_texts(["x"] * len(hypotheses))
     other = metric.score(sample.sources, hypotheses, nonsense)
-    assert other.sentences == pytest.approx(one.sentences, abs=1e-9)
+    assert other.sentences == pytest.approx(score.sentences, abs=1e-9)
 
 
 def test_long_texts_are_cut_at_128_tokens(metric: Impara) -> None:
@@ -157,8 +157,8 @@ def test_what_was_cut_is_said_again_of_statistics_from_the_cache(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             metric.score_systems(short, systems, runtime=runtime)
-        assert all(issubclass(each.category, InputWarning) for each in caught)
-        return {str(each.message) for each in caught}
+        assert all(issubclass(warning.category, InputWarning) for warning in caught)
+        return {str(warning.message) for warning in caught}
 
     text = "1 of 2 inputs were longer than 256 tokens and were truncated."
     assert warned(a=long, b=short) == {text}
@@ -217,9 +217,9 @@ def test_thresholds_and_activations_share_the_models_work(
         Impara(quality, similarity, threshold=0.95),
         Impara(quality, similarity, activation="none"),
     ]
-    assert {each.for_statistics for each in metrics} == {metric}
+    assert {other.for_statistics for other in metrics} == {metric}
     assert Impara(quality, quality).for_statistics != metric
-    alone = {each: each.score(sample.sources, sample.systems["eager"]) for each in metrics}
+    alone = {other: other.score(sample.sources, sample.systems["eager"]) for other in metrics}
 
     compute, calls = Impara.compute, []
 
@@ -230,8 +230,8 @@ def test_thresholds_and_activations_share_the_models_work(
     monkeypatch.setattr(Impara, "compute", counted)
     scores = score_metrics(metrics, sample.sources, {"eager": sample.systems["eager"]})
     assert len(calls) == 1
-    values = [scores[each]["eager"].value for each in metrics]
-    assert values == pytest.approx([alone[each].value for each in metrics], abs=1e-6)
+    values = [scores[other]["eager"].value for other in metrics]
+    assert values == pytest.approx([alone[other].value for other in metrics], abs=1e-6)
     assert len({round(value, 3) for value in values}) == 3
 
 

@@ -72,12 +72,12 @@ def test_green_equals_a_literal_count(rows: Rows, unit: str, beta: float) -> Non
     metric = Green(n=3, beta=beta, unit=unit)  # type: ignore[arg-type]
     statistics = metric.statistics(*columns(rows))
     for number, (source, hypothesis, choices) in enumerate(rows):
-        found = []
+        values = []
         for column, reference in enumerate(choices):
             regions = [literal_regions(source, reference, hypothesis, unit, k) for k in (1, 2, 3)]
             assert statistics["counts"][number, column].tolist() == [list(x) for x in regions]
-            found.append(literal_green(regions, beta)[-1])
-        assert metric.sentence_scores(statistics)[number] == pytest.approx(max(found), abs=1e-12)
+            values.append(literal_green(regions, beta)[-1])
+        assert metric.sentence_scores(statistics)[number] == pytest.approx(max(values), abs=1e-12)
     assert statistics["references"].tolist() == [len(choices) for _, _, choices in rows]
 
 
@@ -92,11 +92,11 @@ def test_gleu_equals_a_literal_count(rows: Rows, unit: str, official: bool) -> N
             for order in (1, 2, 3):
                 s, r, h = (grams(text, unit, order) for text in (source, reference, hypothesis))
                 if official:
-                    kept = (h & r).total() - sum(min(h[g], s[g]) for g in h if g not in r)
-                    kept = max(kept, 0)
+                    matches = (h & r).total() - sum(min(h[g], s[g]) for g in h if g not in r)
+                    matches = max(matches, 0)
                 else:
-                    kept = (h & r).total() - ((h & s) - r).total()
-                assert statistics["reference"][number, column, order] == kept
+                    matches = (h & r).total() - ((h & s) - r).total()
+                assert statistics["reference"][number, column, order] == matches
                 assert statistics["hypothesis"][number, order] == h.total()
 
 
@@ -208,9 +208,9 @@ def test_published_correlations_on_seeda(mirror: Path) -> None:
     texts: list[list[str]] = [[], []]
     for source in sources:
         (row,) = References.from_annotated([blocks[source]])
-        found = {reference.annotator: reference.text for reference in row}
+        by_annotator = {reference.annotator: reference.text for reference in row}
         for annotator in (0, 1):
-            texts[annotator].append(found.get(annotator, source))
+            texts[annotator].append(by_annotator.get(annotator, source))
     references = References.from_texts(*texts)
     for metric in (Gleu(form="reformulated"), Green()):
         statistics = metric.statistics_of_systems(sources, systems, references)

@@ -121,7 +121,7 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]
     (tmp_path / f"{name}.py").write_text(CHARACTERS)
     (tmp_path / "broken_module.py").write_text("raise SystemExit('no such luck\\nat all')")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
     importlib.invalidate_caches()
     yield name
     sys.modules.pop(name, None)

@@ -43,9 +43,9 @@ def literal_dice(source: str, hypothesis: str) -> float:
 
 @given(TEXTS, TEXTS)
 def test_similarity_equals_pairing_trigrams_one_by_one(source: str, hypothesis: str) -> None:
-    found = character_similarities([source, hypothesis], [hypothesis, source])
+    similarities = character_similarities([source, hypothesis], [hypothesis, source])
     expected = literal_dice(source, hypothesis)
-    assert found == pytest.approx([expected, expected], abs=1e-12)
+    assert similarities == pytest.approx([expected, expected], abs=1e-12)
 
 
 def test_short_corrections_and_free_rewritings_pass_and_unrelated_texts_do_not() -> None:

@@ -16,16 +16,16 @@ def test_ratio_mean_and_share_as_a_plain_loop() -> None:
         for sample in bootstrap.samples
         if any(below[n] for n in sample)
     ]
-    found = bootstrap.ratio(above, below)
-    assert found.value == pytest.approx(6 / 7)
-    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(quotients, [10, 90])))
+    estimate = bootstrap.ratio(above, below)
+    assert estimate.value == pytest.approx(6 / 7)
+    assert (estimate.low, estimate.high) == pytest.approx(tuple(np.percentile(quotients, [10, 90])))
     means = [np.mean(above[sample]) for sample in bootstrap.samples]
-    found = bootstrap.mean(above)
+    estimate = bootstrap.mean(above)
     expected = (1.5, *np.percentile(means, [10, 90]))
-    assert (found.value, found.low, found.high) == pytest.approx(expected)
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx(expected)
     assert bootstrap.sums(above) == pytest.approx([4 * mean for mean in means])
-    kept, cases = np.array([True, False, True, True]), np.array([0, 0, 3, 3])
-    shares = bootstrap.share(kept, cases)
+    values, cases = np.array([True, False, True, True]), np.array([0, 0, 3, 3])
+    shares = bootstrap.share(values, cases)
     expected = bootstrap.ratio(np.array([1.0, 0, 0, 2]), np.array([2.0, 0, 0, 2]))
     assert (shares.value, shares.low, shares.high) == pytest.approx(
         (3 / 4, expected.low, expected.high)
@@ -33,5 +33,5 @@ def test_ratio_mean_and_share_as_a_plain_loop() -> None:
 
 
 def test_nothing_to_divide_by_has_no_value() -> None:
-    found = Bootstrap(2, resamples=3).ratio(np.ones(2), np.zeros(2))
-    assert np.isnan([found.value, found.low, found.high]).all()
+    estimate = Bootstrap(2, resamples=3).ratio(np.ones(2), np.zeros(2))
+    assert np.isnan([estimate.value, estimate.low, estimate.high]).all()

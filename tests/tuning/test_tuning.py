@@ -364,8 +364,8 @@ def test_only_development_parts_may_be_tuned_on(mirror: Path, planted: Benchmark
     dev10 = load_benchmark("gjg15:12:dev10")
     assert check_tuning_data(dev10, Goal("sentence-accuracy")) == ""
     for name in ("seeda-s", "seeda-e"):
-        said = check_tuning_data(load_benchmark(f"{name}:+fluency:dev"), Goal("kendall"))
-        assert f"held-out folds and {name}:test are sound evidence" in said
+        notice = check_tuning_data(load_benchmark(f"{name}:+fluency:dev"), Goal("kendall"))
+        assert f"held-out folds and {name}:test are sound evidence" in notice
     with pytest.raises(LeakageError, match="only sentence-level weights may be tuned, not kendall"):
         check_tuning_data(dev10, Goal("kendall"))
     for name in ("gjg15:12:test90", "gjg15", "seeda-s", "seeda-s:test"):

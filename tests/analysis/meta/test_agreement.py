@@ -97,9 +97,9 @@ def test_resamples_equal_the_resampled_benchmark() -> None:
     benchmark, scores = random_benchmark(3)
     samples = resample(12, 6, seed=1)
     drawn = multiplicities(samples, 12)
-    found = agreement(scores, benchmark.comparisons())
+    result = agreement(scores, benchmark.comparisons())
     for sample, accuracy, tau in zip(
-        samples, found.accuracies(drawn), found.kendalls(drawn), strict=True
+        samples, result.accuracies(drawn), result.kendalls(drawn), strict=True
     ):
         repeated = [
             ranking
@@ -116,12 +116,15 @@ def test_resamples_equal_the_resampled_benchmark() -> None:
 def test_equal_counts_keep_only_pairs_with_as_many_edits() -> None:
     benchmark, scores = random_benchmark(1)
     counts = np.random.default_rng(9).integers(0, 2, scores.shape).astype(float)
-    kept = at_equal_counts(benchmark.comparisons(), counts)
-    assert 0 < len(kept) < len(benchmark.comparisons())
-    assert (counts[kept.first, kept.sentence] == counts[kept.second, kept.sentence]).all()
+    comparable = at_equal_counts(benchmark.comparisons(), counts)
+    assert 0 < len(comparable) < len(benchmark.comparisons())
+    assert (
+        counts[comparable.first, comparable.sentence]
+        == counts[comparable.second, comparable.sentence]
+    ).all()
     # The counts themselves decide nothing there.
-    assert agreement(counts, kept).accuracy == 0.0
-    assert agreement(counts, kept).kendall == 0.0
+    assert agreement(counts, comparable).accuracy == 0.0
+    assert agreement(counts, comparable).kendall == 0.0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -135,16 +138,16 @@ def test_tie_calibration_finds_the_best_threshold(seed: int) -> None:
     )
 
     def accuracy(threshold: float) -> float:
-        said = np.where(abs(differences) <= threshold, 0, np.sign(differences))
-        return float((said == comparisons.outcome).mean())
+        predicted = np.where(abs(differences) <= threshold, 0, np.sign(differences))
+        return float((predicted == comparisons.outcome).mean())
 
     candidates = [0.0, *sorted(set(abs(differences)))]
     best = max(map(accuracy, candidates))
     threshold = tie_threshold(scores, comparisons)
-    assert threshold == next(each for each in candidates if accuracy(each) == best)
-    found = agreement_with_ties(scores, comparisons, threshold)
-    assert found.accuracy == pytest.approx(best)
-    assert found.count == len(comparisons)
+    assert threshold == next(candidate for candidate in candidates if accuracy(candidate) == best)
+    result = agreement_with_ties(scores, comparisons, threshold)
+    assert result.accuracy == pytest.approx(best)
+    assert result.count == len(comparisons)
 
 
 def test_human_wins_count_both_directions() -> None:
@@ -198,20 +201,22 @@ def rated(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def literal_grouped(kind: str, scores: np.ndarray, ratings: np.ndarray) -> tuple[float, int]:
     values = []
     for score, rating in zip(scores.T, ratings.T, strict=True):
-        kept = ~np.isnan(rating)
-        if kept.sum() > 1 and np.ptp(rating[kept]) > 0:
-            tied = np.ptp(score[kept]) == 0
-            values.append(0.0 if tied else ORACLES[kind](score[kept], rating[kept]).statistic)
+        has_rating = ~np.isnan(rating)
+        if has_rating.sum() > 1 and np.ptp(rating[has_rating]) > 0:
+            tied = np.ptp(score[has_rating]) == 0
+            values.append(
+                0.0 if tied else ORACLES[kind](score[has_rating], rating[has_rating]).statistic
+            )
     return float(np.mean(values)), len(values)
 
 
 @pytest.mark.parametrize("kind", ORACLES)
 def test_pooled_and_grouped_equal_scipy(kind: str) -> None:
     scores, ratings = rated()
-    kept = ~np.isnan(ratings)
+    has_rating = ~np.isnan(ratings)
     value, count = segment_correlation(kind, scores, ratings)  # type: ignore[arg-type]
-    assert value == pytest.approx(ORACLES[kind](scores[kept], ratings[kept]).statistic)
-    assert count == kept.sum()
+    assert value == pytest.approx(ORACLES[kind](scores[has_rating], ratings[has_rating]).statistic)
+    assert count == has_rating.sum()
     value, count = segment_correlation(kind, scores, ratings, "grouped")  # type: ignore[arg-type]
     assert (value, count) == pytest.approx(literal_grouped(kind, scores, ratings))
 
@@ -221,12 +226,12 @@ def test_pooled_and_grouped_equal_scipy(kind: str) -> None:
 def test_resamples_equal_the_resampled_sources(kind: str, grouping: str) -> None:
     scores, ratings = rated(1)
     samples = np.random.default_rng(2).integers(0, 30, (6, 30))
-    found = segment_correlations_of_resamples(kind, scores, ratings, samples, grouping)  # type: ignore[arg-type]
+    values = segment_correlations_of_resamples(kind, scores, ratings, samples, grouping)  # type: ignore[arg-type]
     expected = [
         segment_correlation(kind, scores[:, sample], ratings[:, sample], grouping)[0]  # type: ignore[arg-type]
         for sample in samples
     ]
-    assert found == pytest.approx(expected)
+    assert values == pytest.approx(expected)
 
 
 def test_grouping_ignores_how_easy_sources_are() -> None:
@@ -252,11 +257,11 @@ def test_seeda_equals_the_script_for_three_metrics(name: str) -> None:
     benchmark = load_benchmark(name)
     for metric in map(load_metric, ("gleu", "edit-count", "constant")):
         scores = sentence_scores(metric, benchmark_statistics(metric, benchmark, Runtime()))
-        found = agreement(scores, benchmark.comparisons(), "official")
+        result = agreement(scores, benchmark.comparisons(), "official")
         expected = literal_script(benchmark.rankings, tuple(benchmark.systems), scores)
-        assert (found.accuracy, found.kendall) == pytest.approx(expected, abs=1e-12)
+        assert (result.accuracy, result.kendall) == pytest.approx(expected, abs=1e-12)
         if (name, metric.name) == ("seeda-e", "constant"):
-            assert found.kendall == pytest.approx(0.096, abs=5e-4)
+            assert result.kendall == pytest.approx(0.096, abs=5e-4)
 
 
 @pytest.mark.realdata
@@ -264,8 +269,8 @@ def test_seeda_equals_the_script_for_three_metrics(name: str) -> None:
 def test_expected_wins_equal_the_published_scores() -> None:
     benchmark = load_benchmark("gjg15")
     wins, _ = human_wins(benchmark.comparisons(), len(benchmark.sources))
-    found = dict(zip(benchmark.systems, expected_wins(wins.sum(axis=0)), strict=True))
-    assert {name: round(value, 3) for name, value in found.items()} == pytest.approx(
+    wins_of = dict(zip(benchmark.systems, expected_wins(wins.sum(axis=0)), strict=True))
+    assert {name: round(value, 3) for name, value in wins_of.items()} == pytest.approx(
         {
             "AMU": 0.628, "RAC": 0.566, "CAMB": 0.561, "CUUI": 0.550, "POST": 0.539, "UFC": 0.513,
             "PKU": 0.506, "UMC": 0.495, "IITB": 0.485, "SJTU": 0.463, "INPUT": 0.456, "NTHU": 0.437,

@@ -53,29 +53,34 @@ def ranked(benchmark_: Benchmark) -> Evaluation:
 
 
 def entry(evaluation: Evaluation, name: str) -> MetricEvaluation:
-    return next(each for each in evaluation.metrics if each.metric.startswith(name))
+    return next(result for result in evaluation.metrics if result.metric.startswith(name))
 
 
 def test_sentinels_come_last_and_once(ranked: Evaluation, benchmark_: Benchmark) -> None:
-    assert [each.metric for each in ranked.metrics][1:] == list(SENTINELS)
-    assert [each.sentinel for each in ranked.metrics] == [False, True, True, True, True]
+    assert [result.metric for result in ranked.metrics][1:] == list(SENTINELS)
+    assert [result.sentinel for result in ranked.metrics] == [False, True, True, True, True]
     again = evaluate(benchmark_, [load_metric("length")], QUICK)
-    assert [each.metric for each in again.metrics] == ["length", "edit-count", "constant", "random"]
+    assert [result.metric for result in again.metrics] == [
+        "length",
+        "edit-count",
+        "constant",
+        "random",
+    ]
 
 
 def test_measures_between_systems_equal_scipy(ranked: Evaluation) -> None:
-    for each in ranked.metrics:
-        if each.metric == "constant":
-            assert np.isnan(each.estimates["pearson"].value)
+    for result in ranked.metrics:
+        if result.metric == "constant":
+            assert np.isnan(result.estimates["pearson"].value)
             continue
         for name, oracle in (
             ("pearson", stats.pearsonr),
             ("spearman", stats.spearmanr),
             ("kendall", stats.kendalltau),
         ):
-            estimate = each.estimates[name]
+            estimate = result.estimates[name]
             assert estimate.value == pytest.approx(
-                oracle(ranked.human_scores, each.scores).statistic
+                oracle(ranked.human_scores, result.scores).statistic
             )
             assert (estimate.count, estimate.unit) == (4, "systems")
 
@@ -92,10 +97,12 @@ def test_ratings_give_segment_measures(rated: Evaluation, benchmark_: Benchmark)
     lengths = np.array(
         [[len(t.split()) for t in benchmark_.systems[name]] for name in rated.systems]
     )
-    kept = ~np.isnan(ratings)
+    has_rating = ~np.isnan(ratings)
     estimate = entry(rated, "length").estimates["segment_kendall"]
-    assert estimate.value == pytest.approx(stats.kendalltau(lengths[kept], ratings[kept]).statistic)
-    assert (estimate.count, estimate.unit) == (kept.sum(), "outputs")
+    assert estimate.value == pytest.approx(
+        stats.kendalltau(lengths[has_rating], ratings[has_rating]).statistic
+    )
+    assert (estimate.count, estimate.unit) == (has_rating.sum(), "outputs")
 
 
 def test_edit_count_has_no_agreement_at_equal_edits(ranked: Evaluation) -> None:
@@ -139,20 +146,20 @@ def test_tests_compare_metrics_and_the_edit_count(rated: Evaluation) -> None:
 @pytest.mark.parametrize("aggregation", ["expected-wins", "trueskill"])
 def test_other_aggregations(aggregation: str, benchmark_: Benchmark) -> None:
     protocol = dataclasses.replace(QUICK, aggregation=aggregation)
-    found = evaluate(benchmark_, [load_metric("gleu(iterations=1)")], protocol, human="EW")
-    gleu = entry(found, "gleu")
+    evaluation = evaluate(benchmark_, [load_metric("gleu(iterations=1)")], protocol, human="EW")
+    gleu = entry(evaluation, "gleu")
     # Sentence by sentence the strong system wins most, as in the corpus score.
-    assert found.systems[int(gleu.scores.argmax())] == "strong"
+    assert evaluation.systems[int(gleu.scores.argmax())] == "strong"
     assert f"aggregation:{aggregation}" in gleu.signature
-    assert entry(found, "constant").scores == pytest.approx([0.0] * 4)
+    assert entry(evaluation, "constant").scores == pytest.approx([0.0] * 4)
 
 
 def test_official_ties_reach_the_sentence_measures(benchmark_: Benchmark) -> None:
     official = dataclasses.replace(QUICK, ties="official")
-    found = entry(evaluate(benchmark_, [], official, human="EW"), "constant").estimates
-    assert found["sentence_accuracy"].value > 0
-    assert found["sentence_kendall"].value == pytest.approx(
-        2 * found["sentence_accuracy"].value - 1
+    estimates = entry(evaluate(benchmark_, [], official, human="EW"), "constant").estimates
+    assert estimates["sentence_accuracy"].value > 0
+    assert estimates["sentence_kendall"].value == pytest.approx(
+        2 * estimates["sentence_accuracy"].value - 1
     )
 
 
@@ -173,10 +180,12 @@ def test_published_scores_alone_have_no_interval_of_their_own() -> None:
     texts = ("a b", "c d e")
     systems = {"x": texts, "y": ("a", "c d"), "z": ("a b c", "c")}
     benchmark = Benchmark("mine", texts, systems, official={"s": {"x": 3.0, "y": 1.0, "z": 2.0}})
-    found = evaluate(benchmark, [], QUICK, human="s")
-    assert found.human_scores == pytest.approx([3.0, 1.0, 2.0])
-    assert found.human_intervals == pytest.approx(np.array([[3.0, 3.0], [1.0, 1.0], [2.0, 2.0]]))
-    assert "sentence_accuracy" not in found.metrics[0].estimates
+    evaluation = evaluate(benchmark, [], QUICK, human="s")
+    assert evaluation.human_scores == pytest.approx([3.0, 1.0, 2.0])
+    assert evaluation.human_intervals == pytest.approx(
+        np.array([[3.0, 3.0], [1.0, 1.0], [2.0, 2.0]])
+    )
+    assert "sentence_accuracy" not in evaluation.metrics[0].estimates
     with pytest.raises(InputError, match="no system of mine has a human score t"):
         judged(dataclasses.replace(benchmark, official={"t": {"w": 1.0}}), "t")
 
@@ -192,9 +201,9 @@ def test_published_scores_win_over_computed_ones() -> None:
         official={"EW": {"x": 0.9, "y": 0.2}},
     )
     drawn = multiplicities(resample(4, 10), 4)
-    found = human_scores(benchmark, "EW", drawn)
-    assert found.scores == pytest.approx([0.9, 0.2])
-    assert found.many == pytest.approx(np.tile([1.0, 0.0], (10, 1)))
+    human = human_scores(benchmark, "EW", drawn)
+    assert human.scores == pytest.approx([0.9, 0.2])
+    assert human.many == pytest.approx(np.tile([1.0, 0.0], (10, 1)))
     computed = human_scores(dataclasses.replace(benchmark, official={}), "EW", drawn)
     assert computed.scores == pytest.approx([1.0, 0.0])
 
@@ -216,8 +225,8 @@ def test_a_resample_without_judgements_does_not_count() -> None:
     rankings = (Ranking(0, {"x": 1, "y": 2}),)
     benchmark = Benchmark("mine", texts, {"x": texts, "y": texts}, rankings=rankings)
     for name in ("EW", "TS"):
-        found = human_scores(benchmark, name, np.array([[1.0, 1.0], [0.0, 2.0]]))
-        assert np.isnan(found.many).all(axis=1).tolist() == [False, True]
+        human = human_scores(benchmark, name, np.array([[1.0, 1.0], [0.0, 2.0]]))
+        assert np.isnan(human.many).all(axis=1).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("bad", [{"resamples": 0}, {"level": 1.0}, {"window": 1}])
@@ -302,22 +311,22 @@ def test_what_the_edit_count_reaches(
     means = sentences.mean(axis=1)
     assert correlate("pearson", people, means) == pytest.approx(r, abs=2e-3)
     assert correlate("spearman", people, means) == pytest.approx(rho, abs=2e-3)
-    found = agreement(sentences, benchmark.comparisons())
-    assert found.accuracy == pytest.approx(accuracy, abs=2e-3)
+    result = agreement(sentences, benchmark.comparisons())
+    assert result.accuracy == pytest.approx(accuracy, abs=2e-3)
 
 
 @pytest.mark.realdata
 @pytest.mark.usefixtures("mirror")
 def test_gjg15_as_a_whole() -> None:
-    found = evaluate(
+    evaluation = evaluate(
         load_benchmark("gjg15"), [load_metric("gleu")], Protocol(resamples=20), human="EW"
     )
-    gleu = entry(found, "gleu").estimates
+    gleu = entry(evaluation, "gleu").estimates
     # Published for GLEU: .701/.467.
     assert gleu["pearson"].value == pytest.approx(0.701, abs=5e-3)
     assert gleu["spearman"].value == pytest.approx(0.467, abs=5e-4)
     assert gleu["sentence_accuracy"].count == 49_981
-    assert entry(found, "gleu").windows["pearson"].shape == (6,)
+    assert entry(evaluation, "gleu").windows["pearson"].shape == (6,)
 
 
 @pytest.mark.realdata
@@ -327,5 +336,5 @@ def test_seeda_human_scores_follow_from_the_judgements(name: str) -> None:
     benchmark = load_benchmark(name)
     computed = dataclasses.replace(benchmark, official={})
     drawn = np.ones((1, len(benchmark.sources)))
-    found = human_scores(computed, "EW", drawn).scores
-    assert found == pytest.approx(list(benchmark.official["EW"].values()), abs=2e-3)
+    scores = human_scores(computed, "EW", drawn).scores
+    assert scores == pytest.approx(list(benchmark.official["EW"].values()), abs=2e-3)
