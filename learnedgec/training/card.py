@@ -22,8 +22,12 @@ from learnedgec.metrics.some import DIMENSIONS, Some
 
 __all__ = ["licence_lines", "metadata", "model_card", "weights_licence", "with_metadata"]
 
-# Figures of the results, and what a hub calls them.
-_FIGURES = {"pearson": "pearsonr", "spearman": "spearmanr", "accuracy": "accuracy"}
+# Figures of the results, with their names on a hub and on the card.
+_FIGURES = {
+    "pearson": ("pearsonr", "Pearson"),
+    "spearman": ("spearmanr", "Spearman"),
+    "accuracy": ("accuracy", "pairs in the right order"),
+}
 # Datasets of the catalog that are not English.
 _LANGUAGES = {"autojqe": "ja", "swedish": "sv"}
 
@@ -53,7 +57,7 @@ def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "pipeline_tag": "text-classification",
         "tags": ["grammatical-error-correction", "evaluation", "metric", "learnedgec"],
         "datasets": sorted(set(in_catalog)),
-        "metrics": [name for figure, name in _FIGURES.items() if figure in figures],
+        "metrics": [name for figure, (name, _) in _FIGURES.items() if figure in figures],
         "base_model": manifest["encoder"] if is_hub_name(manifest["encoder"]) else None,
     }
     return {key: value for key, value in fields.items() if value}
@@ -238,25 +242,17 @@ def _training_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"- Mean of the weights of {names}"
 
 
-# Figures of the results, as the card names them.
-_MEASURES = {
-    "pearson": "Pearson",
-    "spearman": "Spearman",
-    "accuracy": "pairs in the right order",
-}
-
-
 def _result_lines(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:
     """Yield the table of results, with a row for each figure of each head."""
     yield "| part | head | measure | value | 95 % interval | n |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for part, heads in results.items():
         for head, figures in heads.items():
-            for key in filter(figures.__contains__, _MEASURES):
+            for key in filter(figures.__contains__, _FIGURES):
                 value = "–" if figures[key] is None else f"{figures[key]:.3f}"
                 low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
                 interval = "–" if low is None else f"{low:.3f} to {high:.3f}"
-                row = (part, head, _MEASURES[key], value, interval, figures["n"])
+                row = (part, head, _FIGURES[key][1], value, interval, figures["n"])
                 yield f"| {' | '.join(map(str, row))} |"
 
 
