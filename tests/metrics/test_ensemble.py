@@ -86,6 +86,7 @@ def test_needs_references_where_a_member_does() -> None:
         ("ensemble(gleu(m=2)=1.0)", ParameterError, "no parameter of gleu is named 'm'"),
         ("ensemble(gleu=1, gleu=1)", BadNameError, "gives the parameter 'gleu' twice"),
         ("ensemble(gleu)", BadNameError, "cannot be read"),
+        ("ensemble(2gleu=1)", BadNameError, "cannot be read"),
         ("ensemble(**{'gleu': 1})", BadNameError, "unnamed"),
         ("ensemble(some@nothing=1)", UnknownNameError, "no tuned metric is named 'some@nothing'"),
     ],

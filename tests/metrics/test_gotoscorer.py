@@ -8,7 +8,7 @@ from embedded import Sample
 
 from learnedgec.data.m2 import AnnotatedSentence, Edit
 from learnedgec.data.references import References
-from learnedgec.errors import FormatError, InputError
+from learnedgec.errors import FormatError, InputError, ParameterError
 from learnedgec.metrics.gotoscorer import Difficulties, GoldChunk, GotoScorer, cut
 from learnedgec.runtime.runtime import Runtime
 
@@ -184,6 +184,11 @@ def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
     file.write_text(content)
     with pytest.raises(FormatError, match="not a file of correction difficulties"):
         Difficulties.load(file)
+
+
+def test_rows_alone_need_a_file() -> None:
+    with pytest.raises(ParameterError, match="weights='FILE'"):
+        GotoScorer().compute(["a"], ["b"], References.from_texts(["b"]), Runtime())
 
 
 @pytest.mark.realdata
