@@ -152,7 +152,16 @@ def read_table(
 
 
 def whole_number(text: str, below: int, place: str) -> int:
-    """Return the number from 0 to `below` - 1 in a cell, or raise `FormatError` that starts with `place`."""
+    """Return the whole number that a cell holds.
+
+    Args:
+        text: the cell.
+        below: the number must be smaller.
+        place: what the error names, such as file, row and column.
+
+    Raises:
+        FormatError: the cell holds anything else than a number from 0 to `below` - 1.
+    """
     if not (text.isdecimal() and len(text) < 10 and int(text) < below):
         raise FormatError(f"{place} is {text[:60]!r}; a number from 0 to {below - 1} was expected.")
     return int(text)

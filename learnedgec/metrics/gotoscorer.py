@@ -166,6 +166,11 @@ class Difficulties:
     ) -> Statistics:
         """Return edit-overlap statistics with weights for counts; each gold edit's record gets its `weight`.
 
+        Args:
+            sources: the N source sentences.
+            counted: edit-overlap statistics of one system's hypotheses.
+            references: the references with their gold edits.
+
         Raises:
             InputError: a sentence with its gold edits has no weights.
         """

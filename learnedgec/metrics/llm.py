@@ -38,7 +38,7 @@ from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
-__all__ = ["LlmE", "LlmS", "RequestPlan"]
+__all__ = ["LlmE", "LlmS", "Request", "RequestPlan"]
 
 LOWEST, HIGHEST = 1, 5
 

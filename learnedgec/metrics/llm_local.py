@@ -23,6 +23,11 @@ def ask_local(
 ) -> Iterator[tuple[Request, Answer]]:
     """Let a causal language model fill in the schema, one rating of every request at a time.
 
+    Args:
+        name: the model's hub id or directory.
+        requests: the prompts with their schemas.
+        runtime: how the model runs.
+
     Raises:
         ModelError: the tokenizer does not write ratings as one token each, or a prompt is too long.
     """

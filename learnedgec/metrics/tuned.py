@@ -136,7 +136,7 @@ def read_tuned_file(path: Path) -> TunedMetric:
 def tuned_on(names: Iterable[str]) -> frozenset[str]:
     """Return the hashes of the sentences that tuned metrics were tuned on.
 
-    They are hexadecimal `fingerprint`s. The files of earlier versions have none.
+    They are fingerprints as hexadecimal digits. The files of earlier versions have none.
     """
     files = list_tuned()
     studies = [read_tuned_file(files[name]).study for name in names if name in files]

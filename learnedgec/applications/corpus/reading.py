@@ -30,7 +30,7 @@ from learnedgec.data.references import References
 from learnedgec.data.text import read_record
 from learnedgec.errors import ConfigError, FormatError, InputError, LengthError
 
-__all__ = ["Corpus", "CorpusBlock", "open_lines", "open_records"]
+__all__ = ["Corpus", "CorpusBlock", "RowFile", "open_lines", "open_records"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

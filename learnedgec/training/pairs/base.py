@@ -109,7 +109,13 @@ def read_ranked_pairs(path: PathLike) -> list[RankedPair]:
 def drawn(
     pairs: list[RankedPair], number: int | None, generator: random.Random
 ) -> list[RankedPair]:
-    """Return that number of pairs in random order, or all of them as they are if there are no more."""
+    """Return some of the pairs in random order, or all of them as they are.
+
+    Args:
+        pairs: what to draw from.
+        number: how many to draw; all if it is `None` or if there are no more.
+        generator: source of randomness.
+    """
     return pairs if number is None or number >= len(pairs) else generator.sample(pairs, number)
 
 

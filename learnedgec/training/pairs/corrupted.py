@@ -56,7 +56,7 @@ from learnedgec.training.pairs.mistakes import (
     undone,
 )
 
-__all__ = ["KINDS", "CorruptedPairs", "Sides"]
+__all__ = ["KINDS", "Change", "CorruptedPairs", "Sides"]
 
 # Default share of each kind.
 KINDS = {"missing": 0.25, "added": 0.25, "miscorrected": 0.2, "displaced": 0.2, "mixed": 0.1}

@@ -94,7 +94,13 @@ def impacts(
 
 
 def texts_of_edit(source: str, edits: tuple[Edit, ...], number: int) -> tuple[str, str]:
-    """Return the source with all edits, and with all but one."""
+    """Return the source with all edits, and with all but one.
+
+    Args:
+        source: a sentence.
+        edits: its edits in order.
+        number: index of the edit to leave out.
+    """
     return apply_edits(source, edits), apply_edits(source, [*edits[:number], *edits[number + 1 :]])
 
 

@@ -47,6 +47,12 @@ class Rules:
         """Yield the replacements of a span that were observed beside one of its neighbours, or `anywhere`.
 
         Words are inserted or removed only between the same two neighbours.
+
+        Args:
+            tokens: a sentence.
+            start: index of the span's first token.
+            end: index behind its last token; `start` for an insertion.
+            anywhere: whether other neighbours than the observed ones will do.
         """
         before, after = _neighbours(tokens, start, end)
         for new, places in self.rules.get(lower(tokens[start:end]), {}).items():
