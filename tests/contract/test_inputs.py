@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from embedded import Sample
-from holders import HOLDERS
+from text_containers import CONTAINERS
 
 import learnedgec
 from learnedgec.errors import InputError, LengthError
@@ -31,11 +31,11 @@ def metric(request: pytest.FixtureRequest) -> Metric:
     return METRICS[request.param](request)
 
 
-@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("holder", CONTAINERS)
 def test_scores_do_not_depend_on_what_holds_the_texts(
     metric: Metric, holder: str, sample: Sample
 ) -> None:
-    hold = HOLDERS[holder]
+    hold = CONTAINERS[holder]
     sources, hypotheses = sample.sources[:12], sample.systems["eager"][:12]
     rows = sample.references.select(range(12))
     # Texts alone on both sides: gold edits would make other references.

@@ -9,9 +9,9 @@ import datasets
 import numpy as np
 import pandas as pd
 import pytest
-from holders import HOLDERS
 from hypothesis import given
 from hypothesis import strategies as st
+from text_containers import CONTAINERS
 
 from learnedgec.data.references import Reference, References, as_references
 from learnedgec.data.sentences import as_sentences, as_systems
@@ -20,9 +20,9 @@ from learnedgec.errors import InputError, LengthError
 TEXTS = ["He go home .", "", " ", "Œuvre 😀 !"]
 
 
-@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("holder", CONTAINERS)
 def test_any_sequence_of_texts_is_a_list_of_plain_texts(holder: str) -> None:
-    sentences = as_sentences(HOLDERS[holder](TEXTS), "sources")
+    sentences = as_sentences(CONTAINERS[holder](TEXTS), "sources")
     assert sentences == TEXTS
     assert type(sentences) is list
     assert {type(text) for text in sentences} == {str}

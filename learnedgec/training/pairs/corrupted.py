@@ -92,7 +92,7 @@ class Sides(NamedTuple):
 
 
 @dataclass
-class Material:
+class CorrectedSource:
     """A source with the edits of one of its corrections, and what is known of its other corrections.
 
     Attributes:
@@ -242,8 +242,8 @@ class _Maker:
 
     def __init__(self, settings: CorruptedPairs, runtime: Runtime) -> None:
         self.settings = settings
-        groups: dict[str, list[Material]] = defaultdict(list)
-        for material in _materials(settings, runtime):
+        groups: dict[str, list[CorrectedSource]] = defaultdict(list)
+        for material in _corrected_sources(settings, runtime):
             groups[material.group].append(material)
         self.groups = list(groups.values())
         materials = [material for group in self.groups for material in group]
@@ -269,7 +269,7 @@ class _Maker:
 
     def pair(self, kind: str, generator: random.Random) -> tuple[RankedPair, Sides] | None:
         """Return a pair of a kind from one material, or `None` if it does not allow it."""
-        material = self._draw_material(generator)
+        material = self._draw_source(generator)
         count = _draw(_COUNTS, generator)
         sides = material and self._sides(material, kind, count, generator)
         if not material or not sides:
@@ -284,7 +284,7 @@ class _Maker:
         return RankedPair(source, better, worse, margin, group, material.origin, gold), sides
 
     def _sides(
-        self, material: Material, kind: str, count: int, generator: random.Random
+        self, material: CorrectedSource, kind: str, count: int, generator: random.Random
     ) -> Sides | None:
         """Return both sides of a pair of a kind that differ by `count` edits, or `None`."""
         missing = 0 if kind == "added" else count
@@ -317,7 +317,7 @@ class _Maker:
         )
 
     def _elsewhere(
-        self, material: Material, taken: Sequence[Edit], generator: random.Random
+        self, material: CorrectedSource, taken: Sequence[Edit], generator: random.Random
     ) -> Change | None:
         """Return a wrong edit that touches neither an edit of a reference nor a taken one."""
         tokens = material.tokens
@@ -342,7 +342,9 @@ class _Maker:
                     return Change(edit, origin)
         return None
 
-    def _instead(self, material: Material, gold: Edit, generator: random.Random) -> Change | None:
+    def _instead(
+        self, material: CorrectedSource, gold: Edit, generator: random.Random
+    ) -> Change | None:
         """Return a wrong correction of the words that a gold edit corrects."""
         tokens, start, end = material.tokens, gold.start, gold.end
         origins = {
@@ -365,7 +367,7 @@ class _Maker:
                 return Change(edit, origins[edit])
         return None
 
-    def _draw_material(self, generator: random.Random) -> Material | None:
+    def _draw_source(self, generator: random.Random) -> CorrectedSource | None:
         """Return a correction, or a clean sentence with errors."""
         if generator.random() >= self.settings.sentence_share:
             return generator.choice(generator.choice(self.groups)) if self.groups else None
@@ -382,10 +384,10 @@ class _Maker:
                 errors.append(edit)
         source, gold = undone(tokens, errors)
         text = " ".join(tokens)
-        return Material(source, tuple(gold), gold, {text}, group=text, origin=name)
+        return CorrectedSource(source, tuple(gold), gold, {text}, group=text, origin=name)
 
 
-def _materials(settings: CorruptedPairs, runtime: Runtime) -> list[Material]:
+def _corrected_sources(settings: CorruptedPairs, runtime: Runtime) -> list[CorrectedSource]:
     """Return the corrections with all that references and systems do to their sources."""
     rows = [(name, row) for name in settings.corrections for row in load_corrections(name)]
     variants: dict[str, dict[str, None]] = defaultdict(dict)
@@ -417,7 +419,7 @@ def _materials(settings: CorruptedPairs, runtime: Runtime) -> list[Material]:
             if plain and (edit.start, edit.end, new) not in right:
                 mistakes[source][edit] = None
     return [
-        Material(
+        CorrectedSource(
             tuple(row.source.split()),
             tuple(gold),
             gold_of[row.source],

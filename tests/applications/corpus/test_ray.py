@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from embedded import Sample
-from failing import Deadly
+from failing_metrics import Deadly
 
 from learnedgec.applications.corpus.ray import RayBlocks
 from learnedgec.applications.corpus.reading import Corpus

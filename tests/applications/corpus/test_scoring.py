@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 from embedded import Sample
-from failing import Fragile
+from failing_metrics import Fragile
 
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
 from learnedgec.applications.corpus.scoring import CorpusScores, score_corpus

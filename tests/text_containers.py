@@ -1,4 +1,4 @@
-"""What people keep texts in: one function for each that fills it with given texts."""
+"""Containers of texts: a function for each that makes it from given texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import datasets
 import numpy as np
 import pandas as pd
 
-HOLDERS: dict[str, Callable[[Sequence[str]], Any]] = {
+CONTAINERS: dict[str, Callable[[Sequence[str]], Any]] = {
     "list": list,
     "tuple": tuple,
     "numpy": lambda texts: np.array(texts, dtype=np.str_),
