@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytorch_lightning as lightning
 import torch
 from jsonargparse.typing import NonNegativeFloat, PositiveInt, restricted_number_type
+from torchmetrics import MeanMetric
 from transformers.pytorch_utils import ALL_LAYERNORM_LAYERS
 
 from learnedgec.errors import ConfigError
@@ -133,6 +135,8 @@ class EvaluatorModule(lightning.LightningModule):
         self.figures = torch.nn.ModuleDict(
             {name: goal.new_measure() for name, goal in self.objectives.items()}
         )
+        self.losses = torch.nn.ModuleDict({name: MeanMetric() for name in heads})
+        self._tokens, self._since = 0, time.perf_counter()
         self._generators: Mapping[str, Any] | None = None
 
     def setup(self, stage: str) -> None:
@@ -172,25 +176,29 @@ class EvaluatorModule(lightning.LightningModule):
             goal.scale = settings["scale"]
 
     def _outputs(
-        self, batch: Mapping[str, Any], *, learned: bool = False
-    ) -> dict[str, torch.Tensor]:
-        """Return each head's values for the texts of its input, (M,).
+        self, batch: Mapping[str, Any], *, measured: bool = False
+    ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """Return each head's values for the texts of its input, (M,), and what its loss reads.
 
-        With `learned`, a head that reads single tokens returns their logits instead, (M, T).
+        The loss reads the values, too, except where a head reads single tokens: there it reads their logits,
+        (M, T), and the values are only made with `measured`.
         """
+        values: dict[str, torch.Tensor] = {}
         outputs: dict[str, torch.Tensor] = {}
         for kind, inputs in batch["inputs"].items():
             names = [name for name, head in self.head_options.items() if head.input == kind]
-            tokens = [name for name in names if learned and self.objectives[name].reads != "pooled"]
+            tokens = [name for name in names if self.objectives[name].reads != "pooled"]
             encoded = self.model.encode(inputs, kind)
             pooled = [name for name in names if name not in tokens]
-            outputs |= self.model.values(encoded, inputs, pooled)
+            values |= self.model.values(encoded, inputs, names if measured else pooled)
+            outputs |= {name: values[name] for name in pooled}
             outputs |= {name: self.model.token_logits(encoded, name) for name in tokens}
-        return outputs
+        return values, outputs
 
     def training_step(self, batch: Mapping[str, Any], index: int) -> torch.Tensor:
         """Return the weighted sum of the heads' losses."""
-        outputs = self._outputs(batch, learned=True)
+        _, outputs = self._outputs(batch)
+        self._tokens += sum(inputs["input_ids"].numel() for inputs in batch["inputs"].values())
         size = sum(len(inputs["input_ids"]) for inputs in batch["inputs"].values())
         # Several processes wait for the gradient of every head, also where a batch has nothing for it.
         total = 0.0 * torch.stack([weight.sum() for weight in self.model.heads.parameters()]).sum()
@@ -210,9 +218,14 @@ class EvaluatorModule(lightning.LightningModule):
         """Collect the predictions that each head is measured on; a repeated batch counts once."""
         if batch["repeated"]:
             return
-        for name, values in self._outputs(batch).items():
-            measure: Any = self.figures[name]
-            self.objectives[name].update(measure, values, batch["targets"][name])
+        values, outputs = self._outputs(batch, measured=True)
+        for name, goal in self.objectives.items():
+            if name in values:
+                measure: Any = self.figures[name]
+                goal.update(measure, values[name], batch["targets"][name])
+                terms = goal.terms(outputs[name], batch["targets"][name])
+                if len(terms):
+                    self.losses[name].update(terms)  # type: ignore[operator]
 
     @property
     def logged(self) -> list[str]:
@@ -220,7 +233,12 @@ class EvaluatorModule(lightning.LightningModule):
         return [
             "dev/score",
             *(f"dev/{name}/{goal.measure}" for name, goal in self.objectives.items()),
+            "dev/loss",
+            *(f"dev/{name}/loss" for name in self.objectives),
             "train/loss",
+            "train/learning_rate",
+            "train/gradient_norm",
+            "train/tokens_per_second",
             *(
                 f"train/{name}/{term}"
                 for name in self.objectives
@@ -229,19 +247,41 @@ class EvaluatorModule(lightning.LightningModule):
         ]
 
     def on_validation_epoch_end(self) -> None:
-        """Log each head's measure on the dev part, and their mean."""
-        values = {}
+        """Log each head's measure and loss on the dev part, their mean and their weighted sum."""
+        values, losses = {}, {}
         for name, goal in self.objectives.items():
             measure: Any = self.figures[name]
             with warnings.catch_warnings():
                 # A small dev part may hold nothing for a head; its measure is then 0.
                 warnings.simplefilter("ignore", UserWarning)
                 values[f"dev/{name}/{goal.measure}"] = measure.compute().nan_to_num()
+                loss: Any = self.losses[name]
+                losses[f"dev/{name}/loss"] = loss.compute().nan_to_num()
             measure.reset()
+            loss.reset()
         # Computed over all processes already; the mean of equal numbers keeps the loggers content.
-        self.log_dict(values, sync_dist=True)
+        self.log_dict(values | losses, sync_dist=True)
+        weights = [head.weight for head in self.head_options.values()]
+        total = sum(weight * loss for weight, loss in zip(weights, losses.values(), strict=True))
+        self.log("dev/loss", total, sync_dist=True)
         mean = torch.stack(list(values.values())).mean()
         self.log("dev/score", mean, prog_bar=True, sync_dist=True)
+
+    def on_train_epoch_start(self) -> None:
+        """Begin to count tokens and time, without the evaluation before."""
+        self._tokens, self._since = 0, time.perf_counter()
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Log the norm of all gradients before clipping and the speed, for the steps that are logged."""
+        trainer: Any = self.trainer
+        if (trainer.global_step + 1) % trainer.log_every_n_steps:
+            return
+        gradients = [weight.grad for weight in self.parameters() if weight.grad is not None]
+        norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+        speed = self._tokens / (time.perf_counter() - self._since)
+        rate = optimizer.param_groups[0]["lr"]
+        values = {"learning_rate": rate, "gradient_norm": norm, "tokens_per_second": speed}
+        self.log_dict({f"train/{name}": value for name, value in values.items()})
 
     def configure_optimizers(self) -> Any:
         """Return AdamW with linear warm-up and decay."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 from dataclasses import replace
@@ -104,7 +105,7 @@ def test_the_end_of_training_is_evaluated_whatever_the_interval(
 
 @pytest.mark.parametrize("group", ["early_stopping", "best", "last"])
 def test_an_unknown_figure_to_go_by_is_named(words: list[str], group: str) -> None:
-    names = "dev/score, dev/quality/accuracy, train/loss"
+    names = "dev/score, dev/quality/accuracy, dev/loss"
     with pytest.raises(ConfigError, match=rf"{group}\.monitor: 'dev/qality' .* {names}"):
         trained([*words, f"--{group}.monitor", "dev/qality"])
 
@@ -117,6 +118,8 @@ def test_every_figure_that_is_named_is_measured(
     measured = log.read_text().partition("\n")[0].split(",")
     heads = {"quality": HeadOptions(objective="logistic")}
     logged = EvaluatorModule(heads, str(tiny_encoder)).logged
+    (row,) = (row for row in csv.DictReader(log.read_text().splitlines()) if row["dev/loss"])
+    assert float(row["dev/loss"]) == pytest.approx(float(row["dev/quality/loss"]))
     # There are no cases, so nothing is measured of consistency.
     assert set(logged) - {"train/quality/consistency"} == set(measured) - {"epoch", "step"}
 

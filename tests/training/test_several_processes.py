@@ -85,5 +85,5 @@ def test_two_processes_with_one_batch_train_what_one_trains(
     assert len(logs[0]) == len(logs[1]) == 4  # two epochs, each with a step and an evaluation
     for row, other in zip(*logs, strict=True):
         assert row.keys() == other.keys()
-        for key in filter(row.get, row):
+        for key in filter(row.get, row.keys() - {"train/tokens_per_second"}):
             assert float(other[key]) == pytest.approx(float(row[key]), abs=1e-4), key
