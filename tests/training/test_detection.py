@@ -81,7 +81,7 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
     encoded = encoding.encode(examples)
     batch = encoding.collate([encoded[row] for row in range(3)])
     with torch.inference_mode():
-        logits = module._outputs(batch, learned=True)["wrong"]
+        logits = module._outputs(batch)[1]["wrong"]
         loss = module.objectives["wrong"].loss(logits, batch["targets"]["wrong"])
         terms, values = [], []
         for text, wrong in ((pair.better, ""), (pair.worse, "go dog")):
@@ -98,7 +98,7 @@ def test_loss_is_the_mean_over_known_tokens(tiny_encoder: Path) -> None:
                 for logit, good, label in zip(logits.tolist(), right, bad, strict=True)
             ]
             values.append(sum(right))
-        outputs = module._outputs(batch)["wrong"]
+        outputs = module._outputs(batch, measured=True)[0]["wrong"]
     assert loss.item() == pytest.approx(sum(terms) / len(terms), abs=1e-4)
     assert outputs[:2].tolist() == pytest.approx(values, abs=1e-4)
 

@@ -77,7 +77,7 @@ def test_losses_are_those_of_the_formulas(tiny_encoder: Path) -> None:
         Example((("r", "They went ."),), {"c": 3.5, "other": 1.0}),
     ]
     batch = batch_of(module, examples)
-    outputs = module._outputs(batch)
+    _, outputs = module._outputs(batch)
 
     def value(head: str, source: str, text: str) -> float:
         both = (source, text) if heads[head].input == "pair" else (text,)
