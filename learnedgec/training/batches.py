@@ -103,7 +103,7 @@ class Encoding:
         if capitals and texts:
             encoded["capitals"] = list(map(mark_capitals, hypotheses, encoded["offset_mapping"]))
         ends = np.cumsum([len(example.texts) for example in examples]).tolist()
-        starts = [0, *ends[:-1]]
+        starts = [0, *ends][:-1]
         columns = {
             key: [encoded[key][start:end] for start, end in zip(starts, ends, strict=True)]
             for key in TOKEN_COLUMNS
