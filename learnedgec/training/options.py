@@ -131,7 +131,14 @@ class _ParsedRun(LightningCLI):
 
 
 def run_folder(runs: str, name: str, seeds: int, seed: int) -> str:
-    """Return the folder of a run's logs and checkpoints; each of several seeds has its own."""
+    """Return the folder of a run's logs and checkpoints; each of several seeds has its own.
+
+    Args:
+        runs: the folder of all runs.
+        name: the evaluator's name.
+        seeds: number of seeds that are trained.
+        seed: the one of this run.
+    """
     return str(Path(runs, name, f"seed-{seed}") if seeds > 1 else Path(runs, name))
 
 
@@ -139,6 +146,11 @@ def parse(
     arguments: Sequence[str], *, progress: bool, module: type[EvaluatorModule] = EvaluatorModule
 ) -> LightningCLI:
     """Build the Trainer, the module and the data from arguments.
+
+    Args:
+        arguments: the arguments of `learnedgec train`.
+        progress: whether progress is shown on stderr.
+        module: the class of the module.
 
     Raises:
         ConfigError: a key or a value is unusable; the message names the key path.
