@@ -95,13 +95,17 @@ def test_warnings_are_one_line_once_and_deprecations_none(
 
 # SIGINT is ignored by all that a shell starts in the background, unless a handler is set.
 PARENT = """
-import os, signal, time
+import os, pathlib, signal, time
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
+
+def work(path):
+    pathlib.Path(path).touch()
+    time.sleep(60)
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    print(os.getpid(), flush=True)
-    parallel_map(time.sleep, [0.3] * 2000, "sleeping", Runtime(jobs=2), chunk_size=1)
+    parallel_map(work, list("abcd"), "sleeping", Runtime(jobs=2), chunk_size=1)
 """
 
 
@@ -110,18 +114,21 @@ if __name__ == "__main__":
 def test_workers_end_with_their_parent(tmp_path: Path, end: signal.Signals) -> None:
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
+    deadline = time.monotonic() + 60
     with subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, str(script)], cwd=tmp_path, stderr=subprocess.PIPE
     ) as parent:
-        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
-        workers: list[Path] = []
-        deadline = time.monotonic() + 30
-        # The first child is the one that tracks resources.
-        while len(workers) < 3 and time.monotonic() < deadline:
-            workers = [Path("/proc") / number for number in children.read_text().split()]
-        assert len(workers) == 3
-        parent.send_signal(end)
-        parent.communicate(timeout=30)
+        try:
+            while not all((tmp_path / name).exists() for name in "ab"):
+                assert time.monotonic() < deadline
+            children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+            # The first child is the one that tracks resources.
+            workers = [Path("/proc") / number for number in children]
+            assert len(workers) == 3
+            parent.send_signal(end)
+            parent.communicate(timeout=30)
+        finally:
+            parent.kill()
     while any(worker.exists() for worker in workers) and time.monotonic() < deadline:
         pass
     assert [worker for worker in workers if worker.exists()] == []
