@@ -214,7 +214,7 @@ class Ensemble(Metric):
     def resolved(self) -> Ensemble:
         """Return an equal ensemble of resolved members."""
         ensemble = copy.copy(self)
-        vars(ensemble)["metrics"] = tuple(metric.resolved() for metric in self.metrics)
+        object.__setattr__(ensemble, "metrics", tuple(metric.resolved() for metric in self.metrics))
         return ensemble
 
     def check(self, runtime: Runtime) -> None:

@@ -131,7 +131,7 @@ def _train_seeds(
         if notify:
             notify(f"Seed {seed}, run {len(runs) + 1} of {config.seeds}.")
         words = [*arguments, "--seed_everything", str(seed)]
-        run = _Run(parse(words, progress=progress, module=module))
+        run = _Run(parse(words, progress=progress, module=module)) if runs else first
         result = run.complete(notify)
         assert result is not None  # there is one process
         runs[seed] = result
