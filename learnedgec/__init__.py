@@ -13,6 +13,7 @@ _NAMES = {
     "analysis.attribution": ["attribute_edits"],
     "analysis.comparison": ["BaselineComparison", "compare"],
     "analysis.ranking": ["SystemRanking", "rank", "rank_systems"],
+    "applications.confidence": ["edit_confidence"],
     "applications.export": ["export_evaluator"],
     "applications.hub": ["pull_evaluator", "push_evaluator"],
     "applications.rerank": ["Guards", "Reranking", "rerank"],

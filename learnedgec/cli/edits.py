@@ -1,19 +1,22 @@
-"""`learnedgec edits`: parallel text in, M2 out; or M2 in, text out."""
+"""`learnedgec edits`: parallel text in, edits out, as M2 or as rows; or M2 in, text out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.cli import flags
-from learnedgec.cli.inputs import LINES
-from learnedgec.cli.output import remark
+from learnedgec.cli import flags, output
+from learnedgec.cli.inputs import LINES, read_corrections
 from learnedgec.data.m2 import AnnotatedSentence, read_m2, write_m2
 from learnedgec.data.references import References
-from learnedgec.data.text import check_lengths, read_lines, write_lines
+from learnedgec.data.rows import Row
+from learnedgec.data.text import write_lines
 from learnedgec.errors import InputError
+
+_FORMATS = ("table", "json", "csv", "tsv")
 
 
 @dataclass
@@ -26,6 +29,7 @@ class _Files(flags.Annotator):
         gold: an M2 file, for --apply.
         apply: write the corrected text of --gold.
         number: with --apply, the number of the annotator (default: each sentence's first one).
+        confidence: write a row for each edit, with the probability that a careful annotator accepts it.
     """
 
     src: str | None = None
@@ -33,6 +37,7 @@ class _Files(flags.Annotator):
     gold: str | None = None
     apply: bool = False
     number: int | None = None
+    confidence: bool = False
 
 
 def build_parser() -> ArgumentParser:
@@ -40,23 +45,31 @@ def build_parser() -> ArgumentParser:
     parser = flags.make_parser(
         "edits",
         "Extract the edits between sources and corrections, classify them as ERRANT does, and write them as "
-        "an M2 file; or, with --gold and --apply, write the text that the edits of an M2 file produce.",
+        "an M2 file, or with --confidence as rows that say how sure each is; or, with --gold and --apply, "
+        "write the text that the edits of an M2 file produce.",
     )
     flags.add_fields(parser, _Files, title="input", description=LINES)
-    parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
     flags.add_runtime(parser)
+    output.add_output_flags(parser, _FORMATS)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
+    output.check_out(options.out)
     if options.apply or options.gold:
         if not (options.apply and options.gold) or options.src or options.hyp:
             raise InputError(
                 "give either --src and --hyp, to write M2, or --gold with --apply, to write text."
             )
         write_lines(options.out, _corrected(options))
+    elif options.confidence:
+        output.emit(_judged(output.with_format(options, _FORMATS)), options)
+    elif options.format:
+        raise InputError(
+            "--format is for rows with --confidence; without it, edits are written as M2."
+        )
     else:
         write_m2(options.out, _annotated(options))
 
@@ -65,21 +78,15 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     """Return the sources with the edits of every file of corrections."""
     from learnedgec.edits.annotator import extract_edits
     from learnedgec.edits.parsing import default_annotator, describe_annotator
-    from learnedgec.edits.tokenisation import tokenise
 
-    if not (options.src and options.hyp):
-        raise InputError("--src and --hyp name the sources and their corrections; give both.")
-    sources = read_lines(options.src)
-    corrections = [read_lines(path) for path in options.hyp]
-    if options.tokenise == "spacy":
-        sources, corrections = tokenise(sources), [tokenise(texts) for texts in corrections]
-    for path, lines in zip(options.hyp, corrections, strict=True):
-        check_lengths((options.src, sources), (path, lines))
+    sources, corrections = read_corrections(options)
     annotator = options.annotator or default_annotator()
-    pairs = [pair for lines in corrections for pair in zip(sources, lines, strict=True)]
+    pairs = [pair for lines in corrections.values() for pair in zip(sources, lines, strict=True)]
     edits = extract_edits(pairs, annotator, runtime=flags.read_runtime(options))
     versions = describe_annotator(annotator)
-    remark("|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]), options)
+    output.remark(
+        "|".join([annotator, *(f"{key}:{value}" for key, value in versions.items())]), options
+    )
     size = len(sources)
     return [
         AnnotatedSentence(
@@ -89,13 +96,44 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     ]
 
 
+def _judged(options: Namespace) -> list[Row]:
+    """Return a row for each edit of every file of corrections, with its confidence."""
+    from learnedgec.applications.confidence import edit_confidence
+
+    sources, corrections = read_corrections(options)
+    hypotheses = [text for lines in corrections.values() for text in lines]
+    judged = edit_confidence(
+        sources * len(corrections),
+        hypotheses,
+        annotator=options.annotator,
+        runtime=flags.read_runtime(options),
+    )
+    systems = [Path(path).stem for path in corrections for _ in sources]
+    return [
+        {
+            "system": system,
+            "sentence": number % len(sources) + 1,
+            "start": edit.start,
+            "end": edit.end,
+            "original": " ".join(source.split()[edit.start : edit.end]),
+            "correction": edit.correction,
+            "type": edit.type,
+            "confidence": round(confidence, 4),
+        }
+        for number, (system, source, edits) in enumerate(
+            zip(systems, judged.sources, judged.edits, strict=True)
+        )
+        for edit, confidence in edits
+    ]
+
+
 def _corrected(options: Namespace) -> list[str]:
     """Return the text of an M2 file as one annotator corrects it."""
     path, number = options.gold, options.number
     rows = References.from_annotated(read_m2(path))
     annotators = sorted({reference.annotator for row in rows if len(row) > 1 for reference in row})
     if number is None and annotators:
-        remark(
+        output.remark(
             f"{path} has edits of several annotators ({', '.join(map(str, annotators))}); those of each "
             "sentence's first annotator are applied; choose another with --number.",
             options,

@@ -15,8 +15,6 @@ from learnedgec._version import __version__
 from learnedgec.errors import LearnedgecError, UnknownNameError
 from learnedgec.runtime.profile import PROFILE
 
-__all__ = ["COMMANDS", "help_of_group", "main", "run"]
-
 COMMANDS = {
     "score": "score system outputs with any metric",
     "rank": "rank systems, with intervals and significance",
@@ -30,6 +28,7 @@ COMMANDS = {
     "rerank": "choose the best of several corrections",
     "serve": "serve metrics over HTTP",
     "edits": "extract the edits between texts, or apply those of an M2 file",
+    "filter": "drop the edits of a correction that are not sure",
     "data": "list, download and verify the public datasets",
     "metrics": "list the metrics, or explain one",
     "evaluators": "list the trained evaluators, or print a model card",
@@ -52,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
-    name = " ".join(["learnedgec", *(word for word in words[:1] if not word.startswith("-"))])
+    has_command = bool(words) and not words[0].startswith("-")
+    name = f"learnedgec {words[0]}" if has_command else "learnedgec"
     with warnings.catch_warnings():
         warnings.showwarning = _one_line_warnings()
         try:
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             code, message = _INTERRUPTED, "interrupted."
         except BrokenPipeError:
-            # The reader, such as `head`, has closed the pipe; nothing is left to flush at exit.
+            # The reader, such as `head`, has closed the pipe. What Python still flushes at exit goes nowhere.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         except (LearnedgecError, ArgumentError, OSError, MemoryError) as error:
@@ -91,9 +91,9 @@ def _run_command(words: Sequence[str]) -> int:
 
 
 def run() -> None:
-    """Run the command of the console."""
+    """Console entry point: run a command, and exit with its code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # What a program reads is UTF-8; a terminal has its own encoding, and lacks other characters.
+        # Pipes and files get UTF-8. A terminal keeps its encoding; characters that it lacks are escaped.
         encoding = None if sys.stdout.isatty() else "utf-8"
         sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
     sys.exit(main())

@@ -1,0 +1,157 @@
+"""How sure each edit of a correction is, by what the released evaluator says of the text with and without it.
+
+The log-odds that a careful annotator accepts an edit e among the edits E of a hypothesis are
+
+    b + Σ_h  v_h · (h(E) − h(E∖{e})) + w_h · (h({e}) − h(∅))
+
+where h(T) is the value of a head of the evaluator for the source with the edits T applied. The weights were
+fitted by logistic regression to edits of systems on BEA-19 dev, of which some reference has about 80 %
+(`scripts/fit_edit_confidence.py`; how well they tell edits apart: docs/lab/edit-confidence.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.data.sentences import Sentences, as_sentences
+from learnedgec.data.text import check_lengths
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.edits.parsing import default_annotator
+from learnedgec.evaluators.evaluator import Evaluator
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.types import Floats
+
+WEIGHTS = "edit_confidence.json"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedEdits:
+    """The edits of N hypotheses with their confidence.
+
+    Attributes:
+        sources: the N sources.
+        edits: for each source its edits from left to right, each with its confidence, 0 to 1.
+    """
+
+    sources: tuple[str, ...]
+    edits: tuple[tuple[tuple[Edit, float], ...], ...]
+
+    def texts(self, threshold: float) -> list[str]:
+        """Return each source with the edits applied whose confidence is above a threshold."""
+        return [
+            apply_edits(source, [edit for edit, confidence in row if confidence > threshold])
+            for source, row in zip(self.sources, self.edits, strict=True)
+        ]
+
+
+def edit_confidence(
+    sources: Sentences,
+    hypotheses: Sentences,
+    *,
+    annotator: str | None = None,
+    runtime: Runtime = Runtime(),
+) -> JudgedEdits:
+    """Return each edit of N hypotheses with the probability that a careful annotator accepts it.
+
+    References leave out good edits, so many edits with a low probability are good. `texts(threshold)` of the
+    result leaves out the edits that are less sure.
+
+    Args:
+        sources: N sources.
+        hypotheses: N hypotheses.
+        annotator: the spaCy pipeline that finds edits, as for `errant`.
+        runtime: how to run.
+
+    Raises:
+        LengthError: sources and hypotheses differ in length.
+        UnknownNameError: no annotator has this name.
+
+    Example:
+        >>> judged = edit_confidence(["She go home ."], ["She goes home ."], annotator="en-ewt-sm")
+        >>> [(edit.correction, confidence > 0.8) for edit, confidence in judged.edits[0]]
+        [('goes', True)]
+    """
+    sources, hypotheses = as_sentences(sources, "sources"), as_sentences(hypotheses, "hypotheses")
+    check_lengths(("sources", sources), ("hypotheses", hypotheses))
+    pairs = list(zip(sources, hypotheses, strict=True))
+    edits = extract_edits(pairs, annotator or default_annotator(), runtime=runtime)
+    fitted = _weights()
+    weights = fitted["heads"]
+    contributions = edit_contributions(
+        Evaluator.load(fitted["evaluator"], runtime=runtime),
+        list(weights),
+        sources,
+        edits,
+        runtime=runtime,
+    )
+    log_odds = contributions @ np.ravel(list(weights.values())) + fitted["intercept"]
+    confidences = iter(expit(log_odds).tolist())
+    return JudgedEdits(
+        tuple(sources),
+        tuple(tuple((edit, next(confidences)) for edit in of_sentence) for of_sentence in edits),
+    )
+
+
+def edit_contributions(
+    evaluator: Evaluator,
+    heads: Sequence[str],
+    sources: Sequence[str],
+    edits: Sequence[Sequence[Edit]],
+    *,
+    runtime: Runtime = Runtime(),
+) -> Floats:
+    """Return what each edit contributes to the values of an evaluator's heads.
+
+    Args:
+        evaluator: the evaluator.
+        heads: H of its heads.
+        sources: N sources.
+        edits: the edits of each source, M in all.
+        runtime: how to run.
+
+    Returns:
+        float64 (M, 2 · H): for each head the difference that the edit makes last and the one that it makes
+        alone, in the head's units.
+    """
+    rows = [
+        (source, of_sentence, edit)
+        for source, of_sentence in zip(sources, edits, strict=True)
+        for edit in of_sentence
+    ]
+    if not rows:
+        return np.empty((0, 2 * len(heads)))
+    texts = [
+        text
+        for source, of_sentence, edit in rows
+        for text in (
+            apply_edits(source, of_sentence),
+            apply_edits(source, [other for other in of_sentence if other != edit]),
+            apply_edits(source, [edit]),
+            source,
+        )
+    ]
+    # Equal texts of equal sources are encoded once.
+    values = evaluator.predict(
+        [row[0] for row in rows for _ in range(4)], texts, heads, runtime=runtime
+    )
+    # (M, H, 4): edits, heads, texts.
+    of_texts = np.stack([values[head].reshape(-1, 4) for head in heads], axis=1)
+    differences = of_texts[:, :, ::2] - of_texts[:, :, 1::2]
+    return differences.reshape(len(rows), -1)
+
+
+@cache
+def _weights() -> Mapping[str, Any]:
+    """Return the fitted weights: the evaluator's name, `intercept`, and `heads`, head -> its two weights."""
+    content = (files("learnedgec.applications") / WEIGHTS).read_text(encoding="utf-8")
+    weights: Mapping[str, Any] = json.loads(content)
+    return weights

@@ -1,0 +1,59 @@
+"""`learnedgec filter`: corrections without the edits that are not sure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jsonargparse import ArgumentParser
+from jsonargparse.typing import ClosedUnitInterval
+
+from learnedgec.cli import flags
+from learnedgec.cli.inputs import LINES, read_corrections
+from learnedgec.cli.output import check_out
+from learnedgec.data.text import write_lines
+
+
+@dataclass
+class _Filter(flags.Annotator):
+    """What is read, and which edits stay.
+
+    Attributes:
+        src: the source sentences.
+        hyp: their corrections by one system.
+        keep: the confidence that an edit must exceed; `learnedgec edits --confidence` shows those of a file.
+    """
+
+    src: str | None = None
+    hyp: str | None = None
+    keep: ClosedUnitInterval = 0.5
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of `learnedgec filter`."""
+    parser = flags.make_parser(
+        "filter",
+        "Undo the edits of a correction that a careful annotator would probably not accept, and write the "
+        "text with the others.",
+    )
+    flags.add_fields(parser, _Filter, title="input", description=LINES)
+    parser.add_argument("--out", type=str, default="-", help="output file; -: stdout")
+    flags.add_runtime(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    options = build_parser().parse_args(list(arguments))
+    check_out(options.out)
+    from learnedgec.applications.confidence import edit_confidence
+
+    sources, corrections = read_corrections(options)
+    (hypotheses,) = corrections.values()
+    judged = edit_confidence(
+        sources,
+        hypotheses,
+        annotator=options.annotator,
+        runtime=flags.read_runtime(options),
+    )
+    write_lines(options.out, judged.texts(float(options.keep)))

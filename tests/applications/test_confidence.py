@@ -1,0 +1,100 @@
+"""Edits with their confidence, and text without unsure ones: in Python and on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from learnedgec import Evaluator, edit_confidence
+from learnedgec.applications.confidence import edit_contributions
+from learnedgec.cli.main import main
+from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.errors import LengthError
+
+ANNOTATOR = "en-ewt-sm"
+SOURCES = ["She go home .", "They likes the dogs", "Fine ."]
+HYPOTHESES = ["She goes home .", "They like dogs .", "Fine ."]
+HEADS = ["fluency", "meaning"]
+
+
+def test_contributions_are_differences_of_the_text_with_and_without_an_edit(
+    tiny_evaluator: Path,
+) -> None:
+    evaluator = Evaluator.load(str(tiny_evaluator))
+    edits = [[Edit(1, 2, "goes")], [], [Edit(1, 2, "like"), Edit(2, 3, ""), Edit(4, 4, ".")]]
+    sources = [SOURCES[0], SOURCES[2], SOURCES[1]]
+    contributions = edit_contributions(evaluator, HEADS, sources, edits)
+    assert contributions.shape == (4, 4)
+    rows = iter(contributions)
+    for source, row in zip(sources, edits, strict=True):
+        for edit in row:
+            others = [other for other in row if other != edit]
+            texts = [apply_edits(source, chosen) for chosen in (row, others, [edit], [])]
+            values = evaluator.predict([source] * 4, texts, HEADS)
+            expected = [
+                difference
+                for head in HEADS
+                for difference in (
+                    values[head][0] - values[head][1],
+                    values[head][2] - values[head][3],
+                )
+            ]
+            assert next(rows).tolist() == pytest.approx(expected, abs=1e-5)
+    assert edit_contributions(evaluator, HEADS, [], []).shape == (0, 4)
+
+
+def test_an_edit_that_corrects_is_surer_than_one_that_does_not() -> None:
+    sources = ["She go home every day .", "I have seen him yesterday ."]
+    right = ["She goes home every day .", "I saw him yesterday ."]
+    wrong = ["She going home every day .", "I have saw him yesterday ."]
+    confidences = [
+        [edits[0][1] for edits in edit_confidence(sources, texts, annotator=ANNOTATOR).edits]
+        for texts in (right, wrong)
+    ]
+    assert np.all(np.greater(*confidences))
+
+
+def test_edits_at_or_below_the_threshold_are_left_out() -> None:
+    judged = edit_confidence(SOURCES, HYPOTHESES, annotator=ANNOTATOR)
+    assert judged.sources == tuple(SOURCES)
+    assert judged.texts(0.0) == HYPOTHESES
+    assert judged.texts(1.0) == SOURCES
+    assert judged.edits[2] == ()
+    threshold = sorted(confidence for _, confidence in judged.edits[1])[1]
+    sure = [edit for edit, confidence in judged.edits[1] if confidence > threshold]
+    assert judged.texts(threshold)[1] == apply_edits(SOURCES[1], sure)
+    alone = edit_confidence(SOURCES[1:2], HYPOTHESES[1:2], annotator=ANNOTATOR)
+    assert [confidence for _, confidence in alone.edits[0]] == pytest.approx(
+        [confidence for _, confidence in judged.edits[1]], abs=1e-5
+    )
+    assert edit_confidence([], [], annotator=ANNOTATOR).edits == ()
+    with pytest.raises(LengthError):
+        edit_confidence(SOURCES, HYPOTHESES[:1])
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / "source.txt", tmp_path / "system.txt"]
+    for file, lines in zip(files, (SOURCES, HYPOTHESES), strict=True):
+        file.write_text("\n".join(lines) + "\n")
+    inputs = ["--src", str(files[0]), "--hyp", str(files[1]), "--annotator", ANNOTATOR]
+    assert main(["edits", *inputs, "--confidence", "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    judged = edit_confidence(SOURCES, HYPOTHESES, annotator=ANNOTATOR)
+    assert [float(row["confidence"]) for row in rows] == pytest.approx(
+        [confidence for edits in judged.edits for _, confidence in edits], abs=1e-4
+    )
+    assert list(rows[0].values())[:7] == ["system", "1", "1", "2", "go", "goes", "R:VERB:SVA"]
+    for keep, texts in (("0", HYPOTHESES), ("1", SOURCES), ("0.5", judged.texts(0.5))):
+        assert main(["filter", *inputs, "--keep", keep]) == 0
+        assert capsys.readouterr().out.splitlines() == texts
+    assert main(["edits", *inputs, "--format", "csv"]) == 2
+    assert "--format is for rows with --confidence" in capsys.readouterr().err
+    assert main(["filter", "--src", str(files[0])]) == 2
+    assert "--hyp is missing" in capsys.readouterr().err
+    files[1].write_text("She goes home.\nThey like dogs.\nFine.\n")
+    assert main(["filter", *inputs, "--keep", "0", "--tokenise", "spacy"]) == 0
+    assert capsys.readouterr().out.splitlines() == HYPOTHESES
