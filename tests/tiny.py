@@ -107,6 +107,7 @@ def save_evaluator(
     width: int = 32,
     sums: Mapping[str, Mapping[str, float]] | None = None,
     gate: Gate = "characters",
+    learned: bytes = b"",
 ) -> Path:
     """Write an evaluator package with random weights, SOME's three heads unless told."""
     torch.manual_seed(seed)
@@ -115,7 +116,9 @@ def save_evaluator(
     model = EvaluatorModel.from_encoder(encoder_model, heads, max_tokens=256, sums=sums, gate=gate)
     for head in model.heads.values():
         torch.nn.init.normal_(head.weight, std=1.0)
-    return save_package(folder, model, encoder=encoder, datasets=datasets, bits=bits, seed=seed)
+    return save_package(
+        folder, model, encoder=encoder, datasets=datasets, bits=bits, seed=seed, learned=learned
+    )
 
 
 def save_package(
@@ -126,6 +129,7 @@ def save_package(
     bits: Bits = 16,
     seed: int = 0,
     fast_tokenizer: PreTrainedTokenizerFast | None = None,
+    learned: bytes = b"",
 ) -> Path:
     """Write a model as an evaluator package, with a manifest as if it had been trained."""
     part = {"ratings": 1, "pairs": 0, "cases": 0, "sha256": ""}
@@ -144,6 +148,7 @@ def save_package(
         }
         | {"split": "by-source", "split_seed": 0, "check_leakage": True}
         | dict.fromkeys(("train", "dev", "test"), part),
+        learned=learned,
         results={},
         seed=seed,
         encoder=encoder,

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from learnedgec.training.fit import Result, train
+from learnedgec.training.data import TrainingData
+from learnedgec.training.fit import Result, quiet_lightning, train
+from learnedgec.training.options import parse
 from learnedgec.training.pairs import RankedPair, write_ranked_pairs
 
 WORDS = ["He", "She", "They", "go", "goes", "went", "to", "the", "a", "school", "house", "dog"]
@@ -36,6 +38,13 @@ def trained(words: Sequence[str]) -> Result:
     result = train(words, progress=False)
     assert result is not None
     return result
+
+
+def training_data(words: Sequence[str]) -> TrainingData:
+    """Return the data of a run with these arguments."""
+    with quiet_lightning():
+        data: TrainingData = parse(words, progress=False).datamodule
+        return data
 
 
 def pairs_file(folder: Path, pairs: Iterable[RankedPair]) -> Path:

@@ -21,21 +21,11 @@ from learnedgec.runtime.profile import PROFILE
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 
-__all__ = [
-    "TOKEN_COLUMNS",
-    "Batch",
-    "Item",
-    "TruncationWarning",
-    "group_by_length",
-    "padded_batches",
-    "tokenise",
-]
-
 # A batch of so many tokens keeps a processor busy.
 _ENOUGH_TOKENS = 512
 
 # What a tokenised input may have: one number for each token, 0 where it is padded.
-TOKEN_COLUMNS = ("input_ids", "token_type_ids", "capitals")
+TOKEN_COLUMNS = ("input_ids", "token_type_ids", "capitals", "hypothesis")
 
 # Tokenizers without a maximum length say that it is 10^30.
 _UNLIMITED = 1_000_000
@@ -79,6 +69,7 @@ def tokenise(
     max_length: int | None = None,
     special_tokens: bool = True,
     capitals: bool = False,
+    hypothesis: bool = False,
 ) -> Mapping[str, list[list[int]]]:
     """Tokenise texts (or pairs of texts) without padding.
 
@@ -88,10 +79,11 @@ def tokenise(
         max_length: maximum length of an input in tokens; longer inputs are truncated, with one warning.
         special_tokens: add [CLS], [SEP] and the like.
         capitals: mark the capitals of texts, with a fast tokenizer.
+        hypothesis: mark the second text of each pair, with a fast tokenizer.
 
     Returns:
-        `input_ids`, from some tokenizers `token_type_ids`, and on request `capitals` (`mark_capitals`), one
-        list for each item.
+        `input_ids`, from some tokenizers `token_type_ids`, and on request `capitals` (`mark_capitals`) and
+        `hypothesis` (`hypothesis_marks`), one list for each item.
     """
     # The texts; or the first texts, and the second texts.
     sides = (
@@ -122,7 +114,23 @@ def tokenise(
         columns["capitals"] = [
             mark_capitals(text, places) for text, places in zip(sides[0], offsets, strict=True)
         ]
+    if hypothesis:
+        columns["hypothesis"] = hypothesis_marks(encoded)
     return columns
+
+
+def hypothesis_marks(encoded: Any) -> list[list[int]]:
+    """Return for each token of pairs whether it belongs to the second text or ends it (1), or not (0).
+
+    Args:
+        encoded: pairs encoded by a fast tokenizer.
+    """
+    marks = []
+    for encoding in encoded.encodings:
+        sides = encoding.sequence_ids
+        start = sides.index(1) if 1 in sides else len(sides) - 1
+        marks.append([0] * start + [1] * (len(sides) - start))
+    return marks
 
 
 def padded_batches(
@@ -180,7 +188,13 @@ def group_by_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]
 
 
 def pad(tokenizer: Any, encoded: Mapping[str, Any], group: Sequence[int]) -> Batch:
-    """Stack tokenised inputs, padded on the right to the longest, with their attention mask."""
+    """Stack tokenised inputs, padded on the right to the longest, with their attention mask.
+
+    Args:
+        tokenizer: tokenizer of the model, for its padding token.
+        encoded: tokenised inputs from `tokenise`.
+        group: the places of the inputs to stack.
+    """
     longest = max(max(len(encoded["input_ids"][i]) for i in group), 1)
     batch: Batch = {}
     for key in TOKEN_COLUMNS:

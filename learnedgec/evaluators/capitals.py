@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch.nn.functional import logsigmoid
 
-__all__ = ["CAPITAL", "SMALL", "UNMARKED", "capitals_likelihood", "mark_capitals"]
-
 # Marks of tokens. Only a token that begins a word is marked, because the rest of a word hardly ever changes.
 UNMARKED, SMALL, CAPITAL = 0, 1, 2
 # Least log-probability of a word, so that one unusual name does not outweigh the rest of the sentence, and of

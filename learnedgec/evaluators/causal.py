@@ -17,11 +17,6 @@ from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 
-__all__ = [
-    "TokenScores",
-    "token_scores",
-]
-
 # The largest table of logits at a time, in numbers: 256 MiB in float32.
 _LOGITS = 1 << 26
 

@@ -1,4 +1,4 @@
-"""Ask a chat model at an OpenAI-compatible endpoint, and store its answers on disk (extra `llm`).
+"""Ask a chat model at an OpenAI-compatible endpoint (extra `llm`).
 
 The client is `openai`, which repeats requests after temporary failures: no connection, a time-out, 408, 409,
 429 and any 5xx. Any other failure is one clear error. The key is read from the environment. It never appears
@@ -7,31 +7,16 @@ in a message, a name, a signature or a file. Addresses do appear there, so an ad
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from multiprocessing.pool import ThreadPool
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from learnedgec.errors import ConfigError, MissingDependencyError, ModelError
-from learnedgec.runtime.digests import key_of
-from learnedgec.runtime.store import Store
-
-__all__ = [
-    "OPENAI",
-    "Answer",
-    "AnswerStore",
-    "Endpoint",
-    "OutputFormat",
-    "ask_all",
-    "check_key",
-    "find_key",
-]
 
 OPENAI = "https://api.openai.com/v1"
 OutputFormat = Literal["json-schema", "json-object", "text"]
@@ -92,18 +77,12 @@ class Endpoint:
 
     @cached_property
     def _client(self) -> Any:
-        openai = import_openai()
-        try:
-            return openai.OpenAI(
-                base_url=self.url,
-                api_key=self.key or "none",
-                timeout=self.timeout,
-                max_retries=self.attempts - 1,
-            )
-        except (openai.OpenAIError, ValueError) as error:
-            raise ConfigError(
-                f"{self.url!r} is not an endpoint ({self._without_key(str(error))}); check the address."
-            ) from None
+        return import_openai().OpenAI(
+            base_url=self.url,
+            api_key=self.key or "none",
+            timeout=self.timeout,
+            max_retries=self.attempts - 1,
+        )
 
     def ask(
         self,
@@ -142,27 +121,16 @@ class Endpoint:
         except openai.APIStatusError as error:
             text = " ".join(error.response.text.split()) or error.message
             raise ModelError(
-                f"{self.url} answered {error.status_code}: {self._without_key(text)[:_EXCERPT]}; "
-                f"{self._advice(error.status_code)}."
+                f"{self.url} answered {error.status_code}: {self._without_key(text)[:_EXCERPT]}; check the "
+                f"address, the model's name {self.model!r} and the key in LEARNEDGEC_API_KEY, use "
+                "output='json-object' or 'text', temperature=None or seed=None if it does not know these, or "
+                "run this again later: the answers so far are kept."
             ) from None
         except (openai.OpenAIError, ValueError) as error:
             reason = self._without_key(str(error.__cause__ or error)) or type(error).__name__
             raise ModelError(
                 f"{self.url} failed ({reason[:_EXCERPT]}); run this again later, the answers so far are kept."
             ) from None
-
-    def _advice(self, status: int) -> str:
-        """Return what to do about an error status."""
-        if status in (401, 403):
-            return "set LEARNEDGEC_API_KEY to a key that it accepts"
-        if status == 404:
-            return f"check the address and the model's name {self.model!r}"
-        if status in (408, 409, 429) or status >= 500:
-            return "run this again later, the answers so far are kept"
-        return (
-            "check the model's name; if it does not know json_schema, seed or temperature, "
-            "use output='json-object' or 'text', temperature=None or seed=None"
-        )
 
     def _without_key(self, text: str) -> str:
         """Return a text without the key, in case a server or a library repeats it."""
@@ -182,22 +150,22 @@ def import_openai() -> Any:
     return openai
 
 
-def check_key(url: str) -> None:
-    """Raise `ModelError` if the address is OpenAI's, which needs a key, and no key is set."""
-    if urlsplit(url).hostname == urlsplit(OPENAI).hostname and find_key(url) is None:
-        raise ModelError(
-            f"{url} needs a key, and there is none in the environment; set LEARNEDGEC_API_KEY or "
-            "OPENAI_API_KEY, or name another endpoint, such as endpoint='http://localhost:8000/v1'."
-        )
-
-
 def find_key(url: str) -> str | None:
-    """Return the key from the environment: LEARNEDGEC_API_KEY, or for OpenAI's address OPENAI_API_KEY."""
-    names = ["LEARNEDGEC_API_KEY"]
-    if urlsplit(url).hostname == urlsplit(OPENAI).hostname:
-        names.append("OPENAI_API_KEY")
-    keys = (os.environ.get(name, "").strip() for name in names)
-    return next((key for key in keys if key), None)
+    """Return the key from the environment: LEARNEDGEC_API_KEY, or for OpenAI's address OPENAI_API_KEY.
+
+    Raises:
+        ModelError: the address is OpenAI's, which needs a key, and no key is set.
+    """
+    if key := os.environ.get("LEARNEDGEC_API_KEY", "").strip():
+        return key
+    if urlsplit(url).hostname != urlsplit(OPENAI).hostname:
+        return None
+    if key := os.environ.get("OPENAI_API_KEY", "").strip():
+        return key
+    raise ModelError(
+        f"{url} needs a key, and there is none in the environment; set LEARNEDGEC_API_KEY or "
+        "OPENAI_API_KEY, or name another endpoint, such as endpoint='http://localhost:8000/v1'."
+    )
 
 
 def _read(completion: Any) -> Answer:
@@ -213,26 +181,6 @@ def _read(completion: Any) -> Answer:
     if refusal is None and not isinstance(text, str):
         raise ValueError("the response has no text")
     return Answer(text if refusal is None else None, refusal, *tokens)
-
-
-class AnswerStore:
-    """Answers on disk by everything they depend on; several processes may share it."""
-
-    def __init__(self, folder: Path, *about: str) -> None:
-        self._store, self._about = Store(folder), about
-
-    def get(self, request: str) -> Answer | None:
-        """Return the stored answer to a request, or `None`."""
-        key = self._key(request)
-        content = self._store.read([key]).get(key)
-        return None if content is None else Answer(**json.loads(content))
-
-    def put(self, request: str, answer: Answer) -> None:
-        """Store an answer."""
-        self._store.write({self._key(request): json.dumps(asdict(answer)).encode()})
-
-    def _key(self, request: str) -> str:
-        return key_of("answer", *self._about, request)
 
 
 def ask_all(

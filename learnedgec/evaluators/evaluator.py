@@ -41,8 +41,6 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats
 
-__all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorModel", "HeadConfig"]
-
 Pooling = Literal["mean", "cls", "pooler"]
 Gate = Literal["characters", "cosine", "none"]
 # Inputs of one kind whose values stay in memory, unless more are asked for at once: several benchmarks.
@@ -59,8 +57,8 @@ class HeadConfig:
             standardised targets, and values have the units of the ratings.
         scale: see `offset`.
         reads: the `pooled` states, or the states of all tokens. For `tokens` the value is the logarithm of
-            the probability that no token is wrong, the sum over tokens of log(1 − p). For `capitals` it is
-            the log-probability of the words' capitals (`capitals_likelihood`).
+            the probability that no token of the hypothesis is wrong, the sum over tokens of log(1 − p). For
+            `capitals` it is the log-probability of the words' capitals (`capitals_likelihood`).
         layer: the encoder's layer whose states are read, counted from 1; the last one if it is `None`.
         objective: what it was trained for, as in the training configuration (`regression`, `sigmoid`, …);
             `None` in packages that do not say, and then a head with an offset counts as `regression`.
@@ -275,27 +273,29 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 
         Args:
             output: the encoder's output.
-            batch: the batch, for its attention mask, and its `capitals` where a head reads them.
+            batch: the batch, for its attention mask, its `capitals` where a head reads them, and its
+                `hypothesis` where a head reads the tokens of pairs.
             heads: names of the heads.
 
         Raises:
-            InputError: a head reads capitals, and the batch has no marks of them.
+            InputError: the batch has no marks of the capitals or of the hypothesis that a head reads.
         """
         values = {}
         pooled: torch.Tensor | None = None
         for name in heads:
             head = self.config.head(name)
+            marks = _marks_of(head)
+            if marks not in batch:
+                raise InputError(
+                    f"the head {name} reads the marks {marks!r}, which the batch does not have; name other "
+                    "heads, or use Evaluator.predict."
+                )
             if head.reads == "tokens":
                 right = logsigmoid(-self.token_logits(output, name).float())
-                value = (right * batch["attention_mask"]).sum(dim=1)
+                value = (right * batch[marks]).sum(dim=1)
             elif head.reads == "capitals":
-                if "capitals" not in batch:
-                    raise InputError(
-                        f"the head {name} reads capitals, and the batch has no marks of them; name other "
-                        "heads, or use Evaluator.predict."
-                    )
                 logits = self.token_logits(output, name).float()
-                value = capitals_likelihood(logits, batch["capitals"])
+                value = capitals_likelihood(logits, batch[marks])
             else:
                 pooled = self.dropout(self.pool(output, batch)) if pooled is None else pooled
                 value = self._head(name, pooled)
@@ -320,7 +320,7 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
 
         Args:
             batch: `input_ids`, `attention_mask` and, for some encoders, `token_type_ids`, each (B, T);
-                `capitals` (B, T) for heads that read them.
+                `capitals` and `hypothesis` (B, T) for heads that read them.
             heads: names of the heads; by default all, even if some expect another kind of input.
             inputs: the batch as keyword arguments, as for models of transformers.
         """
@@ -334,6 +334,13 @@ class EvaluatorModel(PreTrainedModel):  # type: ignore[misc]
             kind = self.config.head(names[0]).input
             values |= self.values(self.encode(batch, kind), batch, names)
         return {name: values[name] for name in wanted}
+
+
+def _marks_of(head: HeadConfig) -> str:
+    """Return the column of a batch that says which tokens a head's value counts."""
+    if head.reads == "capitals":
+        return "capitals"
+    return "hypothesis" if head.reads == "tokens" and head.input == "pair" else "attention_mask"
 
 
 AutoConfig.register(MODEL_TYPE, EvaluatorConfig, exist_ok=True)
@@ -439,6 +446,7 @@ class Evaluator:
         """
         heads = self.model.config.heads
         names = [name for name, head in heads.items() if head["input"] == kind]
+        marks = {_marks_of(self.model.config.head(name)) for name in names}
         precision = evaluator_precision(runtime)
         key = (kind, runtime.device, precision)
         memory = self._memory.setdefault(key, {})
@@ -456,7 +464,8 @@ class Evaluator:
             memory=memory,
             store=store,
             max_length=self.model.config.max_tokens,
-            capitals=any(heads[name].get("reads") == "capitals" for name in names),
+            capitals="capitals" in marks,
+            hypothesis="hypothesis" in marks,
             description=self.name,
         ).reshape(len(items), len(names))
         return {name: values[:, column] for column, name in enumerate(names)}

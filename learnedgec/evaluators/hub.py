@@ -20,16 +20,6 @@ from learnedgec.runtime.search_paths import local_path
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-__all__ = [
-    "HUB_WAYS",
-    "cached_file",
-    "fetch_files",
-    "hub",
-    "hub_info",
-    "is_hub_name",
-    "reported",
-    "split_revision",
-]
 
 # Advice if a hub cannot be reached.
 HUB_WAYS = "give a directory, or fetch it where the hub can be reached"

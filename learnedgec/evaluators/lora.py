@@ -22,17 +22,6 @@ from torch.nn.functional import linear
 
 from learnedgec.errors import ConfigError
 
-__all__ = [
-    "LoraLinear",
-    "add_lora",
-    "checkpoint_layers",
-    "using_lora",
-    "freeze_layers",
-    "is_lora",
-    "merged",
-    "remove_lora",
-]
-
 _DOWN, _UP = ".down", ".up"
 
 # Each thread has its own value, so that threads may share a model.
@@ -184,6 +173,27 @@ def remove_lora(encoder: torch.nn.Module) -> None:
                 # Without this mark, transformers gives it random weights when a model is built around it.
                 setattr(layer, "_is_hf_initialized", True)  # noqa: B010
                 setattr(parent, name, layer)
+
+
+def widen_lora(encoder: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
+    """Begin with low-rank matrices of lower rank, in place: the encoder computes what it did with them.
+
+    Args:
+        encoder: an encoder with new low-rank matrices.
+        weights: the state of the lower-rank matrices (`is_lora`), of the same layers or of some of them.
+
+    Example:
+        >>> narrow, wide = (LoraLinear(torch.nn.Linear(8, 3), rank) for rank in (1, 2))
+        >>> _ = torch.nn.init.ones_(narrow.up)
+        >>> widen_lora(wide, {"down": narrow.down, "up": narrow.up})
+        >>> bool((wide.up @ wide.down == narrow.up @ narrow.down).all())
+        True
+    """
+    parameters = dict(encoder.named_parameters())
+    with torch.no_grad():
+        for name, narrow in weights.items():
+            rows, columns = narrow.shape
+            parameters[name][:rows, :columns] = narrow
 
 
 def is_lora(name: str) -> bool:

@@ -6,6 +6,7 @@ A package is a directory that `from_pretrained` reads without the network or the
     model.safetensors       all weights, in 16 or 4 bits (`quantization`)
     tokenizer.json …        the tokenizer
     training.yaml           the resolved training configuration
+    training.hashes         hashes of the sentences that were learned from (`contamination`)
     manifest.json           SHA-256 of each file, training data, seed, versions, development results
     README.md               the model card
 
@@ -32,32 +33,10 @@ from learnedgec.evaluators.hub import cached_file, fetch_files, is_hub_name, spl
 from learnedgec.runtime.digests import file_digest, files_digest, folder_state
 from learnedgec.runtime.search_paths import local_path, lookup_folders
 
-__all__ = [
-    "CARD",
-    "MANIFEST",
-    "MODEL_TYPE",
-    "OPEN_EVALUATOR",
-    "RELEASED",
-    "Package",
-    "check_package",
-    "fetch_package",
-    "find_evaluator",
-    "is_evaluator",
-    "is_package",
-    "learned_from",
-    "list_evaluators",
-    "manifest_datasets",
-    "open_package",
-    "output_names",
-    "package_digest",
-    "was_checked",
-]
-
 MANIFEST = "manifest.json"
 CARD = "README.md"
+LEARNED = "training.hashes"
 RELEASED = "joint-mpnet-3"
-# The released one that may be used commercially.
-OPEN_EVALUATOR = "open-mini"
 """The evaluator that is part of the installation."""
 # How a configuration calls an evaluator.
 MODEL_TYPE = "learnedgec-evaluator"
@@ -78,7 +57,7 @@ _NEEDED = ("config.json", "model.safetensors", "tokenizer_config.json")
 _FILE = re.compile(r"[^./\\\0][^/\\\0]*")
 _AGAIN = "fetch or train it again"
 # What people read; no score depends on it.
-_DESCRIPTIVE = {CARD, "training.yaml"}
+_DESCRIPTIVE = {CARD, "training.yaml", LEARNED}
 
 
 def check_package(path: Path) -> dict[str, Any]:
@@ -184,10 +163,11 @@ def _open(path: Path, state: object) -> Package:
 def package_digest(name: str) -> str:
     """Return the first 12 digits of the SHA-256 of the files that scores depend on, for signatures.
 
-    It is the SHA-256 of a list of configuration, weights and tokenizer with the SHA-256 of each, without card
-    and training configuration. The files are checked, and no model is loaded. This command prints the same:
+    It is the SHA-256 of a list of configuration, weights and tokenizer with the SHA-256 of each, without the
+    card and what describes the training. The files are checked, and no model is loaded. This command prints
+    the same:
 
-        LC_ALL=C; sha256sum [!.]* | grep -Ev ' (README.md|training.yaml|manifest.json)$' | sha256sum
+        LC_ALL=C; sha256sum [!.]* | grep -Ev ' (README.md|training.*|manifest.json)$' | sha256sum
 
     Args:
         name: name or directory of the evaluator.
@@ -225,10 +205,31 @@ def learned_from(name: str) -> tuple[str, ...]:
     return manifest_datasets(open_package(name).manifest)
 
 
+def learned_hashes(name: str) -> bytes:
+    """Return the hashes of the sentences that an evaluator has learned from, if its package has them."""
+    file = open_package(name).path / LEARNED
+    return file.read_bytes() if file.exists() else b""
+
+
 def manifest_datasets(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the same as `learned_from`, for a manifest."""
     earlier = manifest.get("continued") or {"datasets": []}
     return tuple(dict.fromkeys([*earlier["datasets"], *manifest["data"]["datasets"]]))
+
+
+def manifest_annotators(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the annotators that extracted edits for an evaluator's ranked pairs."""
+    sources = [source for rows in manifest["data"]["pairs"].values() for source in rows]
+    return tuple(dict.fromkeys(s["annotator"] for s in sources if s.get("annotator")))
+
+
+def manifest_licence(manifest: Mapping[str, Any]) -> str:
+    """Return an evaluator's licence; a package that names none has those of its data and encoder."""
+    # The catalog takes time to import, and few commands need licences.
+    from learnedgec.data.catalog.licences import weights_licence
+
+    licence: str | None = manifest.get("license")
+    return licence or weights_licence(manifest_datasets(manifest), manifest["encoder"])
 
 
 def is_package(path: Path) -> bool:

@@ -19,8 +19,6 @@ from learnedgec.errors import ModelError
 from learnedgec.evaluators.loading import torch_device
 from learnedgec.runtime.runtime import Runtime
 
-__all__ = ["Precision", "evaluator_precision", "has_bfloat16", "model_precision"]
-
 Precision: TypeAlias = Literal["float32", "bfloat16"]
 
 _OVERRIDE = "LEARNEDGEC_BFLOAT16"

@@ -39,16 +39,6 @@ from learnedgec.runtime.search_paths import local_path
 from learnedgec.runtime.store import RowStore
 from learnedgec.types import Floats
 
-__all__ = [
-    "MAX_LENGTH",
-    "ClassifierPredictor",
-    "PackagePredictor",
-    "Predictor",
-    "Reads",
-    "find_package",
-    "find_predictor",
-]
-
 MAX_LENGTH = 128
 """Maximum length in tokens of the inputs of published classifiers, as in the releases of SOME and IMPARA."""
 

@@ -21,8 +21,6 @@ import torch
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.lora import is_lora
 
-__all__ = ["GROUP", "NORMAL_FLOAT", "Bits", "check_bits", "pack", "round_weights", "unpack"]
-
 Bits = Literal[16, 4]
 
 GROUP = 128

@@ -11,11 +11,9 @@ from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.resampling import interval, resample
-from learnedgec.training.evaluate import Figures, HeadTest, head_test, main_figure, predict
+from learnedgec.training.evaluate import CHANCE, Figures, HeadTest, head_test, main_figure, predict
 from learnedgec.training.examples import Example
 from learnedgec.types import Floats
-
-__all__ = ["Verdict", "judge_heads"]
 
 _RESAMPLES = 1000
 # How many examples are drawn at a time, so that memory does not grow with the test part.
@@ -105,7 +103,7 @@ def _verdict(
     measure, _ = main_figure(figures)
     # There is a value, so that none of these is missing.
     value, low, high = (float(figures[measure + end] or 0) for end in ("", "_low", "_high"))
-    chance = 0.0 if measure == "pearson" else 0.5
+    chance = CHANCE[measure]
     everything = np.arange(test.size)[None]
     baselines: dict[str, float] = {}
     gains: dict[str, float] = {}

@@ -8,7 +8,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,12 @@ from datasets import Dataset
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Sampler
 
-from learnedgec.evaluators.batching import TOKEN_COLUMNS, Batch, pad
+from learnedgec.evaluators.batching import TOKEN_COLUMNS, Batch, hypothesis_marks, pad
 from learnedgec.evaluators.capitals import mark_capitals
 from learnedgec.training.examples import Example
+from learnedgec.training.labelled import wrong_words
 from learnedgec.training.objectives import HeadOptions, Objective, Targets
 from learnedgec.training.storage import batched, write_columns
-
-__all__ = ["Encoding", "LengthBatchSampler", "ResumableLoader", "wrong_tokens", "wrong_words"]
 
 
 @dataclass(frozen=True)
@@ -49,18 +47,23 @@ class Encoding:
         """The inputs that heads read: `hypothesis`, `pair` or both."""
         return list(dict.fromkeys(head.input for head in self.heads.values()))
 
-    def _reading(self, states: str) -> set[str]:
-        """Return the heads that read these states of the encoder."""
-        return {name for name, goal in self.objectives.items() if goal.reads == states}
+    def _reading(self, kind: str, states: str) -> set[str]:
+        """Return the heads that read these states of the encoder for one kind of input."""
+        return {
+            name
+            for name, goal in self.objectives.items()
+            if goal.reads == states and self.heads[name].input == kind
+        }
 
     def store(self, examples: Iterable[Example], path: Path) -> Dataset:
         """Tokenise examples into a dataset with a row for each, in a file that is mapped into memory.
 
         Its columns `INPUT/KEY` hold one list per text of an example; they are empty if no head reads the
-        example as INPUT. `hypothesis/wrong` has one label per token, where a head detects wrong words and the
-        correct text is known, and `hypothesis/capitals` marks the capitals, where a head learns them. The
-        others are the targets; `texts`, the number of texts; `length`, the number of tokens of the longest;
-        and `group`, a number that examples of one group or source share.
+        example as INPUT. `INPUT/wrong` has one label per token, where a head detects wrong words and the
+        correct text is known, with -1 for tokens of the source; `pair/hypothesis` marks the other ones, and
+        `hypothesis/capitals` the capitals, where a head learns them. The others are the targets; `texts`, the
+        number of texts; `length`, the number of tokens of the longest; and `group`, a number that examples of
+        one group or source share.
 
         Args:
             examples: the examples.
@@ -120,8 +123,8 @@ class Encoding:
         """Return key -> for each example, a list for each text."""
         texts = [text for example in examples for text in example.texts]
         hypotheses = [hypothesis for _, hypothesis in texts]
-        detecting = self._reading("tokens") if kind == "hypothesis" else set()
-        capitals = kind == "hypothesis" and bool(self._reading("capitals"))
+        detecting = self._reading(kind, "tokens")
+        capitals = bool(self._reading(kind, "capitals"))
         encoded: Any = {"input_ids": []}
         if texts:
             encoded = self.tokenizer(
@@ -132,6 +135,8 @@ class Encoding:
             )
         if capitals and texts:
             encoded["capitals"] = list(map(mark_capitals, hypotheses, encoded["offset_mapping"]))
+        if detecting and kind == "pair" and texts:
+            encoded["hypothesis"] = hypothesis_marks(encoded)
         ends = np.cumsum([len(example.texts) for example in examples]).tolist()
         starts = [0, *ends][:-1]
         columns = {
@@ -140,8 +145,14 @@ class Encoding:
             if key in encoded
         }
         if detecting:
+            offsets: list[Any] = encoded["offset_mapping"] if texts else []
+            if kind == "pair":
+                offsets = [
+                    [span if mark else None for span, mark in zip(spans, marks, strict=True)]
+                    for spans, marks in zip(offsets, encoded["hypothesis"], strict=True)
+                ]
             columns["wrong"] = [
-                _wrong_tokens_of(example, encoded["offset_mapping"][start:end])
+                _wrong_tokens_of(example, offsets[start:end])
                 if detecting & {*example.ranked, *example.labelled}
                 else []
                 for example, start, end in zip(examples, starts, ends, strict=True)
@@ -196,7 +207,8 @@ class Encoding:
                 margins.append(row["margin"])
             if wrong is not None and head in (*row["ranked"], *row["labelled"]):
                 for place, labels in enumerate(row[f"{kind}/wrong"]):
-                    wrong[start + place, : len(labels)] = torch.tensor(labels, dtype=torch.float32)
+                    known = torch.tensor(labels, dtype=torch.float32)
+                    wrong[start + place, : len(labels)] = known.where(known >= 0, float("nan"))
             if head in row["consistent"]:
                 cases.append([start + place for place in range(4)])
         return Targets(
@@ -212,11 +224,12 @@ class Encoding:
 
 
 def _wrong_tokens_of(
-    example: Example, offsets: Sequence[Sequence[tuple[int, int]]]
+    example: Example, offsets: Sequence[Sequence[tuple[int, int] | None]]
 ) -> list[list[int]]:
-    """Return the label of each token of each text: by people, else by the correct text; none if unknown."""
+    """Return the label of each token of each text: as given, else by the correct text; none if unknown."""
     if example.labelled:
         [(_, hypothesis)] = example.texts
+        # Labels of the end of the sentence may be missing.
         return [_token_labels(hypothesis, [*example.wrong, False], offsets[0])]
     if not example.correct:
         return []
@@ -226,27 +239,10 @@ def _wrong_tokens_of(
     ]
 
 
-def wrong_words(hypothesis: Sequence[str], correct: Sequence[str]) -> list[bool]:
-    """Return for each word, and for the end of the sentence, whether it differs from the correct sentence.
-
-    A word is wrong if it has to be replaced or removed, or if a word is missing before it. The end is wrong
-    if a word is missing there.
-
-    Example:
-        >>> wrong_words("He go to school".split(), "He goes to the school .".split())
-        [False, True, False, True, True]
-    """
-    wrong = [False] * (len(hypothesis) + 1)
-    matcher = SequenceMatcher(None, hypothesis, correct, autojunk=False)
-    for tag, start, end, _, _ in matcher.get_opcodes():
-        if tag != "equal":
-            for place in range(start, max(end, start + 1)):
-                wrong[place] = True
-    return wrong
-
-
-def wrong_tokens(hypothesis: str, correct: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
-    """Return for each token of the encoder whether it belongs to a wrong word, as 0 or 1.
+def wrong_tokens(
+    hypothesis: str, correct: str, offsets: Sequence[tuple[int, int] | None]
+) -> list[int]:
+    """Return for each token of the encoder whether it belongs to a wrong word, as 0 or 1; -1 for others.
 
     Special tokens have no span in the text. The last of them represents the end of the sentence.
 
@@ -254,7 +250,7 @@ def wrong_tokens(hypothesis: str, correct: str, offsets: Sequence[tuple[int, int
         hypothesis: the text, its words separated by spaces.
         correct: the correct text.
         offsets: start and end of each token in the hypothesis, in characters; special tokens have an empty
-            span.
+            span, and tokens of the source have none.
 
     Example:
         >>> wrong_tokens("He go", "He go .", [(0, 0), (0, 2), (3, 5), (0, 0)])
@@ -263,18 +259,40 @@ def wrong_tokens(hypothesis: str, correct: str, offsets: Sequence[tuple[int, int
     return _token_labels(hypothesis, wrong_words(hypothesis.split(), correct.split()), offsets)
 
 
+def _word_places(text: str, offsets: Sequence[tuple[int, int] | None]) -> list[int | None]:
+    """Return the number of the word that each token belongs to; that of the end is the number of words.
+
+    Special tokens have no word, except the last one, which stands for the end of the sentence.
+
+    Args:
+        text: the text, its words separated by spaces.
+        offsets: start and end of each token in the text, in characters; special tokens have an empty span,
+            and tokens of another text have none.
+
+    Example:
+        >>> _word_places("He goes", [(0, 0), (0, 2), (3, 5), (5, 7), (0, 0)])
+        [None, 0, 1, 1, 2]
+    """
+    starts = [word.start() for word in re.finditer(r"\S+", text)]
+    places: list[int | None] = [
+        # Some tokenizers count the space before a word as part of it, so the last character counts.
+        bisect_right(starts, span[1] - 1) - 1 if span is not None and span[1] > span[0] else None
+        for span in offsets
+    ]
+    if places and places[-1] is None:
+        places[-1] = len(starts)
+    return places
+
+
 def _token_labels(
-    hypothesis: str, wrong: Sequence[bool], offsets: Sequence[tuple[int, int]]
+    hypothesis: str, wrong: Sequence[bool], offsets: Sequence[tuple[int, int] | None]
 ) -> list[int]:
     """Return the label of each token, by those of the words and of the end."""
-    starts = [word.start() for word in re.finditer(r"\S+", hypothesis)]
-    # Some tokenizers count the space before a word as part of it, so the last character counts.
-    labels = [
-        int(end > start and wrong[bisect_right(starts, end - 1) - 1]) for start, end in offsets
+    places = _word_places(hypothesis, offsets)
+    return [
+        -1 if span is None else int(place is not None and wrong[place])
+        for span, place in zip(offsets, places, strict=True)
     ]
-    if labels and wrong[-1] and offsets[-1][0] == offsets[-1][1]:
-        labels[-1] = 1
-    return labels
 
 
 _BUCKET_BATCHES = 50

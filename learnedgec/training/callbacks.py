@@ -13,8 +13,6 @@ from pytorch_lightning.strategies import DDPStrategy, SingleDeviceStrategy
 
 from learnedgec.training.memory import estimated_memory
 
-__all__ = ["Announcement", "LastEvaluation", "ProgressBar"]
-
 
 class LastEvaluation(lightning.Callback):
     """Evaluate after the last step and the last epoch; Lightning waits for `check_val_every_n_epoch`."""

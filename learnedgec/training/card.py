@@ -9,19 +9,17 @@ from typing import Any
 
 import yaml
 
-from learnedgec.data.catalog.licences import ENCODERS, licence_lines, weights_licence
+from learnedgec.data.catalog.licences import ENCODERS, licence_lines
 from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.evaluators.evaluator import HeadConfig
 from learnedgec.evaluators.hub import is_hub_name
-from learnedgec.evaluators.packages import manifest_datasets, output_names
+from learnedgec.evaluators.packages import manifest_datasets, manifest_licence, output_names
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.head import Head
 from learnedgec.metrics.impara import Impara
 from learnedgec.metrics.preference import Preference
 from learnedgec.metrics.similarity_gate import GATE
 from learnedgec.metrics.some import DIMENSIONS, Some
-
-__all__ = ["metadata", "model_card", "with_metadata"]
 
 # Figures of the results, with their names on a hub and on the card.
 _FIGURES = {
@@ -41,7 +39,7 @@ def metadata(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """
     datasets = manifest_datasets(manifest)
     in_catalog = [head for name in datasets if (head := name.partition(":")[0]) in DATASETS]
-    licence = manifest.get("license") or weights_licence(datasets, manifest["encoder"])
+    licence = manifest_licence(manifest)
     single = " AND " not in licence and not licence.startswith("LicenseRef-")
     figures = {
         figure
@@ -199,24 +197,21 @@ def _metrics(manifest: Mapping[str, Any]) -> str:
 def _gate(manifest: Mapping[str, Any]) -> str:
     """Return the card's text about the gate of the metrics that read this package."""
     trained = manifest.get("gate", "characters")
-    readers = [metric for metric, _ in _readers(manifest)]
+    readers = [metric.name for metric, _ in _readers(manifest)]
     text = ""
-    if trained == "cosine" and any(isinstance(metric, Impara) for metric in readers):
+    if trained == "cosine" and Impara.name in readers:
         text = (
             "\n`impara` gives 0 to a hypothesis whose similarity with its source, the cosine by "
             f"`{manifest['encoder']}`, is at most 0.9, as in\nits paper (`threshold`).\n"
         )
-    if trained != "characters":
-        readers = [metric for metric in readers if isinstance(metric, Preference)]
-    names = [f"`{metric.name}`" for metric in readers]
-    if not names:
-        return text
-    subject = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    return text + (
-        f"\n{subject} {'gives' if len(names) == 1 else 'give'} a low score to a hypothesis that has too few "
-        "trigrams of characters in\ncommon with its source, since it is not a correction: a share of "
-        f"{GATE:g} or less (`threshold`). `threshold=-1` accepts everything.\n"
-    )
+    strict = readers if trained == "characters" else set(readers) & {Preference.name}
+    if strict:
+        text += (
+            f"\nFor {_names(strict)}, a hypothesis is no correction and gets a low score if it has too few "
+            "trigrams of\ncharacters in common with its source: a share of "
+            f"{GATE:g} or less (`threshold`). `threshold=-1` accepts everything.\n"
+        )
+    return text
 
 
 def _training_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -231,21 +226,27 @@ def _training_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"- Ratings: {_names(data['ratings'])}"
     if data["auxiliary"]:
         yield f"- Ratings for training only: {_names(data['auxiliary'])}"
+    heads_of: dict[tuple[int, str], list[str]] = {}
     for head, sources in data["pairs"].items():
         for source in sources:
             settings = ", ".join(
                 f"{key} {_names(value) if isinstance(value, list) else _rounded(value)}"
                 for key, value in source.items()
-                if key not in ("source", "pairs", "impacts", "sha256", "digests")
-                and value is not None
+                if key not in ("source", "pairs", "sha256", "digests") and value not in (None, [])
             )
-            yield f"- {source['pairs']} ranked pairs for `{head}` ({source['source']}): {settings}"
-            if "impacts" in source:
-                edges, counts = source["impacts"]["edges"], source["impacts"]["counts"]
-                bins = (f"below {edge:g}: {n}" for edge, n in zip(edges[1:], counts, strict=True))
-                yield f"  - Impacts: {', '.join(bins)}"
-    for head, names in (data.get("labelled") or {}).items():
-        yield f"- Words that people labelled as wrong, for `{head}`: {_names(names)}"
+            made = f"({source['source']}): {settings}"
+            heads_of.setdefault((source["pairs"], made), []).append(head)
+    for (number, made), heads in heads_of.items():
+        yield f"- {number} ranked pairs for {_names(heads)} {made}"
+    for head, entries in (data.get("labelled") or {}).items():
+        if people := [entry for entry in entries if isinstance(entry, str)]:
+            yield f"- Words that people labelled as wrong, for `{head}`: {_names(people)}"
+        for outputs in (entry for entry in entries if not isinstance(entry, str)):
+            labelling = _names(outputs["references"] or outputs["outputs"])
+            yield (
+                f"- Words of outputs of {_names(outputs['outputs'])} that the references of {labelling} "
+                f"label, for `{head}`"
+            )
     for head, names in data["cases"].items():
         yield f"- Cases for consistency of `{head}`: {_names(names)}"
     if not data["check_leakage"]:

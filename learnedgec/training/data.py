@@ -10,18 +10,25 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytorch_lightning as lightning
 import torch
 from datasets import Dataset
 from jsonargparse.typing import PositiveInt, register_type
 
 from learnedgec.data.catalog.cases import load_cases
-from learnedgec.data.catalog.leakage import check_leakage, check_reserved, is_reserved
+from learnedgec.data.catalog.leakage import (
+    check_leakage,
+    check_reserved,
+    fingerprint,
+    is_reserved,
+)
 from learnedgec.data.catalog.ratings import RATINGS, iterate_ratings
 from learnedgec.data.catalog.sentences import load_labelled
 from learnedgec.data.records import is_saved_dataset
@@ -38,11 +45,10 @@ from learnedgec.training.examples import (
     rating_examples,
     split_places,
 )
+from learnedgec.training.labelled import LabelledOutputs
 from learnedgec.training.objectives import HeadOptions
 from learnedgec.training.pairs import JUDGEMENTS, PairFile, PairSource, RankedPair
-from learnedgec.training.storage import joined, selected, stored
-
-__all__ = ["TrainingData"]
+from learnedgec.training.storage import StoredExamples, joined, stored
 
 
 @dataclass(frozen=True)
@@ -81,11 +87,12 @@ class TrainingData(lightning.LightningDataModule):
             should not change with unrelated context (`model.consistency`). A head that learns the order of
             pairs also learns in each context that the correction is better.
         labelled: head that detects wrong words -> sentences whose words people labelled: datasets such as
-            `multiged:realec`, or files in the format of MultiGED (`load_labelled`).
+            `multiged:realec`, or files in the format of MultiGED (`load_labelled`); or `LabelledOutputs`,
+            outputs of systems (`outputs`) whose words `references` label.
         variants: number of variants of each case to train on, drawn by `split_seed`; all by default.
         ranges: rated dimension -> both ends of its scale, such as `[0, 100]`, for `some`; by default the
             whole numbers around the training ratings.
-        split: how to divide the data into train, dev and test; see `split_examples`. Rated datasets are
+        split: how to divide the data into train, dev and test; see `split_places`. Rated datasets are
             divided one after the other, then pairs and cases together; groups that share a source stay
             together.
         split_seed: seed of the division, independent of the training seed.
@@ -108,7 +115,7 @@ class TrainingData(lightning.LightningDataModule):
         columns: dict[str, str | list[str]] | None = None,
         raters: Literal["mean", "each"] = "mean",
         cases: dict[str, list[str]] | None = None,
-        labelled: dict[str, list[str]] | None = None,
+        labelled: dict[str, list[str | LabelledOutputs]] | None = None,
         variants: PositiveInt | None = None,
         ranges: dict[str, tuple[float, float]] | None = None,
         split: Split = "by-source",
@@ -151,7 +158,7 @@ class TrainingData(lightning.LightningDataModule):
         self.check_leakage = check_leakage
         self.folder, self.jobs = folder, jobs
         self.progress = False
-        self.parts: dict[str, Sequence[Example]] = {}
+        self.parts: dict[str, StoredExamples] = {}
         self._scratch: Path | None = None
         self._numbers = itertools.count()
         self.summaries: dict[str, list[dict[str, Any]]] = {}
@@ -162,23 +169,22 @@ class TrainingData(lightning.LightningDataModule):
 
     # -- reading and splitting -----------------------------------------------------------------
 
-    def load(self) -> dict[str, Sequence[Example]]:
+    def load(self) -> dict[str, StoredExamples]:
         """Read or make all examples and split them, once; raise `LeakageError` for text of a benchmark."""
         if self.parts:
             return self.parts
         if self.check_leakage:
             check_reserved(self.datasets())
-        # All files are read first: a mistake in one is reported before leaking text.
-        ratings = {
-            name: stored(self._rated(name), self._file()) for name in [*self.names, *self.auxiliary]
+        rated = {
+            name: self._checked(self._rated(name), name) for name in [*self.names, *self.auxiliary]
         }
-        for source in self._sources():
-            source.check()
-        rated = {name: self._checked(examples, name) for name, examples in ratings.items()}
         datasets = [rated[name] for name in self.names]
         datasets.append(joined([self._ranked(), self._consistent(), self._labelled()]))
         places = split_places(datasets, self.split, self.split_seed)
-        parts = {part: joined(map(selected, datasets, found)) for part, found in places.items()}
+        parts = {
+            part: joined(map(StoredExamples.selected, datasets, found))
+            for part, found in places.items()
+        }
         if self.auxiliary:
             held_out = [example for part in ("dev", "test") for example in parts[part]]
             hypotheses = {hypothesis for example in held_out for _, hypothesis in example.texts}
@@ -189,7 +195,7 @@ class TrainingData(lightning.LightningDataModule):
                 for place, example in enumerate(rated[name])
                 if example.texts[0][1] not in hypotheses and sides.isdisjoint(example.sides)
             ]
-            parts["train"] = joined([parts["train"], selected(rated[name], kept)])
+            parts["train"] = joined([parts["train"], rated[name].selected(kept)])
         if self.raters == "each":
             single = (row for example in parts["train"] for row in each_rater(example))
             parts["train"] = stored(single, self._file())
@@ -214,12 +220,21 @@ class TrainingData(lightning.LightningDataModule):
     def datasets(self) -> list[str]:
         """Return the name of every dataset and file that is used for training."""
         paired = [name for source in self._sources() for name in source.datasets()]
-        named = [
-            name for kind in (self.cases, self.labelled) for row in kind.values() for name in row
+        cases = [name for names in self.cases.values() for name in names]
+        labelled = [
+            name
+            for entries in self.labelled.values()
+            for entry in entries
+            for name in ([entry] if isinstance(entry, str) else entry.datasets())
         ]
-        return list(dict.fromkeys([*self.names, *self.auxiliary, *paired, *named]))
+        return list(dict.fromkeys([*self.names, *self.auxiliary, *paired, *cases, *labelled]))
 
-    def _ranked(self) -> Sequence[Example]:
+    def annotators(self) -> list[str]:
+        """Return the annotators that extract edits for ranked pairs."""
+        names = [source.describe().get("annotator") for source in self._sources()]
+        return list(dict.fromkeys(filter(None, names)))
+
+    def _ranked(self) -> StoredExamples:
         """Return ranked pairs; heads with an equal source share its pairs, which are made once."""
         device = "auto" if self.trainer is None else str(self.trainer.strategy.root_device)
         runtime = Runtime(device=device, jobs=self.jobs, progress=self.progress)
@@ -242,7 +257,7 @@ class TrainingData(lightning.LightningDataModule):
                 ]
         return self._checked(pair_examples(pairs), "data.pairs")
 
-    def _consistent(self) -> Sequence[Example]:
+    def _consistent(self) -> StoredExamples:
         """Return the cases."""
         cases = {
             head: [case for name in names for case in load_cases(name)]
@@ -250,16 +265,21 @@ class TrainingData(lightning.LightningDataModule):
         }
         return self._checked(case_examples(cases, self.variants, self.split_seed), "data.cases")
 
-    def _labelled(self) -> Sequence[Example]:
+    def _labelled(self) -> StoredExamples:
         """Return the sentences with labelled words."""
         rows = {
-            head: [row for name in names for row in load_labelled(name)]
-            for head, names in self.labelled.items()
+            head: [
+                row
+                for entry in entries
+                for row in (load_labelled(entry) if isinstance(entry, str) else entry.load())
+            ]
+            for head, entries in self.labelled.items()
         }
         return self._checked(labelled_examples(rows), "data.labelled")
 
-    def _checked(self, examples: Sequence[Example], name: str) -> Sequence[Example]:
-        """Return the examples without reserved sentences, or raise `LeakageError`."""
+    def _checked(self, made: Iterable[Example], name: str) -> StoredExamples:
+        """Store examples without reserved sentences, or raise `LeakageError`."""
+        examples = stored(made, self._file())
         if not self.check_leakage:
             return examples
         texts = ([text for pair in example.texts for text in pair] for example in examples)
@@ -269,7 +289,7 @@ class TrainingData(lightning.LightningDataModule):
             for place, example in enumerate(examples)
             if not any(map(is_reserved, {text for pair in example.texts for text in pair}))
         ]
-        return examples if len(kept) == len(examples) else selected(examples, kept)
+        return examples.selected(kept)
 
     def ratings_range(self, head: str) -> tuple[float, float] | None:
         """Return the range of a head's ratings: as declared, or whole numbers around the training ratings."""
@@ -281,17 +301,18 @@ class TrainingData(lightning.LightningDataModule):
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """Return the number of ratings, pairs and cases in each part."""
+        kinds = {
+            "ratings": "values",
+            "pairs": "ranked",
+            "cases": "consistent",
+            "labelled": "labelled",
+        }
         sizes = {}
         for part, examples in self.load().items():
-            sizes[part] = dict.fromkeys(("ratings", "pairs", "cases", "labelled"), 0)
-            for row in examples:
-                kinds = zip(
-                    sizes[part],
-                    (row.values, row.ranked, row.consistent, row.labelled),
-                    strict=True,
-                )
-                for kind, about in kinds:
-                    sizes[part][kind] += bool(about)
+            counts = Counter(
+                kind for row in examples for kind, name in kinds.items() if getattr(row, name)
+            )
+            sizes[part] = {kind: counts[kind] for kind in kinds}
         return sizes
 
     def fingerprint(self) -> dict[str, Any]:
@@ -301,7 +322,10 @@ class TrainingData(lightning.LightningDataModule):
             "ratings": self.names,
             "auxiliary": self.auxiliary,
             "cases": self.cases,
-            "labelled": self.labelled,
+            "labelled": {
+                head: [entry if isinstance(entry, str) else asdict(entry) for entry in entries]
+                for head, entries in self.labelled.items()
+            },
             "variants": self.variants,
             "split": self.split,
             "split_seed": self.split_seed,
@@ -312,6 +336,24 @@ class TrainingData(lightning.LightningDataModule):
             },
             "pairs": self.summaries,
         }
+
+    def hashes(self) -> bytes:
+        """Return the hash of each sentence that the run learns from or selects by, in order.
+
+        It is the source, or else the hypothesis. `contamination` finds these sentences in benchmarks.
+        """
+        parts = self.load()
+        prints = (
+            fingerprint(source or hypothesis)
+            for part in ("train", "dev")
+            for example in parts[part]
+            for source, hypothesis in example.texts
+        )
+        # Numbers take less memory than a set of a million hashes.
+        numbers = np.fromiter(
+            (int.from_bytes(value, "big") for value in prints if value), dtype=">u8"
+        )
+        return np.unique(numbers).tobytes()
 
     # -- tokenising and batching ---------------------------------------------------------------
 

@@ -15,18 +15,9 @@ from learnedgec.stats.correlation import pearson
 from learnedgec.training.examples import Example
 from learnedgec.types import Floats, Indices
 
-__all__ = [
-    "Figures",
-    "HeadTest",
-    "evaluate",
-    "head_test",
-    "main_figure",
-    "predict",
-    "predictions",
-    "warnings_about",
-]
-
 Figures = dict[str, float | int | None]
+CHANCE = {"pearson": 0.0, "accuracy": 0.5}
+"""The value of each main figure that chance gives."""
 
 
 @dataclass(frozen=True)
@@ -164,18 +155,13 @@ def warnings_about(results: Mapping[str, Figures]) -> tuple[str, ...]:
     """
     warnings = []
     for head, figures in results.items():
-        correlation, accuracy = figures.get("pearson"), figures.get("accuracy")
-        if correlation is not None and correlation <= 0:
-            weakness = f"the dev correlation of {head} is {correlation:.2f} (n = {figures['n']}), not above 0"
-        elif accuracy is not None and accuracy <= 0.5:
-            weakness = f"{head} has {accuracy:.0%} of {figures['n']} dev pairs in the right order"
-        else:
-            continue
-        warnings.append(
-            f"{weakness}: its scores are no better than chance there; train with a higher "
-            "--model.learning_rate (untrained heads on a frozen encoder need about 2e-4) or "
-            "for more epochs (--trainer.max_epochs)."
-        )
+        name, value = main_figure(figures)
+        if value is not None and value <= CHANCE[name]:
+            warnings.append(
+                f"{head} has {name} {value:.2f} on the dev part (n = {figures['n']}), no better than chance; "
+                "train with a higher --model.learning_rate (untrained heads on a frozen encoder need "
+                "about 2e-4) or for more epochs (--trainer.max_epochs)."
+            )
     return tuple(warnings)
 
 

@@ -20,19 +20,6 @@ from learnedgec.errors import InputError
 from learnedgec.training.pairs import RankedPair
 from learnedgec.types import Indices
 
-__all__ = [
-    "PARTS",
-    "Example",
-    "Split",
-    "case_examples",
-    "each_rater",
-    "labelled_examples",
-    "pair_examples",
-    "rating_examples",
-    "split_examples",
-    "split_places",
-]
-
 Split = Literal["by-source", "paper-random"]
 PARTS = ("train", "dev", "test")
 
@@ -51,7 +38,7 @@ class Example:
         margin: difference between texts 0 and 1, for heads that learn differences.
         correct: the correct text, for heads that detect wrong words; empty if unknown.
         labelled: heads that learn from `wrong`.
-        wrong: for each word of text 0, whether it is wrong, where people labelled that.
+        wrong: for each word of text 0, and perhaps for its end, whether it is wrong, where that is labelled.
         raters: head -> each rater's rating of text 0, where known.
         group: examples of one group belong on one side of a split.
     """
@@ -143,7 +130,7 @@ def labelled_examples(rows: Mapping[str, Iterable[Labelled]]) -> list[Example]:
         for row in sentences:
             heads_of.setdefault(row, []).append(head)
     return [
-        Example((("", row.sentence),), labelled=tuple(heads), wrong=row.wrong)
+        Example(((row.source, row.sentence),), labelled=tuple(heads), wrong=row.wrong)
         for row, heads in heads_of.items()
     ]
 
@@ -185,9 +172,9 @@ def case_examples(
     return examples
 
 
-def split_examples(
+def split_places(
     datasets: Sequence[Sequence[Example]], split: Split, seed: int = 0
-) -> dict[str, list[Example]]:
+) -> dict[str, list[list[int]]]:
     """Divide the examples of each dataset into train, dev and test, 8:1:1, one dataset after the other.
 
     Args:
@@ -199,27 +186,11 @@ def split_examples(
             for comparison with that paper.
         seed: seed of the shuffle; the same seed gives the same split.
 
+    Returns:
+        Part -> for each dataset, the places of its examples in that part.
+
     Raises:
         InputError: the first dataset has fewer than three groups.
-    """
-    places = split_places(datasets, split, seed)
-    return {
-        part: [
-            examples[place] for examples, own in zip(datasets, found, strict=True) for place in own
-        ]
-        for part, found in places.items()
-    }
-
-
-def split_places(
-    datasets: Sequence[Sequence[Example]], split: Split, seed: int = 0
-) -> dict[str, list[list[int]]]:
-    """Return for each part the places of its examples in each dataset; see `split_examples`.
-
-    Args:
-        datasets: examples of each dataset.
-        split: as for `split_examples`.
-        seed: as for `split_examples`.
     """
     parts: dict[str, list[list[int]]] = {part: [] for part in PARTS}
     groups_of = _groups(datasets, split)

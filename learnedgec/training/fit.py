@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from learnedgec.data.catalog.licences import check_permissive
 from learnedgec.data.text import read_json, write_json, write_jsonl
 from learnedgec.errors import ConfigError, LeakageError, MissingDependencyError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel
-from learnedgec.evaluators.packages import manifest_datasets, was_checked
+from learnedgec.evaluators.packages import learned_hashes, manifest_datasets, was_checked
 from learnedgec.evaluators.quantization import check_bits, round_weights
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import check_writable
@@ -37,9 +37,7 @@ from learnedgec.training.data import TrainingData
 from learnedgec.training.evaluate import evaluate, predictions, warnings_about
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse, run_folder
-from learnedgec.training.package import continuation, package_path, write_package
-
-__all__ = ["Result", "Run", "quiet_lightning", "train", "training_data"]
+from learnedgec.training.package import package_path, write_package
 
 _NOT_EVALUATED = (
     "trainer: training ended before an evaluation on the dev part; raise max_epochs or max_steps, and leave "
@@ -112,13 +110,6 @@ def train(
         return run.complete(notify)
 
 
-def training_data(arguments: Sequence[str]) -> TrainingData:
-    """Return the data of a run with these arguments, split as in that run."""
-    with quiet_lightning():
-        data: TrainingData = parse(arguments, progress=False).datamodule
-        return data
-
-
 class Run:
     """A training run: its settings, its folder and its package."""
 
@@ -137,7 +128,10 @@ class Run:
     def complete(self, notify: Callable[[str], None] | None) -> Result | None:
         """Train, evaluate and write the package; in all processes but the first, return `None`."""
         self.check()
-        self.fit(self.begin(), notify)
+        resumed = self.begin()
+        if self.config.resume and not resumed and notify:
+            notify("There is no checkpoint to resume, so training starts from the beginning.")
+        self.fit(resumed, notify)
         return self.finish() if self.trainer.is_global_zero else None
 
     @property
@@ -163,7 +157,8 @@ class Run:
         check_bits(module.model, self.config.bits)
         if self.config.licence_policy == "permissive":
             continued = manifest_datasets(module.continued) if module.continued else ()
-            check_permissive(module.encoder_name, [*continued, *self.data.datasets()])
+            names = [*continued, *self.data.datasets()]
+            check_permissive(module.encoder_name, names, self.data.annotators())
         if 0 in (trainer.limit_val_batches, trainer.max_epochs, trainer.max_steps):
             raise ConfigError(_NOT_EVALUATED)
         if self.data.check_leakage and module.continued and not was_checked(module.continued):
@@ -186,8 +181,8 @@ class Run:
         if resumed:
             self._check_resumable()
         else:
-            if not self.config.overwrite:
-                self._check_free()
+            unfinished = self.last.exists() and not self._read_settings().get("finished")
+            self.check_free(self.package.is_dir() or unfinished)
             # A fresh start under a used name: old checkpoints must not be mistaken for this run's.
             for old in self.folder.glob("*.ckpt"):
                 old.unlink(missing_ok=True)  # another process of this run may have been faster
@@ -195,6 +190,14 @@ class Run:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._write_settings(finished=False)
         return resumed
+
+    def check_free(self, found: bool) -> None:
+        """Raise `ConfigError` if an evaluator or a run of this name was found and is not to be replaced."""
+        if found and not self.config.overwrite:
+            raise ConfigError(
+                f"name: the evaluator {self.package} or a run in {self.folder} exists; choose another name, "
+                "continue a run that has a checkpoint with --resume, or replace both with --overwrite."
+            )
 
     def fit(self, resumed: bool, notify: Callable[[str], None] | None) -> None:
         """Fit the heads, with logs in the run's folder.
@@ -228,8 +231,9 @@ class Run:
         try:
             trainer.fit(self.module, self.data, ckpt_path=checkpoint, weights_only=True)
         except SystemExit as error:
-            # How Lightning ends after Ctrl-C; who called decides what is said and returned.
-            if isinstance(error.__context__, KeyboardInterrupt):
+            # How Lightning ends after Ctrl-C, and after SIGTERM, by which clusters end jobs. The caller
+            # decides what is said and returned.
+            if isinstance(error.__context__, KeyboardInterrupt) or trainer.received_sigterm:
                 raise KeyboardInterrupt from None
             raise
         except MisconfigurationException as error:
@@ -273,9 +277,10 @@ class Run:
         results = {
             part: evaluate(evaluator, parts[part], runtime=runtime) for part in ("dev", "test")
         }
-        start = None
+        start, learned = None, self.data.hashes()
         if module.continued:
             start = Evaluator.load(config.model.encoder, runtime=runtime)
+            learned += learned_hashes(config.model.encoder)
         verdicts = judge_heads(evaluator, start, parts, runtime=runtime)
         recorded = config.clone()
         # Training again with the recorded configuration must not overwrite the evaluator by default.
@@ -288,27 +293,27 @@ class Run:
             module.tokenizer,
             configuration=self.parser.dump(recorded, skip_none=False),
             data=self.data.fingerprint(),
+            learned=learned,
             results=results,
             seed=[member["seed"] for member in averaged] or config.seed_everything,
             encoder=module.encoder_name,
-            continued=module.continued and continuation(module.continued),
+            continued=module.continued,
             averaged=averaged,
             verdicts=verdicts,
         )
         doubts = [verdict.sentence for verdict in verdicts.values() if not verdict.trusted]
-        result = Result(
+        if not averaged:
+            on_dev = predictions(evaluator, parts["dev"], runtime=runtime)
+            write_jsonl(self.folder / "dev.jsonl", on_dev)
+        return Result(
             self.package,
             results,
             self._notices(),
             (*warnings_about(results["dev"]), *doubts),
-            seed=None,
+            seed=None if averaged else config.seed_everything,
+            folder=None if averaged else self.folder,
             verdicts=verdicts,
         )
-        if averaged:
-            return result
-        on_dev = predictions(evaluator, parts["dev"], runtime=runtime)
-        write_jsonl(self.folder / "dev.jsonl", on_dev)
-        return replace(result, seed=config.seed_everything, folder=self.folder)
 
     def _notices(self) -> tuple[str, ...]:
         """Return a notice if the run stopped early."""
@@ -339,22 +344,6 @@ class Run:
                     f"trainer.{key} is {asked}, but the run in {self.folder} has reached {done}; give "
                     f"at least {done}, or start again with --overwrite."
                 )
-
-    def _check_free(self) -> None:
-        """Raise `ConfigError` if a new run would replace an evaluator or discard an unfinished run."""
-        if self.package.is_dir():
-            ways = ", or continue its run with --resume" if self.last.exists() else ""
-            if self.config.resume:
-                ways = f"; there is no checkpoint in {self.folder} to continue from"
-            raise ConfigError(
-                f"name: the evaluator {self.package} exists; choose another name, or replace it with "
-                f"--overwrite{ways}."
-            )
-        if self.last.exists() and not self._read_settings().get("finished"):
-            raise ConfigError(
-                f"name: the run in {self.folder} is not finished; continue it with --resume, or discard "
-                "it with --overwrite."
-            )
 
     def _read_settings(self) -> Mapping[str, Any]:
         file = self.folder / _SETTINGS

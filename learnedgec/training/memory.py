@@ -6,13 +6,11 @@ from typing import Any
 
 import torch
 
-__all__ = ["estimated_memory"]
-
 
 def estimated_memory(module: Any, example: Any, share: float) -> dict[str, int]:
-    """Return the bytes of weights, of gradients with their moments, and of states kept for gradients.
+    """Return the bytes of weights, of gradients with their moments, and of activations kept for them.
 
-    The states of a small batch are counted; those of the largest batch are in proportion.
+    The activations of a small batch are counted; those of the largest batch are in proportion.
 
     Args:
         module: the `EvaluatorModule`, whose optimizer keeps two moments of each gradient, as AdamW does.
@@ -41,5 +39,5 @@ def estimated_memory(module: Any, example: Any, share: float) -> dict[str, int]:
     return {
         "weights": sum(weight.nbytes for weight in weights.values()),
         "gradients and moments": sum(3 * weight.nbytes for weight in trained),
-        "states for gradients": int(share * sum(kept.values())),
+        "activations": int(share * sum(kept.values())),
     }

@@ -26,9 +26,6 @@ from learnedgec.training.optimizer import (
 )
 from learnedgec.training.start import Lora, ModelOptions, start_model
 
-__all__ = ["EvaluatorModule", "HeadOptions", "Lora"]
-
-
 Share = restricted_number_type("Share", float, [(">=", 0), ("<", 1)])
 Factor = restricted_number_type("Factor", float, [(">", 0), ("<=", 1)])
 Tokens = restricted_number_type("Tokens", int, (">=", 3))
@@ -78,8 +75,9 @@ class EvaluatorModule(lightning.LightningModule):
         sums: output -> head -> weight. A sum may replace the head of its name. Sums of unchanged heads stay.
         lora: freeze the encoder and train low-rank weights beside its matrices, of this `rank`, in its
             uppermost `layers` (all by default), ten times as fast as the heads. Required for 4-bit encoders.
-            Heads that read the other input stay the same. Earlier low-rank weights are trained further if
-            rank, layers and inputs are equal, else removed. By default the whole encoder is trained.
+            Heads that read the other input stay the same. Earlier low-rank weights for the same inputs are
+            trained further if rank and layers are not fewer, else removed. By default the whole encoder is
+            trained.
         frozen_layers: number of the encoder's lowest layers to freeze, with its embeddings. If all are
             frozen, a continued evaluator's low-rank weights and other heads stay as they are.
         gate: which hypotheses `some` and `impara` take for corrections when they read the package: those with
@@ -188,7 +186,8 @@ class EvaluatorModule(lightning.LightningModule):
         examples = data.load()["train"]
         for name, goal in self.objectives.items():
             objective = self.head_options[name].objective
-            if not goal.rated and not data.pairs.get(name):
+            labelled = goal.reads == "tokens" and data.labelled.get(name)
+            if not goal.rated and not data.pairs.get(name) and not labelled:
                 raise ConfigError(
                     f"model.heads.{name}: its objective is {objective!r}, but data.pairs has no pairs for "
                     f"it; add data.pairs.{name}."
@@ -388,7 +387,7 @@ def _check_head(name: str, head: HeadOptions, reads: str) -> None:
         raise ConfigError(
             f"model.heads: no head can have the name {name!r}; choose another, without dots."
         )
-    if reads != "pooled" and head.input != "hypothesis":
+    if reads == "capitals" and head.input != "hypothesis":
         raise ConfigError(
             f"model.heads.{name}: the objective {head.objective} is for the hypothesis alone, and its input "
             f"is {head.input!r}; set input: hypothesis."

@@ -23,16 +23,6 @@ from learnedgec.evaluators.capitals import CAPITAL, UNMARKED
 from learnedgec.runtime.plugins import Plugin, Registry, import_class
 from learnedgec.training.examples import Example
 
-__all__ = [
-    "OBJECTIVES",
-    "REGISTRY",
-    "HeadOptions",
-    "Objective",
-    "Targets",
-    "find_objective",
-    "unrated",
-]
-
 
 @dataclass
 class HeadOptions:
@@ -67,7 +57,7 @@ class Targets:
         ratings: (M,), NaN where unrated.
         pairs: (P, 2), the rows of the better and the worse text of each ranked pair.
         margins: (P,), the margins of the pairs.
-        cases: (C, 4), the rows of the correction and the source of each case, then those of its variant.
+        cases: (C, 4), rows of each case: correction and source of the original, then those of its variant.
         groups: (M,), a number for each group of texts, such as the outputs for one source.
         details: (M, D), the `Objective.details` of each text's example, NaN beyond their end.
         wrong: (M, T), 1 for a token of a wrong word, NaN where unknown; for objectives that read tokens.
@@ -97,7 +87,8 @@ class Objective(torch.nn.Module, ABC):
         grouped: whether all training texts of one source come in one batch, as one of its examples. Values
             of a rated head then need to agree with the ratings only within each source.
         margin: the head's option.
-        scale: the unit of the loss; see `standardise`.
+        scale: the unit of the head's values, 1 or the scale that `standardise` returned; a loss divided by it
+            does not depend on the unit of the ratings.
     """
 
     reads: ClassVar[Literal["pooled", "tokens", "capitals"]] = "pooled"
@@ -119,9 +110,10 @@ class Objective(torch.nn.Module, ABC):
         """
 
     def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
-        """Return offset and scale of a head, by which its values get the units of its training examples.
+        """Return the offset and the scale that turn a head's output into the units of its training examples.
 
-        `None` leaves them as they are. The number `scale` is also the attribute's value in training.
+        The head's values are `offset + scale · output`; `None`, the default, leaves the output as it is.
+        In training, the attribute `scale` is the returned scale.
 
         Raises:
             ConfigError: the examples lack what the objective needs.
@@ -151,7 +143,7 @@ class Objective(torch.nn.Module, ABC):
         """Give the measure the head's values with the ratings, or whether pairs are in order.
 
         Args:
-            measure: the measure from `measure`.
+            measure: the measure from `new_measure`.
             values: the head's values, (M,).
             targets: the ratings and pairs of the same texts.
         """
@@ -273,8 +265,11 @@ class Detection(Objective):
         )
 
     def standardise(self, head: str, examples: Sequence[Example]) -> tuple[float, float] | None:
-        """Check that a pair has a correct text."""
-        if not any(example.correct and head in example.ranked for example in examples):
+        """Check that a pair has a correct text, or that words are labelled."""
+        if not any(
+            (example.correct and head in example.ranked) or head in example.labelled
+            for example in examples
+        ):
             raise ConfigError(
                 f"model.heads.{head}: no pair of data.pairs.{head} has a correct text, so there is no wrong "
                 "word to detect; use pairs made from corrections, or files of pairs with `correct`."

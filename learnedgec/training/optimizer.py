@@ -15,8 +15,6 @@ from transformers.trainer_pt_utils import get_parameter_names
 from learnedgec.evaluators.evaluator import EvaluatorModel
 from learnedgec.evaluators.lora import encoder_layers, is_lora
 
-__all__ = ["NewOptimizer", "Schedule", "new_schedule", "parameter_groups"]
-
 NewOptimizer: TypeAlias = Callable[[Iterable], Optimizer]  # type: ignore[type-arg]  # as jsonargparse reads it
 Schedule: TypeAlias = Literal["linear", "cosine", "constant"] | Callable[[Optimizer], LRScheduler]
 

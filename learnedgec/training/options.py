@@ -23,8 +23,6 @@ from learnedgec.training.data import TrainingData
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.pairs import REGISTRY, import_plugins
 
-__all__ = ["parse", "run_folder"]
-
 _TRAINER_DEFAULTS = {
     "accelerator": "auto",
     "devices": 1,
@@ -205,35 +203,27 @@ def _explain(message: str) -> None:
         UnknownNameError: no pair source has the name that was given.
         ConfigError: a key is missing, or has a value of another type or out of range.
     """
-    key = re.search(r'Parser key "([\w.]+)":', message)
-    if key and (bounds := re.search(r"does not conform to restriction (.+)", message)):
-        expected = re.sub(r"\bv", "", bounds[1])
-        raise ConfigError(f"{key[1]}: a number {expected} was expected.")
-    if "data.pairs" in message:
-        for name in re.findall(r"'class_path': '(\w+)'", message):
-            REGISTRY.find(name)
-    if key and (option := _CLASS_OPTION.findall(message)):
-        kind, missing, unknown = option[-1]
-        problem = f"{missing} is missing" if missing else f"there is no option {unknown!r}"
-        page = f"{key[1]}.help" + ("" if kind == "HeadOptions" else f" {kind}")
-        raise ConfigError(f"{key[1]}: {problem}; `learnedgec train --{page}` lists the options.")
+    keys = re.findall(r'Parser key "([\w.]+)":', message)
+    key = ".".join(keys)
+    for name in re.findall(r"'class_path': '(\w+)'", message) if keys[:1] == ["data.pairs"] else ():
+        REGISTRY.find(name)
     for needed, purpose in _NEEDED.items():
         absent = rf'arguments are required:.*\b{needed}\b|key "{needed}":.*value: None'
         if re.search(absent, message, re.DOTALL):
             raise ConfigError(f"{needed} is missing; {purpose}.")
+    if bounds := re.search(r"does not conform to restriction (.+)", message):
+        expected = re.sub(r"\bv", "", bounds[1])
+        raise ConfigError(f"{key}: a number {expected} was expected.")
+    if keys and (option := _CLASS_OPTION.search(message)):
+        kind, missing, unknown = option.groups()
+        problem = f"{missing} is missing" if missing else f"there is no option {unknown!r}"
+        page = f"{keys[0]}.help" + ("" if kind == "HeadOptions" else f" {kind}")
+        raise ConfigError(f"{key}: {problem}; `learnedgec train --{page}` lists the options.")
     if sentence := wrong_value(message):
-        inner = key and not sentence.startswith(key[1])
-        raise ConfigError(f"{key[1]}: {sentence}" if key and inner else sentence)
-    values = re.findall(r"Given value: (.*)", message)
-    if key is None or not values:
-        return
-    places = {key[1]: values[-1]} if "Given value type: <class 'str'>" in message else {}
-    if key[1] == "data.pairs":
-        heads = re.findall(r"'([\w-]+)': '([^']*)'", values[-1])
-        places = {f"data.pairs.{head}": value for head, value in heads if head != "class_path"}
-    for place, value in places.items():
-        if "list[" in message:
-            raise ConfigError(f"{place} is {value[:200]}; a list was expected: [{value[:200]}].")
+        outer = "".join(f"{key}: " for key in keys[:-1])
+        raise ConfigError(f"{outer}{sentence}")
+    if keys and "list[" in message:
+        raise ConfigError(f"{key}: a list was expected; write [FIRST, SECOND].")
 
 
 def _cause(error: BaseException) -> LearnedgecError:

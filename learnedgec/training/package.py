@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.metadata
 import json
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,12 +19,16 @@ from learnedgec.data.catalog.licences import weights_licence
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import EvaluatorConfig
 from learnedgec.evaluators.loading import quiet_transformers
-from learnedgec.evaluators.packages import CARD, MANIFEST, is_package, manifest_datasets
+from learnedgec.evaluators.packages import (
+    CARD,
+    LEARNED,
+    MANIFEST,
+    is_package,
+    manifest_datasets,
+)
 from learnedgec.runtime.writing import atomic_folder, check_writable
 from learnedgec.training.baselines import Verdict
 from learnedgec.training.card import model_card
-
-__all__ = ["continuation", "package_path", "write_package"]
 
 _VERSIONED = ("torch", "transformers", "pytorch-lightning", "tokenizers", "numpy", "datasets")
 
@@ -60,6 +62,7 @@ def write_package(
     *,
     configuration: str,
     data: Mapping[str, Any],
+    learned: bytes,
     results: Mapping[str, Any],
     seed: int | Sequence[int],
     encoder: str,
@@ -76,24 +79,35 @@ def write_package(
         tokenizer: its tokenizer.
         configuration: the resolved training configuration as YAML.
         data: record of the training data (`TrainingData.fingerprint`).
+        learned: hashes of the sentences that were learned from (`TrainingData.hashes`).
         results: part -> head -> results (`training.evaluate`).
         seed: seed of the training run, or the seeds of the averaged runs.
         encoder: name of the pretrained encoder that the training started from.
-        continued: record of the evaluator that the run continued, if any (`continuation`).
+        continued: manifest of the evaluator that the run continued, if any.
         averaged: manifests of the averaged evaluators.
         verdicts: head -> whether it may be trusted.
     """
     with atomic_folder(path) as folder:
         with quiet_transformers():
             tokenizer.save_pretrained(folder)
+        if tokenizer.is_fast:
+            # On one line, without the indentation that makes up two thirds of the file.
+            tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
         config.save_pretrained(folder)
         save_file(dict(weights), folder / "model.safetensors", metadata={"format": "pt"})
         (folder / "training.yaml").write_text(configuration, encoding="utf-8")
+        if learned:
+            (folder / LEARNED).write_bytes(learned)
         manifest: dict[str, Any] = {
             "format": 1,
             "name": path.name,
             "encoder": encoder,
-            "continued": None if continued is None else dict(continued),
+            "continued": continued
+            and {
+                "name": continued["name"],
+                "sha256": continued["files"]["model.safetensors"],
+                "datasets": list(manifest_datasets(continued)),
+            },
             "averaged": [
                 {"name": f"seed {member['seed']}", "sha256": member["files"]["model.safetensors"]}
                 for member in averaged
@@ -106,7 +120,6 @@ def write_package(
             "seed": seed if isinstance(seed, int) else list(seed),
             "versions": {"learnedgec": __version__}
             | {name: importlib.metadata.version(name) for name in _VERSIONED},
-            "revision": _revision(),
             "results": results,
             "verdicts": {head: asdict(verdict) for head, verdict in (verdicts or {}).items()},
         }
@@ -121,22 +134,3 @@ def write_package(
         }
         text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
-
-
-def continuation(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of the evaluator that a run continued, made from that evaluator's manifest."""
-    return {
-        "name": manifest["name"],
-        "sha256": manifest["files"]["model.safetensors"],
-        "datasets": list(manifest_datasets(manifest)),
-    }
-
-
-def _revision() -> str | None:
-    """Return the git revision of the checkout, marked if there are changes; `None` outside a checkout."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    folder = Path(__file__).parent
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        output = subprocess.check_output(command, cwd=folder, stderr=subprocess.DEVNULL, timeout=10)
-        return output.decode().strip()
-    return None

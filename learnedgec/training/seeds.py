@@ -23,8 +23,6 @@ from learnedgec.training.fit import Result, Run, quiet_lightning
 from learnedgec.training.module import EvaluatorModule
 from learnedgec.training.options import parse
 
-__all__ = ["train_seeds"]
-
 
 def train_seeds(
     first: Run,
@@ -99,11 +97,7 @@ def _check(first: Run) -> None:
             "average: low-rank weights have no mean of their rank; leave --average out, and the median run "
             "is packaged."
         )
-    if first.package.is_dir() and not (config.overwrite or config.resume):
-        raise ConfigError(
-            f"name: the evaluator {first.package} exists; choose another name, replace it with --overwrite, "
-            "or continue its runs with --resume."
-        )
+    first.check_free(first.package.is_dir() and not config.resume)
 
 
 def _train_seed(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from jsonargparse.typing import PositiveInt
 
 from learnedgec.errors import ConfigError
 from learnedgec.evaluators.evaluator import (
@@ -24,10 +25,9 @@ from learnedgec.evaluators.lora import (
     freeze_layers,
     is_lora,
     remove_lora,
+    widen_lora,
 )
 from learnedgec.evaluators.packages import check_package, find_evaluator, is_evaluator
-
-__all__ = ["Lora", "ModelOptions", "Start", "start_model"]
 
 
 @dataclass
@@ -39,12 +39,8 @@ class Lora:
         layers: number of the encoder's uppermost layers that have them; all by default.
     """
 
-    rank: int
+    rank: PositiveInt
     layers: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.rank < 1:
-            raise ConfigError(f"model.lora.rank is {self.rank}; at least 1 was expected.")
 
 
 @dataclass(frozen=True)
@@ -72,8 +68,8 @@ class Start:
         tokenizer: its tokenizer.
         encoder: name of the pretrained encoder.
         continued: manifest of the continued evaluator, if any.
-        differences: head -> what the continued evaluator's head of its name does otherwise, `""` if it has
-            none; `None` for a head that continues.
+        continuing: the heads that continue the evaluator's head of their name.
+        untrained: the other heads that are trained.
         dropped_sums: sums of the continued evaluator that are not passed on.
     """
 
@@ -81,7 +77,8 @@ class Start:
     tokenizer: Any
     encoder: str
     continued: dict[str, Any] | None = None
-    differences: dict[str, str | None] = field(default_factory=dict)
+    continuing: list[str] = field(default_factory=list)
+    untrained: list[str] = field(default_factory=list)
     dropped_sums: list[str] = field(default_factory=list)
 
     @property
@@ -89,19 +86,13 @@ class Start:
         """One sentence on which heads go on from the continued evaluator; `None` without one."""
         if self.continued is None:
             return None
-        name = self.continued["name"]
-        same = [head for head, reason in self.differences.items() if reason is None]
-        parts = [f"{', '.join(same)} continue{'s' * (len(same) == 1)}"] if same else []
-        for head, reason in self.differences.items():
-            if reason is not None:
-                parts.append(
-                    f"{head} starts untrained" + (f" (in {name} {reason})" if reason else "")
-                )
-        if self.dropped_sums:
-            parts.append(
-                f"its sums {', '.join(self.dropped_sums)} are not passed on (name them in model.sums)"
-            )
-        return f"Continuing {name}: {'; '.join(parts)}."
+        about = {
+            "heads that continue": self.continuing,
+            "heads that start untrained": self.untrained,
+            "sums that are not passed on (name them in model.sums)": self.dropped_sums,
+        }
+        parts = [f"; {what}: {', '.join(names)}" for what, names in about.items() if names]
+        return f"Continuing {self.continued['name']}{''.join(parts)}."
 
 
 def start_model(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
@@ -148,7 +139,12 @@ def _continued(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
     encoder, tokenizer = first.encoder, load_tokenizer(str(folder))
     frozen = options.lora is None and options.frozen_layers == len(encoder_layers(encoder))
     lora = config.lora if frozen else _lora(heads, options)
+    earlier = {}
     if config.lora and config.lora != lora:
+        if _is_wider(lora, config.lora, len(encoder_layers(encoder))):
+            earlier = {
+                name: weight for name, weight in encoder.state_dict().items() if is_lora(name)
+            }
         remove_lora(encoder)
     staying = {
         head: config.head(head)
@@ -172,13 +168,22 @@ def _continued(heads: Mapping[str, HeadConfig], options: ModelOptions) -> Start:
     }
     sums = passed | dict(options.sums)
     model = _model(encoder, staying | dict(heads), options, sums, lora)
-    differences = {head: _difference(head, wanted, config) for head, wanted in heads.items()}
+    widen_lora(model.encoder, earlier)
+    untrained = [head for head, wanted in heads.items() if not _continues(head, wanted, config)]
     for head, settings in model.config.heads.items():
-        if differences.get(head) is None:
+        if head not in untrained:
             model.heads[head].load_state_dict(first.heads[head].state_dict())
             settings |= {key: config.heads[head][key] for key in ("offset", "scale")}
     dropped = [output for output in config.sums if output not in sums]
-    return Start(model, tokenizer, str(manifest["encoder"]), manifest, differences, dropped)
+    return Start(
+        model,
+        tokenizer,
+        str(manifest["encoder"]),
+        manifest,
+        continuing=[head for head in heads if head not in untrained],
+        untrained=untrained,
+        dropped_sums=dropped,
+    )
 
 
 def _model(
@@ -229,6 +234,17 @@ def _lora(heads: Mapping[str, HeadConfig], options: ModelOptions) -> dict[str, A
     return {"rank": options.lora.rank, "layers": options.lora.layers, "inputs": inputs}
 
 
+def _is_wider(new: Mapping[str, Any], old: Mapping[str, Any], depth: int) -> bool:
+    """Return whether low-rank weights for the same inputs have the earlier rank and layers, and more."""
+    layers, old_layers = (settings.get("layers") or depth for settings in (new, old))
+    return bool(
+        new
+        and new["inputs"] == old["inputs"]
+        and new["rank"] >= old["rank"]
+        and layers >= old_layers
+    )
+
+
 def _unaffected(config: EvaluatorConfig, head: str, lora: Mapping[str, Any]) -> bool:
     """Return whether an evaluator's head reads the same states with these low-rank weights as before."""
     kind = config.head(head).input
@@ -237,22 +253,18 @@ def _unaffected(config: EvaluatorConfig, head: str, lora: Mapping[str, Any]) -> 
     return bool(config.lora == lora) or not config.uses_lora(kind)
 
 
-def _difference(name: str, wanted: HeadConfig, config: EvaluatorConfig) -> str | None:
-    """Return what the continued evaluator's head of this name does otherwise, or `None`; "" if it has none.
+def _continues(name: str, wanted: HeadConfig, config: EvaluatorConfig) -> bool:
+    """Return whether a head continues the evaluator's head of its name.
 
     A head of the same name that reads or learned something else is another head: the values of one that
     ranks pairs, for example, have no relation to a scale of ratings.
     """
     if name not in config.heads:
-        return ""
+        return False
     head = config.head(name)
-    if head.input != wanted.input:
-        return f"it reads the {head.input}"
-    if head.reads != wanted.reads:
-        learned = {"tokens": "detects wrong words", "capitals": "learned capitals"}
-        return f"it {learned.get(head.reads, 'reads pooled states')}"
-    if head.layer != wanted.layer:
-        return "it reads another layer"
-    if head.rated != wanted.rated:
-        return "it predicts ratings" if head.rated else "it ranks pairs"
-    return None
+    return (head.input, head.reads, head.layer, head.rated) == (
+        wanted.input,
+        wanted.reads,
+        wanted.layer,
+        wanted.rated,
+    )

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 from chat_server import ChatServer, Step, body, fail, hang, hang_up, say
 
 from learnedgec import load_metric
 from learnedgec.errors import ConfigError, MissingDependencyError, ModelError
-from learnedgec.evaluators.chat import Answer, AnswerStore, Endpoint, ask_all, check_key, find_key
+from learnedgec.evaluators.chat import Answer, Endpoint, ask_all, find_key
 
 pytest.importorskip("openai")
 
@@ -74,9 +73,10 @@ def test_temporary_failures_are_tried_again(server: ChatServer, step: Step) -> N
     ("step", "message"),
     [
         (fail(429, "slow down"), r"answered 429: .*slow down.*again later"),
-        (fail(401, f"bad key {KEY}"), r"answered 401: .*\[key\].*set LEARNEDGEC_API_KEY"),
-        (fail(404), "check the address and the model's name 'tiny'"),
-        (fail(400), "use output='json-object' or 'text'"),
+        (
+            fail(401, f"bad key {KEY}"),
+            r"answered 401: .*\[key\].*LEARNEDGEC_API_KEY, .*output='json",
+        ),
         (hang_up, r"failed \(.+\); run this again later"),
         (body(b"not json"), r"failed \(.+\); run this again later"),
         (body(b"{}"), "the response is not a chat completion"),
@@ -154,7 +154,6 @@ def test_openai_without_a_key_is_refused_at_once(monkeypatch: pytest.MonkeyPatch
         ModelError, match=r"needs a key, and there is none .* set LEARNEDGEC_API_KEY"
     ):
         load_metric("llm-s").score(["a b"], ["a c"])
-    check_key("http://localhost:8000/v1")
 
 
 def test_without_the_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,29 +178,16 @@ def test_requests_run_at_once_up_to_the_limit(server: ChatServer) -> None:
 
 def test_an_error_stops_what_has_not_begun() -> None:
     begun = []
+    stopped = Event()
 
     def ask(request: int) -> Answer:
         begun.append(request)
-        raise ModelError("no")
+        if request == 0:
+            raise ModelError("no")
+        assert stopped.wait(60)  # the second request is under way until the error has been raised
+        return Answer("")
 
     with pytest.raises(ModelError, match="no"):
-        list(ask_all(ask, range(10_000), at_once=1))
-    assert len(begun) < 10_000
-
-
-def test_answers_are_stored_by_everything_they_depend_on(tmp_path: Path) -> None:
-    store = AnswerStore(tmp_path, "url", "model")
-    answer = Answer('{"a": 1}', None, 3, 4)
-    assert store.get("prompt") is None
-    store.put("prompt", answer)
-    assert AnswerStore(tmp_path, "url", "model").get("prompt") == answer
-    assert AnswerStore(tmp_path, "url", "another").get("prompt") is None
-    assert store.get("prompt ") is None
-
-
-def test_the_key_is_in_no_file(server: ChatServer, tmp_path: Path) -> None:
-    store = AnswerStore(tmp_path, server.url, "tiny")
-    store.put("prompt", endpoint(server).ask("prompt"))
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert files
-    assert all(KEY.encode() not in path.read_bytes() for path in files)
+        list(ask_all(ask, range(100), at_once=1))
+    stopped.set()
+    assert len(begun) <= 2

@@ -21,7 +21,14 @@ from transformers import (
 )
 
 from learnedgec.errors import ConfigError
-from learnedgec.evaluators.lora import LoraLinear, add_lora, merged, using_lora
+from learnedgec.evaluators.lora import (
+    LoraLinear,
+    add_lora,
+    is_lora,
+    merged,
+    using_lora,
+    widen_lora,
+)
 from learnedgec.evaluators.quantization import Bits, pack, round_weights, unpack
 
 
@@ -59,6 +66,15 @@ def test_lora_begins_at_nothing() -> None:
     model = encoder()
     add_lora(model, 2)
     assert states(model, on=True) == pytest.approx(states(encoder()))
+
+
+def test_wider_lora_begins_where_narrow_lora_ended() -> None:
+    narrow, wide = taught(layers=2), encoder()
+    add_lora(wide, 3)
+    widen_lora(
+        wide, {name: weight for name, weight in narrow.state_dict().items() if is_lora(name)}
+    )
+    assert states(wide, on=True) == pytest.approx(states(narrow, on=True), abs=1e-6)
 
 
 def test_a_layer_with_lora_multiplies_by_the_sum() -> None:

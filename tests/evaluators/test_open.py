@@ -9,7 +9,7 @@ import pytest
 from learnedgec import load_metric
 from learnedgec.data.catalog.licences import check_permissive
 from learnedgec.errors import ModelError
-from learnedgec.evaluators.packages import check_package, manifest_datasets
+from learnedgec.evaluators.packages import check_package, manifest_annotators, manifest_datasets
 from learnedgec.runtime.runtime import Runtime
 
 PACKAGE = Path(__file__).parents[2] / "checkpoints" / "open-mini"
@@ -20,7 +20,9 @@ def test_all_that_it_is_made_of_may_be_used_commercially() -> None:
     assert manifest["license"] == "Apache-2.0 AND CC-BY-SA-4.0 AND MIT"
     assert manifest["continued"] is None
     assert not manifest["data"]["ratings"]
-    check_permissive(manifest["encoder"], manifest_datasets(manifest))
+    annotators = manifest_annotators(manifest)
+    assert annotators == ("en-ewt-sm",)
+    check_permissive(manifest["encoder"], manifest_datasets(manifest), annotators)
     assert sum(file.stat().st_size for file in PACKAGE.iterdir()) < 14e6
 
 
@@ -35,6 +37,6 @@ def test_corrections_score_above_mistakes(name: str) -> None:
     assert good > bad + 0.1
 
 
-def test_some_says_that_there_are_no_free_ratings() -> None:
-    with pytest.raises(ModelError, match="no ratings are published under a licence for any use"):
+def test_some_reads_heads_that_it_lacks() -> None:
+    with pytest.raises(ModelError, match="but not grammaticality, which this metric reads"):
         load_metric("some[open-mini]").check(Runtime())

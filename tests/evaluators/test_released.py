@@ -81,7 +81,6 @@ def test_examples_of_readmes_are_in_their_order(
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_ratings_of_the_example_of_tmu_gfm(runtime: Runtime) -> None:
     # The example of the data card of Yoshimura et al. (2020): 3.4, 3.4 and 3.6 of 1 to 4.
     rating = next(

@@ -42,8 +42,8 @@ def test_pairs_differ_in_the_case_of_one_to_three_words(tmp_path: Path) -> None:
     assert len(drawn) == 7
     assert {(pair.better, pair.worse) for pair in drawn} <= {(p.better, p.worse) for p in pairs}
     assert drawn != pairs[:7]
-    with pytest.raises(ConfigError, match="corrections is empty"):
-        CapitalPairs([])
+    with pytest.raises(ConfigError, match="CapitalPairs finds no pair in no data"):
+        CapitalPairs([]).made(tmp_path, Runtime())
 
 
 def test_capitals_are_learned_and_other_heads_stay(tmp_path: Path) -> None:
@@ -97,9 +97,8 @@ def test_a_head_that_reads_another_layer_starts_untrained(tmp_path: Path) -> Non
             HeadOptions(objective="logistic"),
         )
     )
-    assert same == "Continuing first: capitals continues."
-    assert other == "Continuing first: capitals starts untrained (in first it reads another layer)."
-    assert ranking == "Continuing first: capitals starts untrained (in first it learned capitals)."
+    assert same == "Continuing first; heads that continue: capitals."
+    assert other == ranking == "Continuing first; heads that start untrained: capitals."
 
 
 def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
@@ -114,8 +113,8 @@ def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     extended = EvaluatorModule(relative, encoder=folder, lora=Lora(1))
     assert extended.model.config.sums == {"fluency": sums["fluency"]}
     assert extended.start.notice == (
-        "Continuing first: relative starts untrained; its sums all are not passed on (name them in "
-        "model.sums)."
+        "Continuing first; heads that start untrained: relative; sums that are not passed on (name them in "
+        "model.sums): all."
     )
     frozen = EvaluatorModule(
         relative, encoder=folder, frozen_layers=2, sums={"all": {"meaning": 1}}
@@ -129,7 +128,7 @@ def test_sums_of_heads_that_stay_are_passed_on(tmp_path: Path) -> None:
     whole = EvaluatorModule({"fluency": HeadOptions()}, encoder=folder)
     assert whole.model.config.sums == {}
     assert whole.start.notice is not None
-    assert "; its sums all, fluency are not passed on" in whole.start.notice
+    assert "(name them in model.sums): all, fluency." in whole.start.notice
     with pytest.raises(ConfigError, match=r"read mean; set model\.pooling to mean"):
         EvaluatorModule(relative, encoder=folder, lora=Lora(1), pooling="cls")
     with pytest.raises(

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import tiny
 from embedded import SAMPLE_FOLDER
-from training_files import trained
+from training_files import trained, training_data
 
 from learnedgec.evaluators.evaluator import HeadConfig
-from learnedgec.training.fit import training_data
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 # The study's candidates stand on a base of their own.

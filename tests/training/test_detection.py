@@ -12,16 +12,19 @@ import tiny
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn.functional import softplus
 from training_files import WORDS, arguments, pairs_file, ranked_pairs, trained
 
 from learnedgec.data.catalog import Labelled
-from learnedgec.errors import ConfigError
+from learnedgec.errors import InputError
 from learnedgec.evaluators.evaluator import Evaluator
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.batches import wrong_tokens, wrong_words
+from learnedgec.training.batches import wrong_tokens
 from learnedgec.training.examples import Example, labelled_examples, pair_examples
+from learnedgec.training.labelled import LabelledOutputs, wrong_words
 from learnedgec.training.module import EvaluatorModule, HeadOptions
 from learnedgec.training.pairs import RankedPair
+from learnedgec.training.pairs.referenced import pooled_references
 
 words = st.lists(st.sampled_from(WORDS[:5]), max_size=8)
 
@@ -161,8 +164,48 @@ def test_detection_is_learned_and_continued(tmp_path: Path, tiny_encoder: Path) 
     assert "Continued from `detecting`" in (other.package / "README.md").read_text()
 
 
-def test_detection_reads_the_hypothesis_alone(tiny_encoder: Path) -> None:
-    with pytest.raises(ConfigError, match="for the hypothesis alone"):
-        EvaluatorModule(
-            {"wrong": HeadOptions(objective="detection", input="pair")}, encoder=str(tiny_encoder)
-        )
+def test_a_head_that_reads_pairs_learns_the_words_of_the_hypothesis(
+    tmp_path: Path, tiny_encoder: Path
+) -> None:
+    pairs = ranked_pairs()
+    heads = {"wrong": {"objective": "detection", "input": "pair"}}
+    settings = {
+        "name": "detecting",
+        "model": {"encoder": tiny_encoder, "learning_rate": 5e-3, "heads": heads},
+        "data": {"pairs": {"wrong": [pairs_file(tmp_path, pairs)]}},
+    }
+    result = trained([*arguments(tmp_path, settings), "--trainer.max_epochs", "6"])
+    assert result.results["test"]["wrong"]["accuracy"] > 0.9
+    evaluator = Evaluator.load(str(result.package))
+    sources = [pair.source for pair in pairs]
+    worse = [pair.worse for pair in pairs]
+    values = evaluator.predict(sources, worse)["wrong"]
+    better = evaluator.predict(sources, [pair.better for pair in pairs])["wrong"]
+    assert np.mean(better > values) > 0.9
+    # The value is the log-probability that no token of the hypothesis, or its end, is wrong.
+    for pair, value in zip(pairs[:5], values, strict=False):
+        inputs = evaluator.tokenizer([pair.source], [pair.worse], return_tensors="pt")
+        with torch.inference_mode():
+            output = evaluator.model.encode(inputs, "pair")
+            logits = evaluator.model.token_logits(output, "wrong")[0]
+        begin = inputs.encodings[0].sequence_ids.index(1)
+        assert value == pytest.approx(float(-softplus(logits[begin:]).sum()), abs=1e-4)
+    inputs = evaluator.tokenizer(sources[:1], worse[:1], return_tensors="pt")
+    with pytest.raises(InputError, match="the head wrong reads the marks 'hypothesis'"):
+        evaluator.model(inputs, ["wrong"])
+
+
+def test_references_label_the_words_of_outputs() -> None:
+    rows = LabelledOutputs(["sample"]).load()
+    references = pooled_references(["sample"])
+    for row in rows:
+        accepted = {reference.text for reference in references[row.source]}
+        assert len(row.wrong) == len(row.sentence.split()) + 1
+        if row.sentence in accepted:
+            assert not any(row.wrong)
+        if len(accepted) == 1:
+            assert any(row.wrong) == (row.sentence not in accepted)
+    assert {row.source for row in rows} <= {row.sentence for row in rows}  # sources are outputs too
+    assert (
+        LabelledOutputs(["sample"], number=5).load() == LabelledOutputs(["sample"], number=5).load()
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +11,25 @@ from hypothesis import strategies as st
 from training_files import cases_file
 
 from learnedgec.data.catalog.cases import read_cases
-from learnedgec.training.examples import Example, case_examples, pair_examples, split_examples
+from learnedgec.training.examples import Example, Split, case_examples, pair_examples, split_places
 from learnedgec.training.pairs import RankedPair
 
 
 def example(number: int, group: str = "") -> Example:
     source = f"s{number // 4}"
     return Example(((source, f"h{number}"),), {"fluency": 1.0}, group=group or source)
+
+
+def split_examples(
+    datasets: Sequence[Sequence[Example]], split: Split, seed: int = 0
+) -> dict[str, list[Example]]:
+    """Return the examples of each part."""
+    return {
+        part: [
+            examples[place] for examples, own in zip(datasets, places, strict=True) for place in own
+        ]
+        for part, places in split_places(datasets, split, seed).items()
+    }
 
 
 def sizes(parts: dict[str, list[Example]]) -> list[int]:

@@ -17,7 +17,7 @@ from embedded import SAMPLE_FOLDER
 from torch.nn.functional import softplus
 from training_files import arguments, pairs_file, trained
 
-from learnedgec.cli.main import main
+from learnedgec.data.catalog.leakage import fingerprint, hashes_of
 from learnedgec.errors import ConfigError, LeakageError, ModelError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
 from learnedgec.evaluators.loading import load_pretrained
@@ -49,31 +49,12 @@ def test_a_folder_that_is_no_package_is_not_replaced(tmp_path: Path, words: list
     assert notes.read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/b", "../escaped"])
-def test_a_name_is_a_plain_name(words: list[str], name: str) -> None:
-    with pytest.raises(ConfigError, match="must be a plain name"):
-        trained([*words, "--name", name])
-
-
 def test_a_resumed_run_has_the_settings_it_was_started_with(words: list[str]) -> None:
     words += ["--last.every_n_train_steps", "1"]
     trained(words)
     trained([*words, "--resume", "--trainer.max_epochs", "2"])
     with pytest.raises(ConfigError, match="started with other values of seed_everything, model or"):
         trained([*words, "--resume", "--data.split_seed", "4"])
-
-
-def test_mistakes_in_the_arguments_of_a_pair_source_are_one_sentence(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    pairs = (
-        "{quality: [{class_path: learnedgec.training.pairs.ImpactPairs,"
-        " init_args: {corrections: []}}]}"
-    )
-    assert main(["train", *words, "--data.pairs", pairs]) == 2
-    error = capsys.readouterr().err
-    assert error.strip().endswith("corrections is empty; name a dataset or a file.")
-    assert "Traceback" not in error
 
 
 def test_detection_needs_to_know_what_is_correct(words: list[str]) -> None:
@@ -169,6 +150,20 @@ def test_an_interruption_is_the_callers_and_leaves_ctrl_c_as_it_was(
     with pytest.raises(KeyboardInterrupt):
         trained(words)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_end_by_sigterm_is_an_interruption(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = EvaluatorModule.training_step
+
+    def ended(module: EvaluatorModule, *batch: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        return step(module, *batch)
+
+    monkeypatch.setattr(EvaluatorModule, "training_step", ended)
+    with pytest.raises(KeyboardInterrupt):
+        trained(words)
 
 
 def test_a_tokenizer_in_python_serves_all_but_detection(words: list[str], tmp_path: Path) -> None:
@@ -283,10 +278,8 @@ def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
             1,
         )
     assert module.start.notice == (
-        "Continuing first: rated, ranking continue; other-input starts untrained (in first it reads the "
-        "pair); now-rated starts untrained (in first it ranks pairs); now-ranking starts untrained (in first "
-        "it predicts ratings); detecting starts untrained (in first it detects wrong words); new starts "
-        "untrained."
+        "Continuing first; heads that continue: rated, ranking; heads that start untrained: other-input, "
+        "now-rated, now-ranking, detecting, new."
     )
 
 
@@ -362,3 +355,13 @@ def test_ratings_without_a_source_teach_heads_that_read_none(
         trained([*words, "--model.heads", head % "pair"])
     result = trained([*words, "--model.heads", head % "hypothesis", "--name", "other"])
     assert list(result.results["dev"]) == ["adequacy"]
+
+
+def test_the_sentences_of_a_run_are_known_but_for_its_test_part() -> None:
+    data = TrainingData(ratings=[str(SAMPLE_FOLDER)])
+    learned = hashes_of(data.hashes())
+    for part, examples in data.load().items():
+        sources = {source for example in examples for source, _ in example.texts}
+        prints = set(filter(None, map(fingerprint, sources)))
+        assert prints
+        assert prints.isdisjoint(learned) if part == "test" else prints <= learned

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_files import arguments, trained
+from training_files import arguments, trained, training_data
 
 from learnedgec.data.text import read_json
 from learnedgec.errors import BadNameError, UnknownNameError
 from learnedgec.evaluators.evaluator import HeadConfig
-from learnedgec.training.fit import training_data
 from learnedgec.training.objectives import OBJECTIVES, Objective, Targets, find_objective
 
 HINGE = """
@@ -105,7 +104,7 @@ def test_objectives_of_other_packages_and_of_the_current_folder(
         UnknownNameError, match="no training objective is named 'hinges'; did you mean"
     ):
         find_objective("hinges")
-    with pytest.raises(BadNameError, match="has no Loss"):
+    with pytest.raises(BadNameError, match="has no subclass of Objective named Loss"):
         find_objective("mine.Loss")
     del sys.modules["mine"]
 

@@ -117,7 +117,7 @@ def test_memory_is_estimated_without_a_trace(tiny_encoder: Path) -> None:
         weights = sum(weight.numel() for weight in module.model.parameters())
         assert parts["weights"] == 4 * weights
         assert parts["gradients and moments"] == 12 * weights
-        kept.append(parts["states for gradients"])
+        kept.append(parts["activations"])
     # Each of two layers keeps at least its input, queries, keys and values, and wider states twice.
     tokens, width = inputs["input_ids"].numel(), 32
     assert kept[0] > 3 * 2 * 4 * tokens * width * (4 + 2 * 2)

@@ -13,7 +13,7 @@ from learnedgec.data.references import Reference
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import DistilledPairs, RankedPair, ReferencedPairs
-from learnedgec.training.pairs.base import edit_balance, nearness
+from learnedgec.training.pairs.base import nearness
 from learnedgec.training.pairs.referenced import pooled_references
 
 
@@ -43,26 +43,13 @@ def test_all_metrics_prefer_the_better_side_by_the_margin(sample: Sample) -> Non
     assert len(margins) > 100
 
 
-def test_every_metric_has_its_own_margin() -> None:
-    both = made(margin=[0.3, 0.01])
-    assert 0 < len(both) < len(made(margin=0.01))
-    gleu = load_metric("gleu")
-    for pair in both[:10]:
-        references = References((pooled_references(["sample"])[pair.source],))
-        better, worse = (
-            gleu.score([pair.source], [text], references).sentences[0]
-            for text in (pair.better, pair.worse)
-        )
-        assert better - worse >= 0.3 - 1e-9
-
-
 def test_balance_takes_each_kind_its_share() -> None:
     everything = made()
     counts = {kind: [nearness(p) for p in everything].count(kind) for kind in ("nearer", "farther")}
     assert counts["farther"] > counts["nearer"] > 0
     even = made(balance={"nearer": 1, "farther": 1})
-    shares = edit_balance(even)
-    assert shares["better_nearer"] == shares["better_farther"] == pytest.approx(0.5)
+    kinds = [nearness(pair) for pair in even]
+    assert kinds.count("nearer") == kinds.count("farther") == len(even) / 2
     assert len(even) == 2 * counts["nearer"]
     assert set(even) <= set(everything)
     few = made(balance={"nearer": 1, "farther": 3}, number=8)
@@ -74,13 +61,6 @@ def test_a_number_is_drawn_by_the_seed() -> None:
     first, again, other = made(number=20), made(number=20), made(number=20, seed=1)
     assert first == again != other
     assert len(first) == len(other) == 20
-
-
-def test_the_source_can_be_one_of_the_outputs(sample: Sample) -> None:
-    without, with_source = made(), made(with_source=True)
-    new = set(with_source) - set(without)
-    assert new
-    assert all(pair.source in (pair.better, pair.worse) for pair in new)
 
 
 def test_references_of_several_datasets_are_pooled(sample: Sample) -> None:
@@ -100,13 +80,8 @@ def test_what_is_learned_from_is_said() -> None:
     assert source.datasets() == ["sample"]
     assert len(list(source.material())) > 72
     described = source.describe()
-    assert described["margin"] == [0.02, 0.02]
+    assert described["margin"] == 0.02
     assert described["metrics"][0].startswith("gleu(n=4")
-    pairs, summary = made(), source.summary(made())
-    assert summary["pairs"] == len(pairs)
-    assert summary["better_nearer"] + summary["equally_far"] + summary[
-        "better_farther"
-    ] == pytest.approx(1)
 
 
 def test_a_teacher_with_references_teaches(tmp_path: Path) -> None:
@@ -132,11 +107,8 @@ def test_a_teacher_with_references_teaches(tmp_path: Path) -> None:
     [
         ({"metrics": ["length"]}, ConfigError, "length needs no references"),
         ({"metrics": ["gleuu"]}, UnknownNameError, "gleu"),
-        ({"margin": 0.0}, ConfigError, "above 0"),
-        ({"margin": [0.1]}, ConfigError, "2 metrics"),
         ({"balance": {"far": 1}}, ConfigError, "nearer, equal, farther"),
-        ({"balance": {"equal": 0}}, ConfigError, "above 0"),
-        ({"number": 0}, ConfigError, "number is 0"),
+        ({"balance": {"equal": 0}}, ConfigError, "not all 0"),
     ],
 )
 def test_arguments_that_cannot_be_used(
@@ -146,15 +118,11 @@ def test_arguments_that_cannot_be_used(
         ReferencedPairs(["sample"], ["sample"], **options)  # type: ignore[arg-type]
 
 
-def test_empty_lists_and_needless_references() -> None:
-    with pytest.raises(ConfigError, match="outputs is empty"):
-        ReferencedPairs([], ["sample"])
+def test_missing_and_needless_references() -> None:
     pairs = ReferencedPairs(["sample"], ["sample"])
-    with pytest.raises(ConfigError, match="has no pair sources"):
-        DistilledPairs([], "length")
     with pytest.raises(ConfigError, match="needs references; name datasets"):
         DistilledPairs([pairs], "gleu")
-    with pytest.raises(ConfigError, match="needs no references; leave out the key references"):
+    with pytest.raises(ConfigError, match=r"needs no references; .* or leave the key out"):
         DistilledPairs([pairs], "length", references=["sample"])
 
 
@@ -164,5 +132,5 @@ def test_pairs_of_strong_systems(mirror: Path) -> None:
     pairs = source.make(Path(), Runtime())
     summary = source.summary(pairs)
     assert summary["pairs"] > 1000
-    assert summary["better_nearer"] > 0.1
+    assert summary["nearer"] > 0.1
     assert {pair.origin for pair in pairs} == {"pillars:dev"}

@@ -56,7 +56,8 @@ def test_every_step_runs_and_is_not_repeated(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("LEARNEDGEC_EVALUATORS", raising=False)
+    for variable in ("LEARNEDGEC_EVALUATORS", "VENV"):
+        monkeypatch.delenv(variable, raising=False)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     for program in ("learnedgec", "python"):
         (tmp_path / ".venv" / "bin" / program).write_text(RECORDER)

@@ -8,12 +8,10 @@ from dataclasses import asdict, dataclass
 from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, BEA19_SOURCES, parts_of_sources
 from learnedgec.data.catalog.registry import Kind, concatenated
-from learnedgec.data.records import has_objects, read_records, suffix
-from learnedgec.data.text import check_sentence, read_lines, write_jsonl, write_lines
-from learnedgec.errors import FormatError, InputError
+from learnedgec.data.records import has_objects, read_records
+from learnedgec.data.text import check_sentence, read_lines, write_jsonl
+from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
-
-__all__ = ["CASES", "Case", "Pair", "load_cases", "read_cases", "write_cases"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +89,12 @@ def load_cases(name: str) -> list[Case]:
 
 
 def write_cases(path: PathLike, cases: Iterable[Case]) -> None:
-    """Write cases as JSON Lines to a `.jsonl` file, else as blocks; `read_cases` reads both.
-
-    Raises:
-        InputError: blocks were asked for, and the cases differ in their number of variants.
-    """
-    if suffix(path) == ".jsonl":
-        write_jsonl(
-            path,
-            ({**asdict(c.original), "variants": [asdict(v) for v in c.variants]} for c in cases),
-        )
-        return
-    lines: list[str] = []
-    cases = list(cases)
-    for case in cases:
-        if len(case.variants) != len(cases[0].variants):
-            raise InputError(
-                f"{path}: cases with {len(cases[0].variants)} and {len(case.variants)} variants cannot be "
-                "written as blocks; name the file .jsonl."
-            )
-        sentences = [text for pair in case.pairs for text in (pair.source, pair.target)]
-        lines += [f"{_label(place)} {text}" for place, text in enumerate(sentences)]
-        lines.append("")
-    write_lines(path, lines)
+    """Write cases as JSON Lines, which `read_cases` reads."""
+    records = (
+        {**asdict(case.original), "variants": [asdict(variant) for variant in case.variants]}
+        for case in cases
+    )
+    write_jsonl(path, records)
 
 
 def _label(place: int) -> str:

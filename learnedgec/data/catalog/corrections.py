@@ -16,8 +16,6 @@ from learnedgec.data.text import check_sentence, read_lines
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
 
-__all__ = ["CORRECTIONS", "Correction", "load_corrections", "read_corrections"]
-
 
 @dataclass(frozen=True, slots=True)
 class Correction:
@@ -56,12 +54,34 @@ def read_corrections(path: PathLike) -> list[Correction]:
     return [Correction(source, text, None, source) for source, texts in rows for text in texts]
 
 
+def _of_parallel(data: Parallel) -> list[Correction]:
+    return [
+        Correction(
+            source,
+            reference.text,
+            None if reference.edits is None else tuple(without_overlaps(reference.edits)),
+            source,
+        )
+        for source, row in zip(data.sources, data.references, strict=True)
+        for reference in row
+    ]
+
+
+def _of_cases(cases: list[Case]) -> list[Correction]:
+    return [
+        Correction(pair.source, pair.target, None, case.original.source)
+        for case in cases
+        for pair in case.pairs
+    ]
+
+
 CORRECTIONS: Kind[list[Correction]] = Kind(
     "corrections",
     "dataset with corrections",
     join=concatenated,
     read=read_corrections,
     hint="A path to an .m2, .jsonl or .tsv file is also accepted.",
+    converted={PARALLEL: _of_parallel, CASES: _of_cases},
 )
 
 
@@ -85,31 +105,6 @@ def load_corrections(name: str) -> list[Correction]:
         True
     """
     return CORRECTIONS.load(name)
-
-
-def _of_parallel(data: Parallel) -> list[Correction]:
-    return [
-        Correction(
-            source,
-            reference.text,
-            None if reference.edits is None else tuple(without_overlaps(reference.edits)),
-            source,
-        )
-        for source, row in zip(data.sources, data.references, strict=True)
-        for reference in row
-    ]
-
-
-def _of_cases(cases: list[Case]) -> list[Correction]:
-    return [
-        Correction(pair.source, pair.target, None, case.original.source)
-        for case in cases
-        for pair in case.pairs
-    ]
-
-
-CORRECTIONS.derive(PARALLEL, _of_parallel)
-CORRECTIONS.derive(CASES, _of_cases)
 
 
 def _read_objects(path: PathLike) -> Iterator[tuple[str, list[str]]]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.sentences import read_labelled
 from learnedgec.data.m2 import AnnotatedSentence, Edit, without_overlaps
-from learnedgec.data.text import read_lines
-
-__all__ = ["FCE_PARTS", "read_fce"]
+from learnedgec.data.text import read_jsonl
 
 FCE_PARTS = ("train", "dev")
 
@@ -30,12 +27,8 @@ def read_fce(part: str) -> Iterator[AnnotatedSentence]:
     Args:
         part: `train` or `dev`.
     """
-    essays = [
-        json.loads(line)
-        for line in read_lines(dataset_file("fce", f"data/fce/json/fce-{part}.json"))
-    ]
     text, changes = "", []
-    for essay in essays:
+    for essay in read_jsonl(dataset_file("fce", f"data/fce/json/fce-{part}.json")):
         for _, edits in essay["edits"]:
             changes += [
                 (start + len(text), end + len(text), correction)

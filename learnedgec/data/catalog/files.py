@@ -18,9 +18,8 @@ from typing import Literal
 from learnedgec.data.catalog.registry import Dataset, File, dataset
 from learnedgec.errors import DataError, OutputError, UnknownNameError
 from learnedgec.runtime.digests import file_digest
+from learnedgec.runtime.search_paths import included_folder
 from learnedgec.runtime.writing import PathLike
-
-__all__ = ["Status", "cache_folder", "dataset_file", "fetch", "sample_folder", "verify"]
 
 CACHE_VARIABLE, MIRROR_VARIABLE = "LEARNEDGEC_CACHE", "LEARNEDGEC_MIRROR"
 
@@ -69,18 +68,13 @@ def dataset_file(name: str, file: str, *, mirror: PathLike | None = None) -> Pat
     status = _status(row, row.files[file], mirror)
     if status.state == "ok":
         return status.place
-    if _mirror(mirror) is None:
-        _download(row, row.files[file], status.place)
-        return status.place
-    if status.state == "absent":
+    if _mirror(mirror) is not None:
         raise DataError(
-            f"{name} is not in the mirror: {status.place} does not exist; copy {row.url(file)} there, or "
-            f"unset {MIRROR_VARIABLE} to download it."
+            f"{status.place} is {status.state}: the mirror lacks this file of {name}; copy "
+            f"{row.url(file)} there, or unset {MIRROR_VARIABLE} to download it."
         )
-    raise DataError(
-        f"{status.place} is not the catalog's file (its sha256 differs from "
-        f"{row.files[file].sha256[:12]}…); copy {row.url(file)} there again."
-    )
+    _download(row, row.files[file], status.place)
+    return status.place
 
 
 def fetch(
@@ -111,20 +105,8 @@ def verify(name: str, *, mirror: PathLike | None = None) -> list[Status]:
 
 
 def sample_folder() -> Path:
-    """Return the folder of the sample: `source.txt`, `gold.m2`, `systems/`, `ratings.csv`, `rankings.csv`.
-
-    Raises:
-        DataError: the installation lacks it.
-    """
-    package = Path(__file__).parents[2]
-    # An installed package carries the sample; a checkout has it beside the package.
-    places = (package / "sample", package.parent / "data" / "sample")
-    for place in places:
-        if (place / "source.txt").is_file():
-            return place
-    raise DataError(
-        f"the sample is neither in {places[0]} nor in {places[1]}; install learnedgec again."
-    )
+    """Return the folder of the sample: `source.txt`, `gold.m2`, `systems/`, `ratings.csv`, `rankings.csv`."""
+    return included_folder("sample", "data/sample")
 
 
 def _mirror(mirror: PathLike | None) -> Path | None:

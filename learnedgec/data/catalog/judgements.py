@@ -16,8 +16,6 @@ from learnedgec.data.text import read_lines, read_text
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
 
-__all__ = ["RANKINGS", "Ranking", "load_rankings", "read_appraise", "read_pairs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ranking:

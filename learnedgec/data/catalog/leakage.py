@@ -31,22 +31,6 @@ from typing import TypeVar
 
 from learnedgec.errors import LeakageError
 
-__all__ = [
-    "BEA19_PARTS",
-    "BEA19_SOURCES",
-    "MINIMUM_WORDS",
-    "bea19_part",
-    "check_leakage",
-    "check_reserved",
-    "fingerprint",
-    "hashes_of",
-    "is_reserved",
-    "of_part",
-    "overlapping",
-    "parts_of_sources",
-    "share_text",
-]
-
 T = TypeVar("T")
 
 # Shorter sentences ("What is genetic risk ?") are too generic to tell where they come from.
@@ -81,15 +65,9 @@ def hashes_of(content: bytes) -> frozenset[bytes]:
 
 
 @cache
-def _forbidden() -> frozenset[bytes]:
-    """Return the hashes of the sentences that must not be trained on."""
-    return hashes_of((package_files(__package__) / HASHES).read_bytes())
-
-
-@cache
-def _reserved() -> frozenset[bytes]:
-    """Return the hashes of the sentences that training leaves out."""
-    return hashes_of((package_files(__package__) / RESERVED_HASHES).read_bytes())
+def read_hashes(name: str) -> frozenset[bytes]:
+    """Return the hashes in a file beside this module."""
+    return hashes_of((package_files(__package__) / name).read_bytes())
 
 
 def is_reserved(text: str) -> bool:
@@ -100,12 +78,12 @@ def is_reserved(text: str) -> bool:
         False
     """
     found = fingerprint(text)
-    return found in _reserved() or found in _forbidden()
+    return found in read_hashes(RESERVED_HASHES) or found in read_hashes(HASHES)
 
 
 def overlapping(texts: Iterable[str]) -> list[int]:
     """Return the positions, from 0, of the texts that must not be trained on."""
-    forbidden = _forbidden()
+    forbidden = read_hashes(HASHES)
     return [number for number, text in enumerate(texts) if fingerprint(text) in forbidden]
 
 
@@ -124,19 +102,17 @@ def check_leakage(rows: Iterable[str] | Iterable[Sequence[str]], name: str) -> N
         >>> check_leakage(["A sentence of no benchmark at all ."], "my data")
     """
     forbidden: list[list[str]] = []
-    count, single = 0, False
+    count = 0
     for row in rows:
         count += 1
-        single = isinstance(row, str)
-        texts = [row] if isinstance(row, str) else list(row)
-        if places := overlapping(texts):
-            forbidden.append([texts[place] for place in places])
+        texts = [row] if isinstance(row, str) else row
+        if leaked := [text for text in texts if overlapping([text])]:
+            forbidden.append(leaked)
     if forbidden:
         distinct = len({fingerprint(text) for row in forbidden for text in row})
-        unit = "texts" if single else "rows"
         raise LeakageError(
             f"{name} has {distinct} sentence{'s' if distinct > 1 else ''} of CoNLL-2014 (in "
-            f"{len(forbidden):,} of {count:,} {unit}), on which evaluators are tested; the first is "
+            f"{len(forbidden):,} of {count:,} rows), on which evaluators are tested; the first is "
             f"{forbidden[0][0][:80]!r}. Leave out the sentences that "
             "learnedgec.data.catalog.overlapping(texts) names, or say data.check_leakage: false; the "
             "evaluator then cannot be tested on SEEDA, GJG15 or CoNLL-2014, and its card says so."

@@ -13,18 +13,9 @@ from dataclasses import dataclass
 from learnedgec.data.catalog.registry import DATASETS
 from learnedgec.errors import ConfigError
 
-__all__ = [
-    "ENCODERS",
-    "Material",
-    "check_permissive",
-    "licence_lines",
-    "materials",
-    "weights_licence",
-]
-
 _SPDX = re.compile(r"MIT|Apache-2\.0|BSD-[23]-Clause|CC0-1\.0|CC-BY(-NC)?(-SA|-ND)?-[1-4]\.0")
 _NONE, _OWN, _UNKNOWN = "LicenseRef-none-stated", "LicenseRef-own-data", "LicenseRef-unknown"
-_TERMS = {
+_CONDITIONS = {
     "NC": "not for commercial use",
     "BY": "name the authors",
     "SA": "pass on what you make of it under the same licence",
@@ -36,6 +27,8 @@ ENCODERS: Mapping[str, str] = {
     **{name: name for name in ("sentence-transformers/all-mpnet-base-v2", "microsoft/mpnet-base")},
     **{name: f"google-bert/{name}" for name in ("bert-base-cased", "bert-base-uncased")},
 }
+# Annotators that extract edits for training pairs -> their licences.
+ANNOTATORS = {"en-ewt-sm": "CC BY-SA 4.0", "en_core_web_sm": "MIT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +36,8 @@ class Material:
     """What an evaluator was made of.
 
     Attributes:
-        name: a dataset with its part, a file, or the encoder.
-        kind: `encoder` or `data`.
+        name: a dataset with its part, a file, the encoder, or an annotator.
+        kind: `encoder`, `data` or `annotator`.
         version: a dataset's revision; empty if there is none.
         licence: its SPDX identifier, or `LicenseRef-…`.
         allows: the conditions in words.
@@ -65,47 +58,56 @@ class Material:
         return bool(free) or self.licence == _OWN
 
 
-def materials(encoder: str, datasets: Iterable[str]) -> list[Material]:
-    """Return the encoder and every dataset of an evaluator, with their licences.
+def materials(
+    encoder: str, datasets: Iterable[str], annotators: Iterable[str] = ()
+) -> list[Material]:
+    """Return the encoder, every dataset and every annotator of an evaluator, with their licences.
 
     Args:
         encoder: the encoder that training started from.
         datasets: names as in a manifest: datasets of the catalog, with or without a part, or files.
+        annotators: spaCy pipelines that extracted edits for training pairs.
 
     Example:
         >>> [row.licence for row in materials("bert-base-cased", ["multiged:realec", "gug:train", "my.csv"])]
         ['Apache-2.0', 'CC-BY-SA-4.0', 'CC-BY-NC-SA-4.0', 'LicenseRef-own-data']
     """
-    licence = "Apache-2.0" if encoder in ENCODERS else _UNKNOWN
     url = f"https://huggingface.co/{ENCODERS[encoder]}" if encoder in ENCODERS else ""
-    first = Material(encoder, "encoder", "", licence, _conditions(licence, "", encoder), url)
-    return [first, *(_of_dataset(name) for name in datasets)]
+    stated = "Apache-2.0" if encoder in ENCODERS else ""
+    return [
+        Material(encoder, "encoder", "", *_terms(encoder, stated), url),
+        *(_of_dataset(name) for name in datasets),
+        *(
+            Material(name, "annotator", "", *_terms(name, ANNOTATORS.get(name, "")), "")
+            for name in annotators
+        ),
+    ]
 
 
 def _of_dataset(name: str) -> Material:
     """Return a dataset or a file with its licence."""
-    head, licence = _whole(name), _licence(name)
+    licence, allows = _licence(name)
+    head = name.partition(":")[0]
     if head not in DATASETS:
-        return Material(name, "data", "", licence, _conditions(licence, "", name), "")
+        return Material(name, "data", "", licence, allows, "")
     row = DATASETS.find(head)
     texts = [file for file in row.files if re.match(r"licen[cs]e", file.rpartition("/")[2], re.I)]
     url = f"https://github.com/{row.repository}/tree/{row.commit}" if row.repository else ""
-    return Material(
-        name,
-        "data",
-        row.commit[:12],
-        licence,
-        _conditions(licence, _stated(name), name),
-        row.url(texts[0]) if texts else url,
-    )
+    url = row.url(texts[0]) if texts else url
+    return Material(name, "data", row.commit[:12], licence, allows, url)
 
 
-def check_permissive(encoder: str, datasets: Iterable[str]) -> None:
-    """Raise `ConfigError` unless encoder and data allow commercial use, or are the user's own data.
+def check_permissive(encoder: str, datasets: Iterable[str], annotators: Iterable[str] = ()) -> None:
+    """Raise `ConfigError` unless encoder, data and annotators allow commercial use.
 
-    Licences that allow it are Apache-2.0, MIT, BSD, CC0, CC BY and CC BY-SA.
+    The user's own data do. Licences that allow it are Apache-2.0, MIT, BSD, CC0, CC BY and CC BY-SA.
+
+    Args:
+        encoder: the encoder that training starts from.
+        datasets: names as in a manifest.
+        annotators: spaCy pipelines that extract edits for training pairs.
     """
-    for row in materials(encoder, datasets):
+    for row in materials(encoder, datasets, annotators):
         if not row.permissive:
             raise ConfigError(
                 f"licence_policy: permissive was asked for, and the licence of {row.name} does not allow "
@@ -128,7 +130,7 @@ def weights_licence(datasets: Iterable[str], encoder: str = "") -> str:
         >>> weights_licence(["tmu-gfm", "gug:train", "jfleg:dev", "ratings.csv"])
         'CC-BY-NC-SA-4.0 AND LicenseRef-none-stated AND LicenseRef-own-data'
     """
-    licences = {_licence(name) for name in datasets} or {_OWN}
+    licences = {_licence(name)[0] for name in datasets} or {_OWN}
     return " AND ".join(sorted(licences | ({"Apache-2.0"} if encoder in ENCODERS else set())))
 
 
@@ -139,57 +141,35 @@ def licence_lines(datasets: Iterable[str]) -> Iterator[str]:
         >>> list(licence_lines(["eracond", "robustgec:tem8"]))
         ['- `eracond`, `robustgec:tem8`: MIT; keep its notice']
     """
-    named: dict[str, dict[str, str]] = {}
+    named: dict[tuple[str, str], dict[str, None]] = {}
     for name in datasets:
-        head = _whole(name)
-        parts = head in DATASETS and DATASETS.find(head).part_licences
-        named.setdefault(_licence(name), {}).setdefault(name if parts else head, name)
-    for licence, names in named.items():
-        about = ", ".join(f"`{name}`" for name in names)
-        first = next(iter(names.values()))
-        yield f"- {about}: {_conditions(licence, _stated(first), first)}"
+        head = name.partition(":")[0]
+        whole = head in DATASETS and not DATASETS.find(head).part_licences
+        named.setdefault(_licence(name), {})[head if whole else name] = None
+    for (_, allows), names in named.items():
+        yield f"- {', '.join(f'`{name}`' for name in names)}: {allows}"
 
 
-def _conditions(licence: str, stated: str, name: str) -> str:
-    """Return the conditions of a licence in words.
-
-    Args:
-        licence: its identifier.
-        stated: the licence as the authors of the data state it.
-        name: whose it is.
-    """
-    if licence == _NONE:
-        return "no licence is stated, so none is given; ask the authors before any use but research"
-    if licence == _OWN:
-        return "your own data"
-    if licence == _UNKNOWN:
-        return f"the licence of {name} is not known here; read its own page"
-    if licence.startswith("LicenseRef-"):
-        return stated
-    if licence.startswith("CC-BY"):
-        terms = (term for key, term in _TERMS.items() if key in licence.split("-"))
-        return "; ".join([stated, *terms])
-    return f"{licence}; keep its notice"
-
-
-def _whole(name: str) -> str:
-    """Return a dataset's name without the part."""
-    head = name.partition(":")[0]
-    return head if head in DATASETS else name
-
-
-def _stated(name: str) -> str:
-    """Return the licence of a dataset, or of its part, as the authors state it; "" for the user's data."""
+def _licence(name: str) -> tuple[str, str]:
+    """Return the SPDX identifier of the licence of a dataset, or of its part, and its conditions in words."""
     head, _, part = name.partition(":")
-    return DATASETS.find(head).licence_of(part) if head in DATASETS else ""
+    stated = DATASETS.find(head).licence_of(part) if head in DATASETS else ""
+    return _terms(head, stated) if stated else (_OWN, "your own data")
 
 
-def _licence(name: str) -> str:
-    """Return the SPDX identifier of the licence of a dataset, or of its part."""
-    stated = _stated(name)
+def _terms(name: str, stated: str) -> tuple[str, str]:
+    """Return the SPDX identifier of a licence, as it is stated for what has this name, and its conditions."""
     if not stated:
-        return _OWN
+        return _UNKNOWN, f"the licence of {name} is not known here; read its own page"
     if stated == "none stated":
-        return _NONE
+        words = (
+            "no licence is stated, so none is given; ask the authors before any use but research"
+        )
+        return _NONE, words
     identifier = stated.replace(" ", "-")
-    return identifier if _SPDX.fullmatch(identifier) else f"LicenseRef-{_whole(name)}"
+    if not _SPDX.fullmatch(identifier):
+        return f"LicenseRef-{name}", stated
+    if not identifier.startswith("CC-BY"):
+        return identifier, f"{identifier}; keep its notice"
+    conditions = (term for key, term in _CONDITIONS.items() if key in identifier.split("-"))
+    return identifier, "; ".join([stated, *conditions])

@@ -13,8 +13,6 @@ from learnedgec.data.m2 import apply_edits, read_m2
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError
 
-__all__ = ["OUTPUTS", "load_outputs"]
-
 Outputs = dict[str, tuple[str, ...]]
 
 

@@ -12,12 +12,10 @@ from learnedgec.data.catalog.files import dataset_file, sample_folder
 from learnedgec.data.catalog.leakage import BEA19_PARTS, fingerprint, is_reserved, of_part
 from learnedgec.data.catalog.registry import Kind, dataset
 from learnedgec.data.catalog.swedish import read_swedish
-from learnedgec.data.m2 import parse_m2, read_m2
+from learnedgec.data.m2 import AnnotatedSentence, parse_m2, read_m2
 from learnedgec.data.references import References
-from learnedgec.data.text import check_lengths, read_lines
+from learnedgec.data.text import check_lengths, read_lines, read_text
 from learnedgec.runtime.writing import PathLike
-
-__all__ = ["PARALLEL", "Parallel", "load_parallel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +79,24 @@ def load_parallel(name: str) -> Parallel:
     return PARALLEL.load(name)
 
 
+def _of_blocks(blocks: Sequence[AnnotatedSentence]) -> Parallel:
+    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
+
+
 def _of_m2(path: PathLike, part: str = "") -> Parallel:
     """Read the sentences and gold edits of an M2 file: all, or those of a part of BEA-19 dev."""
-    blocks = of_part(read_m2(path), part)
-    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
+    return _of_blocks(of_part(read_m2(path), part))
+
+
+def _not_reserved(blocks: Sequence[AnnotatedSentence]) -> Parallel:
+    """Return the sentences that training may see, both as they were written and as they are corrected."""
+    references = References.from_annotated(blocks)
+    texts = (
+        (block.source, *(reference.text for reference in row))
+        for block, row in zip(blocks, references, strict=True)
+    )
+    places = [place for place, row in enumerate(texts) if not any(map(is_reserved, row))]
+    return Parallel(tuple(blocks[place].source for place in places), references.select(places))
 
 
 def _of_texts(sources: PathLike, *references: PathLike) -> Parallel:
@@ -124,9 +136,8 @@ def _fce(part: str) -> Parallel:
         block
         for block in read_fce(part)
         if left_out.isdisjoint((block.source, fingerprint(block.source)))
-        and not is_reserved(block.source)
     ]
-    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
+    return _not_reserved(blocks)
 
 
 _WI_LOCNESS = ("train", *(f"dev/{part}" for part in BEA19_PARTS[1:]))
@@ -141,8 +152,7 @@ def _wi_locness(part: str) -> Parallel:
         return _of_m2(file, part.removeprefix("dev/"))
     files = [f"{folder}/{level}.train.gold.bea19.m2" for level in "ABC"]
     blocks = [block for file in files for block in read_m2(dataset_file("wi-locness", file))]
-    blocks = [block for block in blocks if not is_reserved(block.source)]
-    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
+    return _not_reserved(blocks)
 
 
 @PARALLEL.reader("sample")
@@ -190,10 +200,8 @@ def _eracond() -> Parallel:
     """Read the dialogues in the order of their numbers."""
     files = [file for file in dataset("eracond").files if file.endswith(".m2")]
     files.sort(key=lambda file: [int(number) for number in re.findall(r"\d+", file)])
-    paths = [dataset_file("eracond", file) for file in files]
-    lines = [line for path in paths for line in [*read_lines(path, allow_empty=True), ""]]
-    blocks = parse_m2(_without_spaces(lines), "eracond")
-    return Parallel(tuple(block.source for block in blocks), References.from_annotated(blocks))
+    text = "\n".join(read_text(dataset_file("eracond", file)) for file in files)
+    return _of_blocks(parse_m2(_without_spaces(text.split("\n")), "eracond"))
 
 
 def _without_spaces(lines: Sequence[str]) -> list[str]:

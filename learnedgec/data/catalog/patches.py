@@ -6,8 +6,6 @@ import bz2
 
 import numpy as np
 
-__all__ = ["apply_patch"]
-
 _HEADER = 32
 
 

@@ -27,16 +27,6 @@ from learnedgec.data.text import check_lengths, check_sentence, read_lines
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
 
-__all__ = [
-    "RATINGS",
-    "Rating",
-    "dimensions",
-    "iterate_ratings",
-    "load_ratings",
-    "number_in",
-    "read_ratings",
-]
-
 # Columns of a ratings file that are not dimensions.
 _TEXT_COLUMNS = ("source", "hypothesis", "system", "group", "id")
 

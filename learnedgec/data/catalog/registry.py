@@ -19,7 +19,6 @@ Other packages add datasets under the entry point group `learnedgec.datasets` (n
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,18 +28,16 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from learnedgec.data.records import HUB
+from learnedgec.data.text import read_json
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.plugins import Plugin, Registry
 from learnedgec.runtime.search_paths import local_path
 from learnedgec.runtime.writing import PathLike
 
-__all__ = ["DATASETS", "KINDS", "Dataset", "File", "Kind", "dataset", "read_datasets"]
-
 # No dataset has a folder or a suffix before the colon of its name.
 _FILE_NAME = re.compile(r"/|\\|\.[A-Za-z]\w*$")
 
 T = TypeVar("T")
-S = TypeVar("S")
 
 # Every kind of data by name, in the order in which the modules of the catalog define them.
 KINDS: dict[str, Kind[Any]] = {}
@@ -109,13 +106,12 @@ class Dataset:
         return {
             kind.name: kind.names_of(self.name)
             for kind in KINDS.values()
-            if self.name in kind.readers and not kind.readers[self.name].derived
+            if self.name in kind.readers
         }
 
 
 def read_datasets(path: PathLike) -> dict[str, Dataset]:
     """Read a table of datasets, as `scripts/add_dataset.py` writes it."""
-    rows = json.loads(Path(path).read_text("utf-8"))
     return {
         name: Dataset(
             name,
@@ -126,7 +122,7 @@ def read_datasets(path: PathLike) -> dict[str, Dataset]:
             {file: File(file, **values) for file, values in row["files"].items()},
             row.get("part_licences", {}),
         )
-        for name, row in rows.items()
+        for name, row in read_json(path).items()
     }
 
 
@@ -172,16 +168,10 @@ class Reader(Generic[T]):
     Attributes:
         read: takes a part, or nothing where the dataset has none.
         parts: the parts that `read` takes; `""` among them where it can read the whole dataset at once.
-        derived: whether it converts the data of another kind.
     """
 
-    read: Callable[..., T]
-    parts: tuple[str, ...] = ()
-    derived: bool = False
-
-    def load(self, part: str) -> T:
-        """Return a part."""
-        return self.read(part) if self.parts else self.read()
+    read: Callable[[str], T]
+    parts: tuple[str, ...]
 
 
 class Kind(Generic[T]):
@@ -203,6 +193,7 @@ class Kind(Generic[T]):
         join: Callable[[Sequence[T]], T] | None = None,
         read: Callable[[str], T] | None = None,
         hint: str = "",
+        converted: Mapping[Kind[Any], Callable[[Any], T]] | None = None,
     ) -> None:
         """Describe the kind.
 
@@ -212,11 +203,13 @@ class Kind(Generic[T]):
             join: combines the parts that one name denotes; without it, no name denotes several.
             read: reads a user's file or folder; without it, only datasets can be loaded.
             hint: which files `read` takes, for messages.
+            converted: other kinds, whose datasets this one takes as well, each with what converts their
+                data; datasets of its own take precedence.
         """
         self.name, self.noun, self.hint = name, noun, hint
         self.readers: dict[str, Reader[T]] = {}
         self._join, self._read = join, read
-        self._derivations: list[tuple[Kind[Any], Callable[[T], Any]]] = []
+        self._converted = converted or {}
         KINDS[name] = self
 
     def reader(
@@ -232,18 +225,11 @@ class Kind(Generic[T]):
         """
 
         def register(read: Callable[..., T]) -> Callable[..., T]:
-            self.readers[name] = Reader(read, tuple(parts))
-            for kind, convert in self._derivations:
-                kind.readers.setdefault(name, _derived(self.readers[name], convert))
+            chosen = tuple(parts)
+            self.readers[name] = Reader(read if chosen else lambda _: read(), chosen or ("",))
             return read
 
         return register
-
-    def derive(self, other: Kind[S], convert: Callable[[S], T]) -> None:
-        """Take the datasets of another kind as well, converted; those that this kind has take precedence."""
-        other._derivations.append((self, convert))
-        for name, reader in other.readers.items():
-            self.readers.setdefault(name, _derived(reader, convert))
 
     def load(self, name: str) -> T:
         """Return the data that a name denotes.
@@ -258,11 +244,14 @@ class Kind(Generic[T]):
             PluginError: the dataset is from another installed package and cannot be loaded.
         """
         names = self.expand(name)
-        if len(names) == 1:
-            return self._load_one(names[0])
-        if self._join is None:
+        reader = self._find(name.partition(":")[0])
+        if reader is None:
+            assert self._read is not None
+            return self._read(name)
+        if len(names) > 1 and self._join is None:
             raise InputError(f"{name} includes {', '.join(names)}; choose one of them.")
-        return self._join([self._load_one(part) for part in names])
+        parts = [reader.read(part.partition(":")[2]) for part in names]
+        return parts[0] if self._join is None or len(parts) == 1 else self._join(parts)
 
     def expand(self, name: str) -> tuple[str, ...]:
         """Return the names of the parts that a name denotes: itself if it is read as a whole.
@@ -280,11 +269,10 @@ class Kind(Generic[T]):
                 if _FILE_NAME.search(head):
                     raise InputError(f"{name[:200]} does not exist; check the path.")
             raise self._unknown(name)
-        parts = reader.parts or ("",)
-        below = [p for p in parts if not part or p == part or p.startswith(f"{part}/")]
+        below = [p for p in reader.parts if not part or p == part or p.startswith(f"{part}/")]
         if name.endswith(":") or not below:
             raise self._unknown(name)
-        if part in parts:
+        if part in reader.parts:
             return (name,)
         # A part that is read as a whole includes those below it.
         tops = [p for p in below if not any(p.startswith(f"{whole}/") for whole in below)]
@@ -295,7 +283,7 @@ class Kind(Generic[T]):
         reader = self._find(name)
         if reader is None:
             return ()
-        names = list(reader.parts or ("",))
+        names = list(reader.parts)
         if self._join is not None:
             words = [part.split("/") for part in names]
             names = ["", *("/".join(w[:end]) for w in words for end in range(1, len(w) + 1))]
@@ -303,7 +291,8 @@ class Kind(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         """Yield every name that can be loaded, including those of plug-ins in use."""
-        for head in sorted(self.readers):
+        heads = {head for kind in (self, *self._converted) for head in kind.readers}
+        for head in sorted(heads):
             yield from self.names_of(head)
 
     def __contains__(self, name: object) -> bool:
@@ -316,19 +305,13 @@ class Kind(Generic[T]):
             return False
         return True
 
-    def _load_one(self, name: str) -> T:
-        """Return the data of a name that is read as a whole."""
-        head, _, part = name.partition(":")
-        reader = self._find(head)
-        if reader is not None:
-            return reader.load(part)
-        assert self._read is not None
-        return self._read(name)
-
     def _find(self, head: str) -> Reader[T] | None:
         """Return the reader of a dataset, loading the plug-in that it may be."""
         if head not in self.readers and head not in DATASETS.builtin and head in DATASETS:
             DATASETS.find(head)  # Its module registers its readers.
+        for kind, convert in self._converted.items():
+            if head not in self.readers and head in kind.readers:
+                return _converted(kind.readers[head], convert)
         return self.readers.get(head)
 
     def _unknown(self, name: str) -> UnknownNameError:
@@ -340,17 +323,15 @@ class Kind(Generic[T]):
             kinds = [kind.noun for kind in KINDS.values() if kind._find(head) is not None]
             if kinds:
                 hint = f"{head} is a {' and a '.join(kinds)}. {hint}".rstrip()
-            elif head in DATASETS:
-                hint = f"{head} has files that nothing reads so far. {hint}".rstrip()
-            # Warn of plug-ins that cannot be loaded: the name may be one of theirs.
+            # Plug-ins are loaded, so that names of theirs are suggested.
             list(DATASETS.entries())
         candidates = names or [candidate for candidate in self if "/" not in candidate]
         return UnknownNameError(self.noun, name, candidates, hint=hint)
 
 
-def _derived(reader: Reader[S], convert: Callable[[S], T]) -> Reader[T]:
+def _converted(reader: Reader[Any], convert: Callable[[Any], T]) -> Reader[T]:
     """Return a reader of the converted data."""
-    return Reader(lambda *part: convert(reader.read(*part)), reader.parts, derived=True)
+    return Reader(lambda part: convert(reader.read(part)), reader.parts)
 
 
 def concatenated(lists: Sequence[list[T]]) -> list[T]:

@@ -12,17 +12,6 @@ from learnedgec.data.text import read_lines
 from learnedgec.errors import FormatError
 from learnedgec.runtime.writing import PathLike
 
-__all__ = [
-    "LABELLED",
-    "SENTENCES",
-    "Labelled",
-    "TreebankWord",
-    "load_labelled",
-    "load_sentences",
-    "load_words",
-    "read_labelled",
-]
-
 SENTENCES: Kind[list[str]] = Kind("sentences", "dataset of sentences", join=concatenated)
 
 
@@ -110,11 +99,14 @@ class Labelled:
 
     Attributes:
         sentence: its words, separated by spaces.
-        wrong: for each word, whether it is wrong.
+        wrong: for each word, whether it is wrong; one more value is for the end of the sentence, where a word
+            may be missing.
+        source: the source that the sentence corrects; empty if there is none.
     """
 
     sentence: str
     wrong: tuple[bool, ...]
+    source: str = ""
 
 
 def read_labelled(path: PathLike) -> list[Labelled]:

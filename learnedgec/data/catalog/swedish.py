@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.text import read_json
 
-__all__ = ["SwedishOutput", "SwedishSentence", "read_swedish"]
-
 _PARTS = ("balanced_A", "balanced_B", "balanced_C")
 # The first rated everything and wrote the post-edits.
 _ANNOTATORS = ("katarina", "robert")

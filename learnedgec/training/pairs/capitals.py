@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from pathlib import Path
+
+from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import PairSource, RankedPair, check_named, drawn, positive
-
-__all__ = ["CapitalPairs"]
+from learnedgec.training.pairs.base import PairSource, RankedPair, drawn
 
 
+@dataclass
 class CapitalPairs(PairSource):
     """Pairs of a correct text and the same text with one to three words' capitals changed.
 
@@ -25,11 +27,9 @@ class CapitalPairs(PairSource):
         seed: seed of the draw.
     """
 
-    def __init__(self, corrections: list[str], number: int | None = None, seed: int = 0) -> None:
-        check_named(corrections=corrections)
-        self.corrections = corrections
-        self.number = positive(number, "number")
-        self.seed = seed
+    corrections: list[str]
+    number: PositiveInt | None = None
+    seed: int = 0
 
     def datasets(self) -> list[str]:
         """Return the datasets of references."""

@@ -18,7 +18,6 @@ from learnedgec.training.pairs.mistakes import Words, is_plain, lower
 if TYPE_CHECKING:
     from learnedgec.training.pairs.corrupted import CorruptedPairs
 
-__all__ = ["CorrectedSource", "corrected_sources", "labelled_source"]
 
 # Variants of a case that make pairs.
 _VARIANTS = 2
@@ -57,13 +56,14 @@ def corrected_sources(settings: CorruptedPairs, runtime: Runtime) -> list[Correc
     rows = [(name, row) for name, row in rows if row.source in used and row.source.split()]
     references = [(row.source, row.target) for _, row in rows]
     outputs: list[tuple[str, str]] = []
-    for name in settings.outputs:
+    for name in settings.outputs or ():
         data = load_parallel(name)
         for source, targets in zip(data.sources, data.references, strict=True):
             references += [(source, target.text) for target in targets]
         for system, hypotheses in load_outputs(name).items():
             if system != "source+error":  # GMEG's sources with errors put in
                 outputs += zip(data.sources, hypotheses, strict=True)
+    assert settings.annotator is not None
     edits = extract_edits([*references, *outputs], settings.annotator, types=False, runtime=runtime)
     gold_of: dict[str, list[Edit]] = defaultdict(list)
     accepted: dict[str, set[str]] = defaultdict(set)

@@ -25,25 +25,23 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.catalog.corrections import load_corrections
 from learnedgec.data.catalog.outputs import load_outputs
 from learnedgec.data.catalog.sentences import load_labelled, load_sentences
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
-from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import (
-    PairSource,
-    RankedPair,
-    check_named,
-    positive,
-)
+from learnedgec.training.pairs.base import PairSource, RankedPair, check_shares
 from learnedgec.training.pairs.corrected_sources import (
     CorrectedSource,
     corrected_sources,
@@ -59,8 +57,6 @@ from learnedgec.training.pairs.mistakes import (
     touch,
     undone,
 )
-
-__all__ = ["KINDS", "Change", "CorruptedPairs", "Sides"]
 
 # Default share of each kind.
 KINDS = {"missing": 0.25, "added": 0.25, "miscorrected": 0.2, "displaced": 0.2, "mixed": 0.1}
@@ -95,6 +91,7 @@ class Sides(NamedTuple):
     worse: tuple[Change, ...]
 
 
+@dataclass
 class CorruptedPairs(PairSource):
     """Pairs of a partly corrected sentence and a sentence that is worse in a plausible way.
 
@@ -128,52 +125,39 @@ class CorruptedPairs(PairSource):
         seed: seed of all draws.
     """
 
-    def __init__(
-        self,
-        corrections: list[str],
-        number: int,
-        sentences: list[str] | None = None,
-        sentence_share: float | None = None,
-        outputs: list[str] | None = None,
-        kinds: dict[str, float] | None = None,
-        words: list[str] | None = None,
-        labelled: list[str] | None = None,
-        labelled_share: float = 0.0,
-        annotator: str | None = None,
-        seed: int = 0,
-    ) -> None:
-        check_named(corrections=corrections)
-        self.words, self.labelled = list(words or []), list(labelled or [])
-        self.labelled_share = labelled_share
-        self.corrections = corrections
-        self.number = positive(number, "number") or 1
-        self.sentences, self.outputs = list(sentences or []), list(outputs or [])
-        default = 0.5 if self.sentences else 0.0
-        self.sentence_share = default if sentence_share is None else sentence_share
+    corrections: list[str]
+    number: PositiveInt
+    sentences: list[str] | None = None
+    sentence_share: float | None = None
+    outputs: list[str] | None = None
+    kinds: dict[str, float] | None = None
+    words: list[str] | None = None
+    labelled: list[str] | None = None
+    labelled_share: float = 0.0
+    annotator: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.sentence_share is None:
+            self.sentence_share = 0.5 if self.sentences else 0.0
         if not 0 <= self.sentence_share <= bool(self.sentences):
             raise ConfigError(
                 f"data.pairs: sentence_share is {self.sentence_share}; a share from 0 to 1 was expected, and "
                 "0 without sentences."
             )
-        self.kinds = dict(kinds or KINDS)
-        for kind in self.kinds.keys() - KINDS.keys():
-            raise UnknownNameError("kind of corrupted pairs", kind, KINDS)
-        if min(self.kinds.values()) < 0 or not any(self.kinds.values()):
-            raise ConfigError(
-                f"data.pairs: kinds is {self.kinds}; shares of 0 or more, not all 0, were expected."
-            )
+        self.kinds = self.kinds or KINDS
+        check_shares("kinds", self.kinds, KINDS)
         # Resolve the default here, so that the manifest names the annotator.
-        self.annotator = annotator or default_annotator()
-        self.seed = seed
-        self._made: list[tuple[str, Sides]] = []
+        self.annotator = self.annotator or default_annotator()
 
     def datasets(self) -> list[str]:
         """Return the datasets with corrections, outputs and sentences."""
         names = (self.corrections, self.outputs, self.sentences, self.words, self.labelled)
-        return list(dict.fromkeys(name for group in names for name in group))
+        return list(dict.fromkeys(name for group in names for name in group or ()))
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the datasets and the version of the annotator."""
+        assert self.annotator is not None
         return super().digests() | describe_annotator(self.annotator)
 
     def material(self) -> Iterator[str]:
@@ -181,12 +165,12 @@ class CorruptedPairs(PairSource):
         for name in self.corrections:
             for row in load_corrections(name):
                 yield from (row.source, row.target)
-        for name in self.outputs:
+        for name in self.outputs or ():
             for hypotheses in load_outputs(name).values():
                 yield from hypotheses
-        for name in self.sentences:
+        for name in self.sentences or ():
             yield from load_sentences(name)
-        for name in self.labelled:
+        for name in self.labelled or ():
             yield from (row.sentence for row in load_labelled(name))
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
@@ -199,7 +183,7 @@ class CorruptedPairs(PairSource):
         pairs: dict[tuple[str, str, str], tuple[str, RankedPair, Sides]] = {}
         for number in range(self.number):
             generator = random.Random(f"{self.seed} {number}")
-            kind = _draw(self.kinds, generator)
+            kind = _draw(self.kinds or KINDS, generator)
             for _ in range(_MATERIALS):
                 pair, sides = maker.pair(kind, generator) or (None, None)
                 if pair and sides and (key := (pair.source, pair.better, pair.worse)) not in pairs:
@@ -210,26 +194,7 @@ class CorruptedPairs(PairSource):
                 f"{', '.join(self.datasets())}: found {len(pairs)} pairs of {self.number} requested.",
                 stacklevel=2,
             )
-        self._made = [(kind, sides) for kind, _, sides in pairs.values()]
         return list(pairs.values())
-
-    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return the numbers of pairs by kind, the origins of wrong edits, and whether more edits are better.
-
-        `better_more_edits`, `equally_many`, `better_fewer_edits` are shares by the edits that were applied;
-        the others are those of `edit_balance`.
-        """
-        more = [len(sides.better) - len(sides.worse) for _, sides in self._made]
-        total = max(len(more), 1)
-        origins = (change.origin for _, sides in self._made for change in sides.worse)
-        return super().summary(pairs) | {
-            "groups": len({pair.group for pair in pairs}),
-            "kinds": dict(sorted(Counter(kind for kind, _ in self._made).items())),
-            "wrong_edits": dict(sorted(Counter(filter(None, origins)).items())),
-            "better_more_edits": sum(n > 0 for n in more) / total,
-            "equally_many": sum(n == 0 for n in more) / total,
-            "better_fewer_edits": sum(n < 0 for n in more) / total,
-        }
 
 
 class _Maker:
@@ -249,7 +214,9 @@ class _Maker:
             for target, edits in (undone(row.tokens, row.gold) for row in materials)
             for edit in edits
         )
-        self.labelled = [(name, row) for name in settings.labelled for row in load_labelled(name)]
+        self.labelled = [
+            (name, row) for name in settings.labelled or () for row in load_labelled(name)
+        ]
         labelled = [row for _, row in self.labelled]
         self.rates = [
             sum(now and not before for before, now in pairwise((False, *row.wrong)))
@@ -261,7 +228,7 @@ class _Maker:
         self.errors = Rules(backward)
         clean = {
             sentence: name
-            for name in settings.sentences
+            for name in settings.sentences or ()
             for sentence in load_sentences(name)
             if _looks_clean(sentence.split())
         }
@@ -385,7 +352,7 @@ class _Maker:
         """Return a correction, or a clean sentence with errors."""
         if generator.random() < self.settings.labelled_share:
             return labelled_source(*generator.choice(self.labelled))
-        if generator.random() >= self.settings.sentence_share:
+        if generator.random() >= (self.settings.sentence_share or 0):
             return generator.choice(generator.choice(self.groups)) if self.groups else None
         if not self.clean:
             return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.references import Reference, References
 from learnedgec.errors import ConfigError, LeakageError
@@ -18,15 +19,14 @@ from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.training.pairs.base import PairSource, RankedPair, positive
+from learnedgec.training.pairs.base import PairSource, RankedPair
 from learnedgec.training.pairs.referenced import pooled_references
-
-__all__ = ["DistilledPairs"]
 
 # Number of texts that are scored together. An interruption loses the work on one block.
 _BLOCK = 2048
 
 
+@dataclass
 class DistilledPairs(PairSource):
     """The pairs of other pair sources, with the order and the margin that a metric gives them.
 
@@ -44,45 +44,30 @@ class DistilledPairs(PairSource):
             references.
     """
 
-    def __init__(
-        self,
-        pairs: list[PairSource],
-        teacher: str,
-        number: int | None = None,
-        references: list[str] | None = None,
-    ) -> None:
-        if not pairs:
-            raise ConfigError(
-                "data.pairs: DistilledPairs has no pair sources; name at least one under pairs."
-            )
-        self.pairs = pairs
-        self.metric: Metric = load_metric(teacher)
+    pairs: list[PairSource]
+    teacher: str
+    number: PositiveInt | None = None
+    references: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.metric: Metric = load_metric(self.teacher)
         self.metric.check_alone()
-        if self.metric.needs_references and not references:
+        if self.metric.needs_references != bool(self.references):
+            needs = "references" if self.metric.needs_references else "no references"
             raise ConfigError(
-                f"data.pairs: the teacher {teacher} needs references; name datasets that have them under "
-                "the key references."
+                f"data.pairs: the teacher {self.teacher} needs {needs}; name datasets that have them under "
+                "the key references, or leave the key out."
             )
-        if references and not self.metric.needs_references:
-            raise ConfigError(
-                f"data.pairs: the teacher {teacher} needs no references; leave out the key references."
-            )
-        self.references = list(references or [])
-        self.number = positive(number, "number")
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters, and everything that the teacher's scores depend on."""
+        teacher = self.metric.describe(Runtime()) | origin(type(self.metric))
         return {
             "pairs": [
                 {"source": type(source).__name__, **source.describe()} for source in self.pairs
             ],
             "teacher": str(self.metric),
-            **{
-                f"teacher:{key}": value
-                for key, value in (
-                    self.metric.describe(Runtime()) | origin(type(self.metric))
-                ).items()
-            },
+            **{f"teacher:{key}": value for key, value in teacher.items()},
             "number": self.number,
             **({"references": self.references} if self.references else {}),
         }
@@ -91,15 +76,11 @@ class DistilledPairs(PairSource):
         """Return the datasets of the pairs and the training data of the teacher."""
         datasets = (name for source in self.pairs for name in source.datasets())
         taught = (name for package in self.metric.evaluators() for name in learned_from(package))
-        return list(dict.fromkeys([*datasets, *taught, *self.references]))
+        return list(dict.fromkeys([*datasets, *taught, *(self.references or [])]))
 
     def digests(self) -> dict[str, str]:
         """Return the digests of the pair sources; those of the teacher are among the parameters."""
-        return {
-            f"{number}:{name}": digest
-            for number, source in enumerate(self.pairs)
-            for name, digest in source.digests().items()
-        }
+        return {name: digest for source in self.pairs for name, digest in source.digests().items()}
 
     def material(self) -> Iterator[str]:
         """Yield the material of the pair sources.
@@ -116,15 +97,15 @@ class DistilledPairs(PairSource):
                 )
         for source in self.pairs:
             yield from source.material()
-        for row in pooled_references(self.references).values():
+        for row in pooled_references(self.references or []).values():
             yield from (reference.text for reference in row)
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs; scores that an interrupted run computed are read from the folder."""
         # In the parent folder, where other sources that use the same pairs find them.
         pairs = [pair for source in self.pairs for pair in source.made(folder.parent, runtime)[0]]
-        references = pooled_references(self.references)
-        if self.references:
+        references = pooled_references(self.references or [])
+        if references:
             pairs = [pair for pair in pairs if " ".join(pair.source.split()) in references]
         pairs = pairs[: self.number]
         scores = self._scores(pairs, references, RowStore(folder, ["teacher"], width=1), runtime)

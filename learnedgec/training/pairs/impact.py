@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.catalog.corrections import Correction, load_corrections
 from learnedgec.data.m2 import Edit, apply_edits
@@ -19,9 +21,7 @@ from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import RowStore
-from learnedgec.training.pairs.base import PairSource, RankedPair, check_named, positive
-
-__all__ = ["ImpactPairs", "Procedure", "impacts", "sample_subsets", "texts_of_edit"]
+from learnedgec.training.pairs.base import PairSource, RankedPair
 
 Procedure = Literal["maeda2022", "goto2022"]
 Subset: TypeAlias = frozenset[int]
@@ -104,11 +104,13 @@ def texts_of_edit(source: str, edits: tuple[Edit, ...], number: int) -> tuple[st
     return apply_edits(source, edits), apply_edits(source, [*edits[:number], *edits[number + 1 :]])
 
 
+@dataclass
 class ImpactPairs(PairSource):
     """Pairs of partly corrected sentences, of which the one whose edits have more impact is better.
 
     The impact of a side is the sum over its edits. Only edits that one side lacks are measured, because
-    shared edits add the same to both sums. Pairs with equal texts or equal impacts are left out.
+    shared edits add the same to both sums. Pairs with equal texts or equal impacts are left out. A pair of
+    texts that is drawn again is kept by `maeda2022`, as in the authors' code, and left out by `goto2022`.
 
     Source: Maeda et al. (2022), as for `impacts`.
 
@@ -119,33 +121,21 @@ class ImpactPairs(PairSource):
         encoder: pretrained encoder whose states measure the impact; it is not fine-tuned.
         edits: `errant` extracts them with the annotator; `m2` takes the dataset's gold edits.
         annotator: spaCy pipeline for `errant`; by default as for the metric `errant`.
-        duplicates: keep a pair of texts as often as it is drawn. The default depends on the procedure:
-            `maeda2022` keeps duplicates, `goto2022` drops them.
         seed: seed of all draws.
     """
 
-    def __init__(
-        self,
-        corrections: list[str],
-        procedure: Procedure = "goto2022",
-        number: int | None = None,
-        encoder: str = "bert-base-cased",
-        edits: Literal["errant", "m2"] = "errant",
-        annotator: str | None = None,
-        duplicates: bool | None = None,
-        seed: int = 0,
-    ) -> None:
-        check_named(corrections=corrections)
-        self.corrections = corrections
-        self.procedure: Procedure = procedure
-        self.number = positive(number, "number")
-        self.encoder = encoder
-        self.edits: Literal["errant", "m2"] = edits
-        # Resolve the default here, so that the manifest names the annotator.
-        self.annotator = annotator or (default_annotator() if edits == "errant" else None)
-        self.duplicates = procedure == "maeda2022" if duplicates is None else duplicates
-        self.seed = seed
-        self._impacts: list[float] = []
+    corrections: list[str]
+    procedure: Procedure = "goto2022"
+    number: PositiveInt | None = None
+    encoder: str = "bert-base-cased"
+    edits: Literal["errant", "m2"] = "errant"
+    annotator: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.edits == "errant":
+            # Resolve the default here, so that the manifest names the annotator.
+            self.annotator = self.annotator or default_annotator()
 
     def datasets(self) -> list[str]:
         """Return the datasets with corrections."""
@@ -171,7 +161,6 @@ class ImpactPairs(PairSource):
         store = RowStore(folder, ["impact"], width=1)
         pairs: list[RankedPair] = []
         seen: set[tuple[str, str]] = set()
-        self._impacts = []
         for start in range(0, len(candidates), _BLOCK):
             if self.number is not None and len(pairs) >= self.number:
                 break
@@ -183,7 +172,6 @@ class ImpactPairs(PairSource):
                     edit: measured[texts_of_edit(row.source, edits[number], edit)]
                     for edit in first ^ second
                 }
-                self._impacts += [impact[edit] for edit in sorted(impact)]
                 better, worse = (
                     apply_edits(row.source, [edits[number][edit] for edit in sorted(subset)])
                     for subset in (first, second)
@@ -194,7 +182,7 @@ class ImpactPairs(PairSource):
                 )
                 if more < less:
                     better, worse = worse, better
-                again = (better, worse) in seen and not self.duplicates
+                again = (better, worse) in seen and self.procedure == "goto2022"
                 if better == worse or more == less or again:
                     continue
                 seen.add((better, worse))
@@ -208,14 +196,6 @@ class ImpactPairs(PairSource):
                 stacklevel=2,
             )
         return pairs[: self.number]
-
-    def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Add a histogram of the impacts that were measured."""
-        counts, edges = np.histogram(
-            self._impacts, bins=[0, 1e-6, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 2]
-        )
-        histogram = {"edges": edges.tolist(), "counts": counts.tolist()}
-        return super().summary(pairs) | {"impacts": histogram}
 
     def _edits(self, rows: Sequence[Correction], runtime: Runtime) -> list[tuple[Edit, ...]]:
         """Return each correction's edits."""

@@ -1,6 +1,6 @@
 """Mistakes from lists instead of corpora: confused words, inflected forms, articles, spelling, word order.
 
-The lists of this file were written for this project. Inflected forms are those of a treebank's lemmas.
+The lists are in `inventory.yaml`. Inflected forms are those of a treebank's lemmas.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import yaml
 
 from learnedgec.data.catalog.corrections import load_corrections
 from learnedgec.data.catalog.sentences import Labelled, TreebankWord, load_words
@@ -19,59 +22,9 @@ from learnedgec.training.pairs.mistakes import Words
 if TYPE_CHECKING:
     from learnedgec.training.pairs.corrupted import CorruptedPairs
 
-__all__ = ["Inventory", "load_inventory"]
 
-_PREPOSITIONS = """
-at in on | to for | of from | with by | about of for | into in to | onto on | during in | since for from |
-until by | between among | over above on | under below | through by with | before after ago |
-without with | behind after | against to for | towards to | than from to | as like
-"""
-_DETERMINERS = """
-a the an | this that these those | some any a | much many | every each all | another other others |
-few little less | both all | no not any | my your his her our their its
-"""
-_PRONOUNS = """
-he him his | she her hers | they them their | we us our | i me my | it they this |
-who which that whom whose | what which that | myself me | themselves them | someone anyone |
-something anything | everybody everyone every | one ones | there it | where which that
-"""
-_VERBS = """
-make do have | say tell speak talk | bring take | borrow lend | rise raise grow | learn teach study |
-see look watch | hear listen | get become | come go | know find | let make | need must | win earn |
-hope wish | lose miss loose | lie lay | spend waste | advise advice suggest | affect effect |
-accept except | visit attend | increase improve | remember remind | can could may | will would |
-shall should | must should might | is are be was were am | has have had | does do did | been being |
-is has | am have | was did | do be
-"""
-_OTHER = """
-because so | so such | very too so much | although but | if whether when | than then that | and or but |
-while when | too also either | yet already still | ever never | always often | most more | well good |
-bad badly | hard hardly | late lately | high highly | near nearly | like as | other another |
-there their | its it's | your you're | to too two | quite quiet | whose who's | weather whether |
-past passed | however but | despite although | especially specially | economic economical |
-interesting interested | boring bored | exciting excited | different difference | important importance |
-safe save | live life | believe belief | choice choose | success succeed | people person persons |
-job work | travel trip journey | house home | way method | problem trouble | fun funny | big large great |
-high tall | small little | long large | thing think | sometime sometimes | maybe may |
-every day everyday | besides beside | at first first | last latest | nowadays now today
-"""
-# Words that learners leave out or put in where they do not belong.
-_LIGHT: Mapping[str, str] = {
-    "PREP": "to of in for on at with from by about",
-    "DET": "the a an",
-    "PRON": "it they he she i we you that which there",
-    "VERB": "is are was were be been have has had do does did will would can",
-    "OTHER": "that to not so and also then very more as",
-    "PUNCT": ", .",
-}
-_UNCOUNTABLE = """
-information advice furniture homework knowledge equipment research evidence traffic luggage music news
-money work water weather software progress behavior health housing pollution education
-"""
-_SUFFIXES = (
-    "ly ness ment tion ation ion al ful less ive ous er or ing ed y "  # codespell:ignore ment
-    "ity ance ence ant ent able ible ic ical ist ism ship e ate ize ise "  # codespell:ignore ist
-)
+_LISTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+_LIGHT: Mapping[str, str] = _LISTS["light"]
 _VOWELS = "aeiou"
 _SHORTEST_STEM = 4
 
@@ -172,7 +125,7 @@ def load_inventory(settings: CorruptedPairs, labelled: Sequence[Labelled]) -> In
     usual = wrong.total() / max(seen.total(), 1)
     rates = {word: (wrong[word] + 5 * usual) / (count + 5) for word, count in seen.items()}
     words_of = (
-        word for name in settings.words for sentence in load_words(name) for word in sentence
+        word for name in settings.words or () for sentence in load_words(name) for word in sentence
     )
     return Inventory(words_of, counts, rates)
 
@@ -189,14 +142,8 @@ def _general(kind: str) -> str:
 def _confusions(words: Iterable[TreebankWord]) -> dict[str, dict[str, list[str]]]:
     """Return type -> word -> words that are mistaken for it."""
     tables: dict[str, dict[str, list[str]]] = {
-        f"R:{name}": _groups(text)
-        for name, text in (
-            ("PREP", _PREPOSITIONS),
-            ("DET", _DETERMINERS),
-            ("PRON", _PRONOUNS),
-            ("VERB", _VERBS),
-            ("OTHER", _OTHER),
-        )
+        kind: _others(dict.fromkeys(group.split()) for group in text.split("|"))
+        for kind, text in _LISTS["confused"].items()
     }
     forms: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     families: dict[str, dict[str, str]] = defaultdict(dict)
@@ -214,17 +161,12 @@ def _confusions(words: Iterable[TreebankWord]) -> dict[str, dict[str, list[str]]
         ("R:ADJ:FORM", ("ADJ", "ADV")),
     ):
         tables[kind] = _others(group for (_, tag), group in forms.items() if tag in tags)
-    for noun in _UNCOUNTABLE.split():
+    for noun in _LISTS["uncountable"].split():
         tables["R:NOUN:NUM"].setdefault(noun, []).append(f"{noun}s")
     tables["R:MORPH"] = _others(
         dict.fromkeys(family.values()) for family in families.values() if 1 < len(family) < 6
     )
     return tables
-
-
-def _groups(text: str) -> dict[str, list[str]]:
-    """Return word -> the others of its groups; bars separate groups."""
-    return _others(dict.fromkeys(group.split()) for group in text.split("|"))
 
 
 def _others(groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
@@ -237,14 +179,14 @@ def _others(groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
     return table
 
 
-def _stems(lemma: str) -> set[str]:
+def _stems(lemma: str) -> list[str]:
     """Return the stems that a word may be derived from, itself included."""
     stems = {lemma} if len(lemma) >= _SHORTEST_STEM else set()
-    for suffix in _SUFFIXES.split():
+    for suffix in " ".join(_LISTS["suffixes"]).split():
         stem = lemma.removesuffix(suffix)
         if stem != lemma and len(stem) >= _SHORTEST_STEM:
             stems.add(stem)
-    return stems
+    return sorted(stems)  # in an order that every process has
 
 
 def _misspelt(word: str, generator: random.Random) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+
+from jsonargparse.typing import PositiveInt
 
 from learnedgec.data.catalog.ratings import number_in
 from learnedgec.data.records import Columns, read_records
@@ -14,9 +17,7 @@ from learnedgec.data.text import check_sentence
 from learnedgec.errors import FormatError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
-from learnedgec.training.pairs.base import PairSource, RankedPair, drawn, positive
-
-__all__ = ["JUDGEMENTS", "PairFile", "iterate_ranked_pairs", "read_ranked_pairs"]
+from learnedgec.training.pairs.base import PairSource, RankedPair, drawn
 
 JUDGEMENTS = (
     "better",
@@ -54,29 +55,23 @@ def read_ranked_pairs(path: PathLike, columns: Columns | None = None) -> list[Ra
     Raises:
         FormatError: a row lacks a text or has an invalid value; the message names row and column.
     """
-    return list(iterate_ranked_pairs(path, columns))
-
-
-def iterate_ranked_pairs(path: PathLike, columns: Columns | None = None) -> Iterator[RankedPair]:
-    """Yield the pairs of `read_ranked_pairs` one by one, so that the file need not fit into memory.
-
-    Args:
-        path: the file.
-        columns: which of its columns have other names.
-    """
+    pairs = []
     for place, record in read_records(path, ("source",), columns):
         row = _Row(record, place, columns or {})
         source, about = row.text("source"), row.attributes()
         group = about.pop("group") or source
         for better, worse, margin in row.ordered():
-            yield RankedPair(source, better, worse, margin, group, **about)
+            pairs.append(RankedPair(source, better, worse, margin, group, **about))
+    return pairs
 
 
+@dataclass
 class _Row:
     """A row of judgements, for messages with its place and the names of columns."""
 
-    def __init__(self, record: Mapping[str, Any], place: str, columns: Columns) -> None:
-        self.record, self.place, self.columns = record, place, columns
+    record: Mapping[str, Any]
+    place: str
+    columns: Columns
 
     def label(self, name: str) -> str:
         """Return the file's name of a column."""
@@ -91,12 +86,10 @@ class _Row:
 
     def attributes(self) -> dict[str, str]:
         """Return the optional texts."""
-        texts = {name: self.record.get(name) or "" for name in ("group", "origin", "correct")}
-        for name, text in texts.items():
-            if name != "correct" and not isinstance(text, str):
-                raise self.error(name, text, "a text was expected")
-        check_sentence(texts["correct"], self.place, self.label("correct"))
-        return texts
+        return {
+            name: check_sentence(self.record.get(name) or "", self.place, self.label(name))
+            for name in ("group", "origin", "correct")
+        }
 
     def error(self, name: str, cell: Any, expected: str) -> FormatError:
         """Return the error about a cell."""
@@ -171,6 +164,7 @@ class _Row:
         raise self.error(name, cell, expected)
 
 
+@dataclass
 class PairFile(PairSource):
     """Ranked pairs from a file or a dataset of judgements; see `read_ranked_pairs`.
 
@@ -181,27 +175,15 @@ class PairFile(PairSource):
         columns: `source`, `better`, `outputs`, … -> the file's name of that column, or several names.
     """
 
-    def __init__(
-        self,
-        path: str,
-        number: int | None = None,
-        seed: int = 0,
-        columns: dict[str, str | list[str]] | None = None,
-    ) -> None:
-        self.path = path
-        self.number = positive(number, "number")
-        self.seed = seed
-        self.columns = columns
+    path: str
+    number: PositiveInt | None = None
+    seed: int = 0
+    columns: dict[str, str | list[str]] | None = None
 
     def make(self, folder: Path, runtime: Runtime) -> list[RankedPair]:
         """Return the pairs of the file."""
         pairs = read_ranked_pairs(self.path, self.columns)
         return drawn(pairs, self.number, random.Random(self.seed))
-
-    def check(self) -> None:
-        """Check that the file can be read as pairs."""
-        for _ in iterate_ranked_pairs(self.path, self.columns):
-            pass
 
     def datasets(self) -> list[str]:
         """Return the file."""

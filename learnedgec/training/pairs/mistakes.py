@@ -12,8 +12,6 @@ from rapidfuzz.distance import Indel
 
 from learnedgec.data.m2 import Edit
 
-__all__ = ["Ngrams", "Rules", "Words", "is_plain", "lower", "place", "touch", "undone"]
-
 Words: TypeAlias = tuple[str, ...]
 
 # Longest side of a rule, in words.

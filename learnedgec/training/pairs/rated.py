@@ -5,26 +5,22 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
+
+from jsonargparse.typing import PositiveFloat, PositiveInt
 
 from learnedgec.data.benchmarks.registry import REGISTRY, load_benchmark
 from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings
 from learnedgec.data.records import Columns
 from learnedgec.errors import ConfigError
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.training.pairs.base import (
-    PairSource,
-    RankedPair,
-    check_named,
-    drawn,
-    positive,
-)
-
-__all__ = ["RatedPairs"]
+from learnedgec.training.pairs.base import PairSource, RankedPair, drawn
 
 
+@dataclass
 class RatedPairs(PairSource):
     """Pairs of outputs for one source whose ratings differ by at least `difference`.
 
@@ -48,28 +44,12 @@ class RatedPairs(PairSource):
         ('My grandmother live in small village near of the sea .', 2.0)
     """
 
-    def __init__(
-        self,
-        ratings: list[str],
-        difference: float,
-        dimension: str | dict[str, float] | None = None,
-        number: int | None = None,
-        seed: int = 0,
-        columns: dict[str, str | list[str]] | None = None,
-    ) -> None:
-        check_named(ratings=ratings)
-        if not difference > 0:
-            raise ConfigError(
-                f"data.pairs: difference is {difference}; a number above 0 was expected."
-            )
-        if isinstance(dimension, dict) and not dimension:
-            raise ConfigError("data.pairs: dimension has no weight; name a rated dimension.")
-        self.ratings = ratings
-        self.difference = difference
-        self.dimension = dimension
-        self.number = positive(number, "number")
-        self.seed = seed
-        self.columns = columns
+    ratings: list[str]
+    difference: PositiveFloat
+    dimension: str | dict[str, float] | None = None
+    number: PositiveInt | None = None
+    seed: int = 0
+    columns: dict[str, str | list[str]] | None = None
 
     def datasets(self) -> list[str]:
         """Return the rated datasets."""
@@ -107,21 +87,13 @@ class RatedPairs(PairSource):
     def _weights(self, name: str, ratings: Sequence[Rating]) -> Mapping[str, float]:
         """Return dimension -> weight."""
         keys = sorted({key for rating in ratings for key in rating.values})
-        wanted = self.dimension
-        if wanted is None:
-            if len(keys) != 1:
-                raise ConfigError(
-                    f"data.pairs: {name} rates {', '.join(keys) or 'nothing'}; name one "
-                    "dimension, or give weights."
-                )
-            return {keys[0]: 1.0}
+        wanted = self.dimension or (keys[0] if len(keys) == 1 else "")
         weights = {wanted: 1.0} if isinstance(wanted, str) else wanted
-        for key in weights:
-            if key not in keys:
-                raise ConfigError(
-                    f"data.pairs: {name} rates {', '.join(keys) or 'nothing'}, not {key!r}; name a "
-                    "rated dimension."
-                )
+        if not weights.keys() <= set(keys):
+            raise ConfigError(
+                f"data.pairs: {name} rates {', '.join(keys) or 'nothing'}; name one dimension of these, or "
+                "give weights for several."
+            )
         return weights
 
 
