@@ -21,7 +21,7 @@ from typing import Any
 from learnedgec.data.catalog import registry
 from learnedgec.data.catalog.registry import Dataset, File, read_datasets
 from learnedgec.data.text import read_json, write_text
-from learnedgec.errors import DataError, FormatError, InputError, LearnedgecError
+from learnedgec.errors import DataError, InputError, LearnedgecError
 from learnedgec.runtime.digests import file_digest
 
 TABLE = Path(registry.__file__).with_name("datasets.json")
@@ -86,14 +86,6 @@ def write_datasets(path: Path, datasets: Mapping[str, Dataset]) -> None:
     write_text(path, "{\n" + ",\n".join(rows) + "\n}\n")
 
 
-def read_table(path: Path) -> dict[str, Dataset]:
-    """Read a table of datasets; raise `FormatError` for a file that is none."""
-    try:
-        return read_datasets(path)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FormatError(f"{path}: not a table of datasets ({error}); name another one.") from None
-
-
 def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -115,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not options.mirror:
             raise InputError("no mirror was given; name one with --mirror or LEARNEDGEC_MIRROR.")
-        table = read_table(options.table) if options.table.exists() else {}
+        table = read_datasets(options.table) if options.table.exists() else {}
         if options.name in table and not options.replace:
             raise InputError(
                 f"{options.table} has {options.name!r} already; replace it by --replace."

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from learnedgec.analysis.aggregation import sentence_scores
 from learnedgec.analysis.explanation import evaluators_of, make_reference, write_references
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.registry import load_benchmark
@@ -36,34 +37,27 @@ def main() -> None:
     options = parser.parse_args()
     benchmark = load_benchmark(options.benchmark)
     ((_, ratings),) = benchmark.ratings.items()
-    systems = [name for name in benchmark.systems if name != "source"]
-    changed = {
-        name: np.array(changed_sentences(benchmark.sources, benchmark.systems[name]))
-        for name in systems
-    }
+    rated = np.stack([ratings[name] for name in benchmark.systems])
+    outputs = benchmark.systems.values()
+    changed = np.array([changed_sentences(benchmark.sources, texts) for texts in outputs])
+    source = list(benchmark.systems).index("source")
+    others = [number for number in range(len(benchmark.systems)) if number != source]
     references = []
     for name in options.metric:
         metric = load_metric(name)
-        statistics = dict(
-            zip(
-                benchmark.systems,
-                benchmark_statistics(
-                    metric, benchmark, Runtime(dtype=options.dtype, cache_dir=options.cache)
-                ),
-                strict=True,
-            )
-        )
-        sentences = {name: metric.sentence_scores(arrays) for name, arrays in statistics.items()}
+        runtime = Runtime(dtype=options.dtype, cache_dir=options.cache)
+        statistics = benchmark_statistics(metric, benchmark, runtime)
+        scores = sentence_scores(metric, statistics)
         references.append(
             make_reference(
                 str(metric),
                 evaluators_of(metric),
                 benchmark.name,
-                {name: sentences[name] for name in systems},
-                sentences["source"],
-                {name: ratings[name] for name in systems},
-                ratings["source"],
-                changed,
+                scores[others],
+                scores[source],
+                rated[others],
+                rated[source],
+                changed[others],
             )
         )
         reference = references[-1]

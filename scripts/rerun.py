@@ -29,7 +29,7 @@ from typing import Any
 
 from learnedgec import Runtime, load_metric
 from learnedgec.analysis.aggregation import Aggregation
-from learnedgec.analysis.meta.evaluation import SENTINELS, evaluate
+from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.human_scores import default_human
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.data.benchmarks.base import Benchmark
@@ -39,6 +39,7 @@ from learnedgec.data.text import read_json, write_json, write_text
 from learnedgec.errors import InputError, LearnedgecError
 from learnedgec.evaluators.packages import learned_from, open_package
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.labels import SENTINELS
 from learnedgec.runtime.digests import key_of
 from learnedgec.scoring import score_metrics
 
@@ -344,7 +345,7 @@ def board_rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             intervals = [systems, estimate["over_sentences"]]
             found[measure] = [
                 round(estimate["value"], 3),
-                *(each and [round(end, 3) for end in each] for each in intervals),
+                *map(rounded, intervals),
             ]
         yield {
             "benchmark": cell["benchmark"],
@@ -353,6 +354,13 @@ def board_rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             **({"trained": True} if trained else {}),
             "measures": found,
         }
+
+
+def rounded(interval: Sequence[float] | None) -> list[float] | None:
+    """Return an interval in three digits; one that is not known is null, as JSON has no NaN."""
+    if interval is None or not all(map(math.isfinite, interval)):
+        return None
+    return [round(end, 3) for end in interval]
 
 
 def speed(metric: Metric, runtime: Runtime) -> float:
@@ -373,12 +381,15 @@ def board_text(board: Mapping[str, Any]) -> str:
     """Return the board's file: JSON with a metric, a benchmark or a cell in each line."""
     parts = [f'"protocol": {json.dumps(board["protocol"])}']
     for part in ("metrics", "benchmarks"):
-        rows = (
-            f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in board[part].items()
-        )
+        rows = (f"{json.dumps(k)}: {_json(v)}" for k, v in board[part].items())
         parts.append(f'"{part}": {{\n' + ",\n".join(rows) + "\n}")
-    cells = ",\n".join(json.dumps(cell, ensure_ascii=False) for cell in board["cells"])
+    cells = ",\n".join(map(_json, board["cells"]))
     return "{\n" + ",\n".join(parts) + f',\n"cells": [\n{cells}\n]\n}}\n'
+
+
+def _json(value: Any) -> str:
+    # Browsers refuse NaN.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def counted(cells: Sequence[Mapping[str, Any]], human: str, sources: int) -> Iterator[str]:

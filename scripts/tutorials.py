@@ -2,10 +2,12 @@
 
     python scripts/tutorials.py docs/tutorials/*-*.md             # exit code 1 where something differs
     python scripts/tutorials.py docs/tutorials/*-*.md --update    # write what is printed into the pages
+    python scripts/tutorials.py docs/tutorials/*-*.md --all       # with the cells that take minutes
 
 A tutorial is Markdown that jupytext reads as a notebook: its `python` and `bash` blocks are the cells. A
 `text` block after a cell shows what the cell prints. Numbers may differ by 0.002, or by what
-`text tolerance=NUMBER` says. The cells of a page run in one process and in an empty folder.
+`text tolerance=NUMBER` says. The cells of a page run in one process and in an empty folder. A cell after the
+comment `<!-- not run (REASON) -->` runs only with --all.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-_FENCED = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(
+    r"(<!-- not run \([^)]+\) -->\n\n)?^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]\d+)?(?!\w)")
 _TOLERANCE = 0.002
 
@@ -40,6 +44,7 @@ class Cell:
         shown: what the page shows; `None` where it shows nothing.
         place: where that is in the page's text.
         tolerance: by how much numbers may differ.
+        slow: whether it runs only on request.
     """
 
     language: str
@@ -47,20 +52,21 @@ class Cell:
     shown: str | None = None
     place: tuple[int, int] = (0, 0)
     tolerance: float = _TOLERANCE
+    slow: bool = False
 
 
 def read_cells(text: str) -> list[Cell]:
     """Return the cells of a page in order."""
     cells: list[Cell] = []
     for block in _FENCED.finditer(text):
-        language, options, content = block.groups()
+        mark, language, options, content = block.groups()
         if language in ("python", "bash"):
-            cells.append(Cell(language, content))
+            cells.append(Cell(language, content, slow=mark is not None))
         elif language == "text":
             match = re.search(r"tolerance=([\d.]+)", options)
             tolerance = float(match[1]) if match else _TOLERANCE
             last = cells.pop()
-            cells.append(Cell(last.language, last.code, content, block.span(3), tolerance))
+            cells.append(replace(last, shown=content, place=block.span(4), tolerance=tolerance))
     return cells
 
 
@@ -97,10 +103,16 @@ def same(shown: str, printed: str, tolerance: float) -> bool:
     )
 
 
-def run_page(path: Path, *, update: bool) -> bool:
-    """Run a page and return whether it shows what it prints; with `update`, let it."""
+def run_page(path: Path, *, update: bool, everything: bool) -> bool:
+    """Run a page and return whether it shows what it prints; with `update`, let it.
+
+    Args:
+        path: of the page.
+        update: write what is printed into the page.
+        everything: run slow cells as well.
+    """
     text = path.read_text(encoding="utf-8")
-    cells = read_cells(text)
+    cells = [cell for cell in read_cells(text) if everything or not cell.slow]
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -130,9 +142,12 @@ def main() -> None:
     parser.add_argument(
         "--update", action="store_true", help="write what is printed into the pages"
     )
+    parser.add_argument(
+        "--all", action="store_true", help="run the cells that take minutes as well"
+    )
     options = parser.parse_args()
     pages = [path.absolute() for path in options.pages]
-    right = [run_page(path, update=options.update) for path in pages]
+    right = [run_page(path, update=options.update, everything=options.all) for path in pages]
     sys.exit(0 if all(right) else 1)
 
 

@@ -24,16 +24,14 @@ _LEFT_OUT = ("learnedgec.cli", "learnedgec._version")
 _MANY = 3
 # What needs a hub or much time has its example in a line of text, which is not run.
 _EXAMPLE = r">>> |Example: `"
-_ERRORS = {name for name in errors.__all__ if name != "LearnedgecError"}
+_ERRORS = {name for name in vars(errors) if name.endswith("Error")} - {"LearnedgecError"}
 
 
 def modules() -> Iterator[Any]:
     """Yield the modules of the API reference."""
     for info in pkgutil.walk_packages(learnedgec.__path__, "learnedgec."):
         if not info.name.startswith(_LEFT_OUT):
-            module = importlib.import_module(info.name)
-            if hasattr(module, "__all__"):
-                yield module
+            yield importlib.import_module(info.name)
 
 
 def public() -> dict[str, Any]:
@@ -41,9 +39,10 @@ def public() -> dict[str, Any]:
     return {
         f"{module.__name__}.{name}": value
         for module in modules()
-        for name in module.__all__
-        if (inspect.isfunction(value := getattr(module, name)) or inspect.isclass(value))
+        for name, value in vars(module).items()
+        if (inspect.isfunction(value) or inspect.isclass(value))
         and value.__module__ == module.__name__
+        and not name.startswith("_")
     }
 
 

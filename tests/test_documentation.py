@@ -46,14 +46,10 @@ README, HOW_TO = ROOT / "README.md", ROOT / "docs" / "how-to"
 EVERYDAY = HOW_TO / "everyday-tasks.md"
 PAGES = sorted(HOW_TO.glob("*.md"))
 NEW_METRIC, NEW_DATASET = HOW_TO / "new-metric.md", HOW_TO / "new-dataset.md"
-OWN_DATA, SHARE = HOW_TO / "own-data.md", HOW_TO / "share-evaluators.md"
-SERVE, HARNESSES = HOW_TO / "serve.md", HOW_TO / "harnesses.md"
 NEW_BENCHMARK, NEW_PAIRS = HOW_TO / "new-benchmark.md", HOW_TO / "new-pair-source.md"
-NEW_OBJECTIVE, CI = HOW_TO / "new-objective.md", HOW_TO / "ci.md"
-GPU, OFFLINE = HOW_TO / "gpu.md", HOW_TO / "offline.md"
-REPORTING = HOW_TO / "report-results.md"
-LARGE, PARALLEL = HOW_TO / "score-large-corpora.md", HOW_TO / "tune-in-parallel.md"
-TUNE = HOW_TO / "tune.md"
+NEW_OBJECTIVE, SHARE = HOW_TO / "new-objective.md", HOW_TO / "share-evaluators.md"
+OFFLINE, CI = HOW_TO / "offline.md", HOW_TO / "ci.md"
+TUNE, PARALLEL = HOW_TO / "tune.md", HOW_TO / "tune-in-parallel.md"
 
 # What runs steps in a folder and returns those that failed.
 Perform = Callable[[list[dict[str, str]], Path], list[dict[str, str]]]
@@ -91,6 +87,14 @@ def blocks(path: Path) -> Iterator[tuple[str, str]]:
             block = []
     if block:
         yield "", "\n".join(block) + "\n"
+
+
+def languages(path: Path) -> dict[str, list[str]]:
+    """Return a page's blocks of code by language."""
+    by_language: dict[str, list[str]] = {}
+    for language, text in blocks(path):
+        by_language.setdefault(language, []).append(text)
+    return by_language
 
 
 def commands(path: Path) -> list[str]:
@@ -247,7 +251,7 @@ def test_the_wheel_brings_the_command(site: Path, tmp_path: Path) -> None:
     ("page", "count", "written"),
     [
         (README, 11, ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"]),
-        (EVERYDAY, 17, ["scores.json", "edits.m2", "corrected.txt", "cases.jsonl"]),
+        (EVERYDAY, 19, ["scores.json", "edits.m2", "corrected.txt", "sure.txt", "cases.jsonl"]),
     ],
     ids=["readme", "everyday-tasks"],
 )
@@ -265,7 +269,7 @@ def test_readme_and_everyday_tasks(
         "references = [[line] for line in Path('a.txt').read_text().splitlines()]\n"
     )
     examples = [prelude, *(text for language, text in blocks(page) if language == "python")]
-    assert len(examples) == (3 if page == README else 2)
+    assert len(examples) == 3
     steps += [{"python": text, "place": page.name} for text in examples]
     assert perform(steps, folder) == []
     for name in written:
@@ -273,7 +277,7 @@ def test_readme_and_everyday_tasks(
 
 
 def test_a_metric_of_ones_own(perform: Perform, folder: Path) -> None:
-    module, use = [text for language, text in blocks(NEW_METRIC) if language == "python"][:2]
+    module, use = languages(NEW_METRIC)["python"][:2]
     (folder / "dice.py").write_text(module, encoding="utf-8")
     (typed,) = [step for step in as_steps(NEW_METRIC) if "dice:Dice" in step["command"]]
     # A notebook finds the modules of its folder.
@@ -292,7 +296,7 @@ def test_a_metric_of_ones_own(perform: Perform, folder: Path) -> None:
 
 
 def test_the_project_of_a_metric_of_ones_own_is_whole() -> None:
-    (text,) = [text for language, text in blocks(NEW_METRIC) if language == "toml"]
+    (text,) = languages(NEW_METRIC)["toml"]
     project = tomllib.loads(text)
     (point,) = project["project"]["entry-points"]["learnedgec.metrics"].items()
     assert point == ("dice", "dice:Dice")
@@ -300,42 +304,35 @@ def test_the_project_of_a_metric_of_ones_own_is_whole() -> None:
     assert project["build-system"]["build-backend"] == "setuptools.build_meta"
 
 
-def test_data_of_ones_own(perform: Perform, folder: Path) -> None:
-    steps = as_steps(OWN_DATA)
-    assert len(steps) == 3
+@pytest.mark.parametrize(
+    ("name", "count", "written"),
+    [
+        ("own-data", 4, {f"{name}.yaml": f"name: {name}" for name in ("mine", "ranker", "impact")}),
+        ("report-results", 4, {"table.tex": "paired bootstrap", "results.html": "gleu"}),
+        ("score-large-corpora", 3, {"runs/sentences/sentences/000000000.parquet": "PAR1"}),
+        ("serve", 1, {}),
+        ("harnesses", 3, {}),
+        ("gpu", 2, {}),
+    ],
+)
+def test_a_page(
+    perform: Perform, folder: Path, name: str, count: int, written: dict[str, str]
+) -> None:
+    page = HOW_TO / f"{name}.md"
+    examples = languages(page).get("python", [])
+    steps = [*as_steps(page), *({"python": text, "place": page.name} for text in examples)]
+    assert len(steps) == count
     assert perform(steps, folder) == []
-    for name in ("mine", "ranker", "impact"):
-        assert f"name: {name}" in (folder / f"{name}.yaml").read_text(encoding="utf-8")
+    for file, word in written.items():
+        assert word.encode() in (folder / file).read_bytes()
 
 
 def test_sharing_evaluators(perform: Perform, folder: Path) -> None:
     leave_evaluators(folder)
-    _, transformers, alone = [text for language, text in blocks(SHARE) if language == "python"]
-    steps = [
-        *as_steps(SHARE),
-        {"python": transformers, "place": SHARE.name},
-        {"python": alone, "place": SHARE.name},
-    ]
+    _, *examples = languages(SHARE)["python"]
+    steps = [*as_steps(SHARE), *({"python": text, "place": SHARE.name} for text in examples)]
     assert len(steps) == 3
     assert perform(steps, folder) == []
-
-
-def test_reporting(perform: Perform, folder: Path) -> None:
-    steps = as_steps(REPORTING)
-    assert len(steps) == 4
-    assert perform(steps, folder) == []
-    table = (folder / "table.tex").read_text(encoding="utf-8")
-    for word in ("intervals", "paired bootstrap", "edit-count"):
-        assert word in table
-    assert (folder / "results.html").stat().st_size
-
-
-def test_large_corpora(perform: Perform, folder: Path) -> None:
-    (example,) = [text for language, text in blocks(LARGE) if language == "python"]
-    steps = [*as_steps(LARGE), {"python": example, "place": LARGE.name}]
-    assert len(steps) == 3
-    assert perform(steps, folder) == []
-    assert (folder / "runs/sentences/sentences/000000000.parquet").is_file()
 
 
 def test_tuning_in_parallel(perform: Perform, folder: Path) -> None:
@@ -348,21 +345,9 @@ def test_tuning(perform: Perform, folder: Path) -> None:
     tune, score = as_steps(TUNE)
     assert perform([tune, score], folder) == []
     study = json.loads((folder / "checkpoints" / "ensemble@sample.json").read_text())["study"]
-    table, *_ = [text for language, text in blocks(TUNE) if language == "text"]
+    table, *_ = languages(TUNE)["text"]
     for number in ("value", "held_out", "held_out_deviation", "given_held_out"):
         assert f"{study[number]:.4f}" in table
-
-
-def test_serving(perform: Perform, folder: Path) -> None:
-    (example,) = [text for language, text in blocks(SERVE) if language == "python"]
-    assert perform([{"python": example, "place": SERVE.name}], folder) == []
-
-
-def test_harnesses(perform: Perform, folder: Path) -> None:
-    examples = [text for language, text in blocks(HARNESSES) if language == "python"]
-    steps = [{"python": text, "place": HARNESSES.name} for text in examples]
-    assert len(steps) == 3
-    assert perform(steps, folder) == []
 
 
 def in_shell(script: str, folder: Path, site: Path) -> str:
@@ -377,14 +362,6 @@ def in_shell(script: str, folder: Path, site: Path) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def languages(path: Path) -> dict[str, list[str]]:
-    """Return a page's blocks of code by language."""
-    by_language: dict[str, list[str]] = {}
-    for language, text in blocks(path):
-        by_language.setdefault(language, []).append(text)
-    return by_language
 
 
 def test_a_benchmark_of_ones_own(site: Path, perform: Perform, folder: Path) -> None:
@@ -405,13 +382,6 @@ def test_a_pair_source_of_ones_own(perform: Perform, folder: Path) -> None:
     here = {"python": "import sys; sys.path.insert(0, '')", "place": "test"}
     words = "assert len(pairs) == 2 and all(len(p.worse) < len(p.better) for p in pairs)"
     steps = [here, {"python": use, "place": "page"}, {"python": words, "place": "test"}]
-    assert perform(steps, folder) == []
-
-
-def test_options_of_a_gpu_work_without_one(perform: Perform, folder: Path) -> None:
-    (example,) = languages(GPU)["python"]
-    steps = [*as_steps(GPU), {"python": example, "place": GPU.name}]
-    assert len(steps) == 2
     assert perform(steps, folder) == []
 
 

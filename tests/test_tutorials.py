@@ -99,6 +99,18 @@ def test_outputs_are_compared_by_words_and_numbers(script: dict[str, Any]) -> No
     assert not same("sha256:12ab 1", "sha256:13ab 1", 1.0)
 
 
+def test_cells_marked_as_not_run_run_on_request(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nx = 2\n```\n\n<!-- not run (minutes) -->\n\n```python\nx\n```\n\n```text\n3\n```\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, str(SCRIPT), str(page)]
+    assert subprocess.run(command, check=False).returncode == 0
+    done = subprocess.run([*command, "--all"], capture_output=True, check=False)
+    assert done.returncode == 1
+
+
 def test_a_page_that_shows_something_else_is_refused(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(

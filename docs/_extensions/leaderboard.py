@@ -32,6 +32,7 @@ def fragment(data: str) -> str:
     style = _joined(STYLES).replace("color-scheme: light dark;", "").replace(":root", ":host")
     return (
         '<div id="metric-board"></div>\n'
+        "<noscript><p>The table needs JavaScript; docs/results/leaderboard.json has its figures.</p></noscript>\n"
         f'<script type="application/json" id="metric-board-data">{_embedded(json.loads(data))}</script>\n'
         f"<script>\n(() => {{\n'use strict';\nconst STYLE = {_embedded(style)};\n{_joined(SCRIPTS)}}})();\n"
         "</script>\n"
@@ -55,8 +56,9 @@ def _joined(paths: list[Path]) -> str:
 
 
 def _embedded(value: Any) -> str:
-    """Return JSON that cannot end the script that holds it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    """Return JSON that cannot end the script that holds it; browsers refuse NaN, and so does this."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("</", "<\\/")
 
 
 class Leaderboard(SphinxDirective):

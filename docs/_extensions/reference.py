@@ -88,12 +88,22 @@ _NOT_PUBLIC = ("learnedgec.cli", "learnedgec._version")
 
 
 def public_modules() -> Iterator[str]:
-    """Yield every module whose names others may use: it has an `__all__`."""
+    """Yield every module that defines or exports names without an underscore, but those of commands."""
     for found in pkgutil.walk_packages(learnedgec.__path__, "learnedgec."):
         if found.name.startswith(_NOT_PUBLIC):
             continue
-        if getattr(importlib.import_module(found.name), "__all__", None):
+        if public_names(importlib.import_module(found.name)):
             yield found.name
+
+
+def public_names(module: Any) -> list[str]:
+    """Return the names that a module exports, or else those of its own functions and classes."""
+    own = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+    return list(getattr(module, "__all__", own))
 
 
 def write_api(pages: Pages) -> None:
@@ -143,7 +153,7 @@ def write_api(pages: Pages) -> None:
 def _automodule(module: str, top: dict[str, Any]) -> str:
     """Return the directive for a module; what is documented at the top level is not repeated."""
     found = importlib.import_module(module)
-    names = getattr(found, "__all__", [])
+    names = public_names(found)
     repeated = [
         name for name in names if top.get(name) is getattr(found, name) or _elsewhere(found, name)
     ]
@@ -165,7 +175,7 @@ def _elsewhere(module: Any, name: str) -> bool:
     home = getattr(getattr(module, name), "__module__", module.__name__)
     if home == module.__name__ or not str(home).startswith("learnedgec."):
         return False
-    return name in getattr(importlib.import_module(home), "__all__", [])
+    return name in public_names(importlib.import_module(home))
 
 
 def _summary(module: str) -> str:

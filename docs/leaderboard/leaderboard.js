@@ -68,7 +68,7 @@ function metrics() {
   const passes = ([, about]) =>
     (chosen.references === "all" || about.references === (chosen.references === "with")) &&
     (chosen.language === "all" || about.language === chosen.language) &&
-    (chosen.licence === "all" || about.licence === "Apache-2.0") &&
+    (chosen.licence === "all" || !restricted(about)) &&
     (about.speed ?? 0) >= Number(chosen.speed) &&
     (chosen.sentinels || !about.sentinel);
   const rank = ([metric, about]) => {
@@ -172,7 +172,9 @@ function drawTable() {
       const honest = shown.filter(
         ([metric, about]) => !about.sentinel && !cells.get(`${metric} ${column}`)?.trained,
       );
-      return [column, Math.max(...finite(honest.map(([metric]) => estimate(metric, column)?.[0] ?? null)))];
+      const values = finite(honest.map(([metric]) => estimate(metric, column)?.[0] ?? null));
+      // One metric alone is not the best.
+      return [column, values.length > 1 ? Math.max(...values) : null];
     }),
   );
   const rows = shown.map(([metric, about]) =>
@@ -208,14 +210,18 @@ function drawTable() {
       ),
     ),
     shown.length === 0 && el("p", {}, "No metric passes these filters."),
+    head.length === 0 && el("p", {}, "This benchmark does not have this measure: choose another agreement."),
   );
 }
+
+/** Return whether a licence forbids a use: one without commerce, or one that is stated nowhere. */
+const restricted = (about) => /-NC-|LicenseRef-/.test(about.licence);
 
 const facts = (about) =>
   [
     about.references ? "references" : "no references",
     about.language === "any" ? "any language" : about.language,
-    about.sentinel ? "sentinel" : about.licence === "Apache-2.0" ? "" : "research only",
+    about.sentinel ? "sentinel" : restricted(about) ? "research only" : "",
   ]
     .filter(Boolean)
     .join(" · ");
@@ -323,12 +329,17 @@ function command(cell) {
 }
 
 function drawAll() {
+  const fields = () => [...root.querySelectorAll("select, input, .sorter")];
+  const focused = fields().indexOf(root.activeElement);
   drawControls();
   drawTable();
   drawScatter();
+  // The field that had the focus was drawn anew.
+  fields()[focused]?.focus();
 }
 
 drawAll();
 const address = decodeURIComponent(location.hash.slice(1));
 const linked = cells.get(address);
 drawCell(linked?.metric, linked && columnOf(linked));
+if (linked) place.cell.scrollIntoView();

@@ -76,7 +76,7 @@ def learnedgec_scorer(metrics: Any, job: Mapping[str, Any]) -> Score:
         models = {"model": models["meaning"]}
     module = importlib.import_module(f"{metrics.__name__}.metrics.{job['metric']}")
     metric = getattr(module, job["metric"].capitalize())(**models)
-    runtime = Runtime(device=job["device"], dtype=job.get("dtype", "float32"))
+    runtime = Runtime(device=job["device"], dtype=job["dtype"])
 
     def score(sources: Sequence[str], systems: Systems) -> dict[str, list[float]]:
         scores = metric.score_systems(sources, systems, runtime=runtime)
@@ -239,6 +239,7 @@ def main() -> None:
         "--package", help="evaluator whose heads both sides use, by name or directory"
     )
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--dtype", default="float32", help="ours; the peer has float32")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--side", choices=MODULES, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -295,7 +296,7 @@ def main() -> None:
             ("impara", {"quality": models["quality"], "similarity": similarity}),
         ):
             job = {"metric": metric, "models": parameters, "device": options.device, **texts}
-            job["package"] = options.package is not None
+            job |= {"package": options.package is not None, "dtype": options.dtype}
             theirs = {
                 name: model.replace(f"{folder}/own/", f"{folder}/peer/")
                 for name, model in parameters.items()

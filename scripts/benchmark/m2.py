@@ -3,11 +3,10 @@
     python scripts/benchmark/m2.py [--gold G.m2 --hyp H.txt]
         [--official "python2 m2scorer/scripts/m2scorer.py"]
 
-Without files, the sample data is used. Three tables: sentences per CPU second by length of the source,
+Without files, the sample data is used. Two tables: sentences per CPU second by length of the source,
 ours against the literal oracle of the tests (on the shortest sentences of each length; edits must be
-equal); seconds for the whole file, ours against the official scorer (P, R and F must be equal to four
-decimals); and growth, the CPU seconds for two unrelated sentences of n tokens each, and the exponent of
-their product with which they grow.
+equal); and seconds for the whole file, ours against the official scorer (P, R and F must be equal to four
+decimals).
 """
 
 from __future__ import annotations
@@ -104,26 +103,6 @@ def time_whole(gold: Path, hypotheses: Path, command: str | None) -> Table:
     return table
 
 
-def time_growth(longest: int) -> Table:
-    """Return seconds for two unrelated sentences of n tokens."""
-    table = Table(title="two unrelated sentences of n tokens, two annotators")
-    for column in ("n", "seconds", "exponent of n²"):
-        table.add_column(column, justify="right")
-    previous = 0.0
-    length = 25
-    while length <= longest:
-        source = " ".join(f"a{i}" for i in range(length))
-        hypothesis = " ".join(f"b{i}" for i in range(length))
-        gold = (Edit(3, 5, "b3 b4"), Edit(length // 2, length // 2 + 1, f"b{length // 2}"))
-        begin = time.process_time()
-        max_match(source, hypothesis, [gold, ()])
-        seconds = time.process_time() - begin
-        exponent = f"{math.log(seconds / previous, 4):.2f}" if previous else ""
-        table.add_row(str(length), f"{seconds:.3f}", exponent)
-        previous, length = seconds, 2 * length
-    return table
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     sample = ROOT / "data" / "sample"
@@ -131,7 +110,6 @@ def main() -> None:
     parser.add_argument("--hyp", type=Path, default=sample / "systems" / "eager.txt")
     parser.add_argument("--official", help="command of the official scorer, without its arguments")
     parser.add_argument("--oracle-cases", type=int, default=5, help="sentences per length")
-    parser.add_argument("--longest", type=int, default=400, help="of the unrelated sentences")
     options = parser.parse_args()
     blocks = read_m2(options.gold)
     cases = [
@@ -141,7 +119,6 @@ def main() -> None:
     console = Console()
     console.print(time_by_length(cases, options.oracle_cases))
     console.print(time_whole(options.gold, options.hyp, options.official))
-    console.print(time_growth(options.longest))
 
 
 if __name__ == "__main__":

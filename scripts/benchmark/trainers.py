@@ -115,26 +115,23 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
             self.meter.step()
 
     with tempfile.TemporaryDirectory() as name:
-        arguments = [
-            *("--name", "timed", "--runs", name, "--output", name, "--seed_everything", "1"),
-            *(
-                "--model.encoder",
-                job["encoder"],
-                "--model.heads",
-                '{"fluency": {"input": "hypothesis"}}',
-            ),
-            *(
-                "--data.ratings",
-                json.dumps([job["ratings"]]),
-                "--data.batch_size",
-                str(job["batch"]),
-            ),
-            *("--data.split", "by-source", "--trainer.max_steps", str(job["steps"])),
-            *("--trainer.accelerator", "gpu" if job["device"] == "cuda" else "cpu"),
-            *("--trainer.precision", "bf16-mixed" if job["bfloat16"] else "32-true"),
-        ]
+        settings = {
+            "name": "timed",
+            "runs": name,
+            "output": name,
+            "seed_everything": "1",
+            "model.encoder": job["encoder"],
+            "model.heads": '{"fluency": {"input": "hypothesis"}}',
+            "data.ratings": json.dumps([job["ratings"]]),
+            "data.batch_size": str(job["batch"]),
+            "data.split": "by-source",
+            "trainer.max_steps": str(job["steps"]),
+            "trainer.accelerator": "gpu" if job["device"] == "cuda" else "cpu",
+            "trainer.precision": "bf16-mixed" if job["bfloat16"] else "32-true",
+        }
         if job.get("batch_tokens"):
-            arguments += ["--data.batch_tokens", str(job["batch_tokens"])]
+            settings["data.batch_tokens"] = str(job["batch_tokens"])
+        arguments = [word for key, value in settings.items() for word in (f"--{key}", value)]
         parsed = parse(arguments, progress=False)
         trainer: Any = parsed.trainer
         trainer.limit_val_batches = 0

@@ -10,11 +10,12 @@ equals. `docs/lab/levels.md` has the table. `--share .1` makes a tenth of the si
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from learnedgec import Edit, Metric, References, Runtime, Statistics
 from learnedgec.analysis.aggregation import Aggregation
@@ -25,7 +26,8 @@ from learnedgec.analysis.meta.evaluation import MetricEvaluation, compare_metric
 from learnedgec.analysis.meta.human_scores import human_scores
 from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
 from learnedgec.analysis.ranking import Significance, rank_systems
-from learnedgec.data.benchmarks.base import Benchmark, Ranking
+from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.catalog.judgements import Ranking
 from learnedgec.stats.resampling import Bootstrap, multiplicities, resample
 from learnedgec.tuning.objective import Goal
 from learnedgec.tuning.search import compare, tune
@@ -103,9 +105,13 @@ def held(bounds: Sequence[tuple[float, float]] | Floats, truth: float) -> float:
     return float(((low - 1e-9 <= truth) & (truth <= high + 1e-9))[exists].mean())
 
 
-def of_rank(count: int) -> list[Row]:
+def share(events: Sequence[Any] | npt.NDArray[np.bool_]) -> float:
+    """Return the mean of numbers, or the share of events that happened."""
+    return float(np.mean(events))
+
+
+def of_rank(count: int) -> Iterator[Row]:
     """Three equal systems and a better one, 100 sentences; TrueSkill with a tenth of the simulations."""
-    rows: list[Row] = []
     settings: list[tuple[Numbers, Aggregation, Significance]] = [
         (Numbers(), "mean", "paired-bootstrap"),
         (Numbers(), "mean", "paired-permutation"),
@@ -119,12 +125,8 @@ def of_rank(count: int) -> list[Row]:
         rankings = []
         for number in range(total):
             shared = random.normal(0, 1, (100, 1))
-            scores = (
-                2
-                + shared
-                + random.normal(0, 1, (4, 100, 1))
-                + np.array([0, 0, 0, 1])[:, None, None]
-            )
+            scores = 2 + shared + random.normal(0, 1, (4, 100, 1))
+            scores = scores + np.array([0, 0, 0, 1])[:, None, None]
             if isinstance(metric, Ratio):
                 below = random.poisson(3, (4, 100, 1)) + 1.0
                 scores = np.concatenate([scores * below / 3, below], axis=2)
@@ -138,24 +140,17 @@ def of_rank(count: int) -> list[Row]:
         truths = np.mean([ranking.scores for ranking in rankings], axis=0)
         bounds = np.array([ranking.intervals for ranking in rankings])
         if test == "paired-bootstrap":
-            seen = float(np.mean([held(bounds[:, n], truths[n]) for n in range(4)]))
-            rows.append((name, "interval of a score", 0.95, seen, 4 * total))
+            seen = share([held(bounds[:, n], truths[n]) for n in range(4)])
+            yield name, "interval of a score", 0.95, seen, 4 * total
         equal = [ranking.better[:3, :3].any() for ranking in rankings]
-        rows.append(
-            (f"{name}, {test}", "any difference among equals", 0.05, float(np.mean(equal)), total)
-        )
+        yield f"{name}, {test}", "any difference among equals", 0.05, share(equal), total
         single = [ranking.p_values[0, 1] < 0.05 for ranking in rankings]
-        rows.append(
-            (f"{name}, {test}", "one uncorrected p-value", 0.05, float(np.mean(single)), total)
-        )
+        yield f"{name}, {test}", "one uncorrected p-value", 0.05, share(single), total
         parted = [len(set(ranking.cluster[:3])) > 1 for ranking in rankings]
-        rows.append(
-            (f"{name}, {test}", "clusters part equals", 0.05, float(np.mean(parted)), total)
-        )
-    return rows
+        yield f"{name}, {test}", "clusters part equals", 0.05, share(parted), total
 
 
-def of_compare(count: int) -> list[Row]:
+def of_compare(count: int) -> Iterator[Row]:
     """A baseline and three equal systems, 100 sentences."""
     random = np.random.default_rng(1)
     comparisons = []
@@ -164,11 +159,9 @@ def of_compare(count: int) -> list[Row]:
         statistics = {f"s{n}": Statistics({"numbers": row}) for n, row in enumerate(scores)}
         comparisons.append(compare_systems(Numbers(), statistics, "s0", resamples=400, seed=number))
     bounds = [row.difference_bounds for rows in comparisons for row in rows]
-    wrong = float(np.mean([any(row.significant for row in rows) for rows in comparisons]))
-    return [
-        ("`compare`", "interval of a difference", 0.95, held(bounds, 0.0), 3 * count),
-        ("`compare`", "any difference from an equal baseline", 0.05, wrong, count),
-    ]
+    wrong = share([any(row.significant for row in rows) for rows in comparisons])
+    yield "`compare`", "interval of a difference", 0.95, held(bounds, 0.0), 3 * count
+    yield "`compare`", "any difference from an equal baseline", 0.05, wrong, count
 
 
 def judged(random: np.random.Generator, systems: Floats, metric: Floats) -> tuple[Any, ...]:
@@ -194,7 +187,7 @@ def judged(random: np.random.Generator, systems: Floats, metric: Floats) -> tupl
     return benchmark, scores, random.poisson(2, shape).astype(float)
 
 
-def of_meta(count: int) -> list[Row]:
+def of_meta(count: int) -> Iterator[Row]:
     """Twelve systems, 40 sentences, 200 resamples, all measures."""
     values: dict[tuple[str, str], list[float]] = {}
     bounds: dict[tuple[str, str], list[tuple[float, float]]] = {}
@@ -207,28 +200,19 @@ def of_meta(count: int) -> list[Row]:
             protocol = Protocol(resamples=200, seed=number)
             shared = JudgedBenchmark(benchmark, protocol, "quality", edits, Runtime())
             many = shared.drawn @ sentences.T / sentences.shape[1]
-            for name, measurement in measurements(
-                shared, sentences, sentences.mean(axis=1), many
-            ).items():
+            found = measurements(shared, sentences, sentences.mean(axis=1), many)
+            for name, measurement in found.items():
                 values.setdefault((name, over), []).append(measurement.value)
-                ends = (
-                    measurement.over_sentences if over == "sentences" else measurement.over_systems
-                )
-                bounds.setdefault((name, over), []).append(ends)
-    rows: list[Row] = []
+                bounds.setdefault((name, over), []).append(getattr(measurement, f"over_{over}"))
     for (name, over), intervals in bounds.items():
         if np.isnan(np.array(intervals)).all():
             continue
         truth = float(np.nanmedian(values[name, over]))
-        rows.append(
-            (f"`meta` `{name}`", f"interval over {over}", 0.95, held(intervals, truth), count)
-        )
-    return rows
+        yield f"`meta` `{name}`", f"interval over {over}", 0.95, held(intervals, truth), count
 
 
-def of_human_scores(count: int) -> list[Row]:
+def of_human_scores(count: int) -> Iterator[Row]:
     """Expected wins and TrueSkill of people: four systems, 40 sentences."""
-    rows: list[Row] = []
     for name in ("EW", "TS"):
         random = np.random.default_rng(3)
         scores, bounds = [], []
@@ -239,14 +223,12 @@ def of_human_scores(count: int) -> list[Row]:
             scores.append(human.scores)
             bounds.append(np.nanpercentile(human.many, [2.5, 97.5], axis=0).T)
         truths = np.mean(scores, axis=0)
-        seen = float(np.mean([held(np.array(bounds)[:, n], truths[n]) for n in range(4)]))
-        rows.append((f"`meta` human score {name}", "interval", 0.95, seen, 4 * len(scores)))
-    return rows
+        seen = share([held(np.array(bounds)[:, n], truths[n]) for n in range(4)])
+        yield f"`meta` human score {name}", "interval", 0.95, seen, 4 * len(scores)
 
 
-def of_tests(count: int) -> list[Row]:
+def of_tests(count: int) -> Iterator[Row]:
     """Three equally good metrics of eight systems, 40 sentences, 199 permutations."""
-    rows: list[Row] = []
     for favour in (0.0, 0.3):
         random = np.random.default_rng(4)
         lowest: dict[tuple[str, str], list[float]] = {}
@@ -290,20 +272,14 @@ def of_tests(count: int) -> list[Row]:
         setting = "metrics that favour systems" if favour else "metrics that favour no system"
         for (measure, test), smallest in lowest.items():
             if not np.isnan(smallest).all():
-                seen = float(np.mean(np.array(smallest) < 0.05))
-                rows.append(
-                    (
-                        f"`meta --tests` `{test}`, `{measure}`",
-                        f"any difference, {setting}",
-                        0.05,
-                        seen,
-                        count,
-                    )
+                name, seen = (
+                    f"`meta --tests` `{test}`, `{measure}`",
+                    share(np.array(smallest) < 0.05),
                 )
-    return rows
+                yield name, f"any difference, {setting}", 0.05, seen, count
 
 
-def of_tune(count: int) -> list[Row]:
+def of_tune(count: int) -> Iterator[Row]:
     """Two weights, five systems, 60 sentences; the truth is the value on 4,000 other sentences."""
     random = np.random.default_rng(5)
     gaps: dict[str, list[float]] = {"held-out": [], "tuning data": []}
@@ -343,31 +319,15 @@ def of_tune(count: int) -> list[Row]:
         value_bounds.append((tuned.bounds[0] - truth, tuned.bounds[1] - truth))
         gain = truth - correlation((0.9, 0.1))
         gain_bounds.append((untuned.gain_bounds[0] - gain, untuned.gain_bounds[1] - gain))
-    rows: list[Row] = [
-        (f"`tune`, {name} value", "mean excess over the truth", 0.0, float(np.mean(gap)), count)
-        for name, gap in gaps.items()
-    ]
-    return [
-        *rows,
-        (
-            "`tune`, held-out ± deviation",
-            "holds the truth (no nominal level)",
-            float("nan"),
-            held(folds, 0.0),
-            count,
-        ),
-        (
-            "`tune --compare`",
-            "interval of the value",
-            0.95,
-            held(value_bounds, 0.0),
-            count,
-        ),
-        ("`tune --compare`", "interval of the gain", 0.95, held(gain_bounds, 0.0), count),
-    ]
+    for name, gap in gaps.items():
+        yield f"`tune`, {name} value", "mean excess over the truth", 0.0, share(gap), count
+    what, no_level = "holds the truth (no nominal level)", float("nan")
+    yield "`tune`, held-out ± deviation", what, no_level, held(folds, 0.0), count
+    yield "`tune --compare`", "interval of the value", 0.95, held(value_bounds, 0.0), count
+    yield "`tune --compare`", "interval of the gain", 0.95, held(gain_bounds, 0.0), count
 
 
-def of_attribution(count: int) -> list[Row]:
+def of_attribution(count: int) -> Iterator[Row]:
     """Ten edits, 64 orders: does the Shapley value ± 1.96 standard errors hold the exact one?"""
     edits = [tuple(Edit(n, n + 1, "x") for n in range(10))]
     source, hypothesis = ["a " * 9 + "a"], ["x " * 9 + "x"]
@@ -378,20 +338,11 @@ def of_attribution(count: int) -> list[Row]:
             Fewest(), source, hypothesis, edits=edits, exact_up_to=0, seed=seed
         )[0]
         inside.append(np.abs(sample.shapley - exact) <= 1.96 * sample.standard_error + 1e-9)
-    return [
-        (
-            "attribution",
-            "sampled value ± 1.96 standard errors",
-            0.95,
-            float(np.mean(inside)),
-            10 * count,
-        )
-    ]
+    yield "attribution", "sampled value ± 1.96 standard errors", 0.95, share(inside), 10 * count
 
 
-def of_explanation(count: int) -> list[Row]:
+def of_explanation(count: int) -> Iterator[Row]:
     """2,000 outputs of 400 sources; with and without a source's own tendency."""
-    rows: list[Row] = []
     for tendency in (0.0, 1.0):
         random = np.random.default_rng(6)
         observed, predicted = [], []
@@ -406,27 +357,12 @@ def of_explanation(count: int) -> list[Row]:
             means = [part.mean() for part in np.array_split(chance[order], len(bins))]
             observed += [b.low <= mean <= b.high for b, mean in zip(bins, means, strict=True)]
             predicted += [b.low <= b.predicted <= b.high for b in bins]
-        condition = ", sources that differ" if tendency else ""
-        rows += [
-            (
-                f"probability of preference{condition}",
-                "interval of a bin's share",
-                0.95,
-                float(np.mean(observed)),
-                10 * count,
-            ),
-            (
-                f"probability of preference{condition}",
-                "prediction inside it",
-                0.95,
-                float(np.mean(predicted)),
-                10 * count,
-            ),
-        ]
-    return rows
+        name = f"probability of preference{', sources that differ' if tendency else ''}"
+        yield name, "interval of a bin's share", 0.95, share(observed), 10 * count
+        yield name, "prediction inside it", 0.95, share(predicted), 10 * count
 
 
-def of_robust(count: int) -> list[Row]:
+def of_robust(count: int) -> Iterator[Row]:
     """A hundred cases: a mean, and a share of one to three variants a case."""
     random = np.random.default_rng(7)
     means, shares = [], []
@@ -434,17 +370,15 @@ def of_robust(count: int) -> list[Row]:
         bootstrap = Bootstrap(100, 400, seed=number)
         mean = bootstrap.mean(random.exponential(1.0, 100))
         cases = np.repeat(np.arange(100), random.integers(1, 4, 100))
-        share = bootstrap.share(random.random(len(cases)) < 0.2, cases)
+        kept = bootstrap.share(random.random(len(cases)) < 0.2, cases)
         means.append((mean.low, mean.high))
-        shares.append((share.low, share.high))
-    return [
-        ("`robust`", "interval of a mean (skewed)", 0.95, held(means, 1.0), count),
-        ("`robust`", "interval of a share", 0.95, held(shares, 0.2), count),
-    ]
+        shares.append((kept.low, kept.high))
+    yield "`robust`", "interval of a mean (skewed)", 0.95, held(means, 1.0), count
+    yield "`robust`", "interval of a share", 0.95, held(shares, 0.2), count
 
 
 # Simulation -> its function and how many are made.
-SIMULATIONS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
+SIMULATIONS: dict[str, tuple[Callable[[int], Iterator[Row]], int]] = {
     "rank": (of_rank, 500),
     "compare": (of_compare, 1000),
     "meta": (of_meta, 200),

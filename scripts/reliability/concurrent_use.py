@@ -143,14 +143,8 @@ def processes_score(folder: Path) -> None:
         *(sys.executable, "-c", "from learnedgec.cli.main import run; run()", "score", "--quiet"),
         *("--src", str(sample_folder() / "source.txt"), "--gold", str(sample_folder() / "gold.m2")),
         *("--hyp", str(sample_folder() / "systems" / "weak.txt"), "--metric", "gleu", "m2"),
-        *(
-            "--cache-dir",
-            str(folder / "cache"),
-            "--format",
-            "csv",
-            "--out",
-            str(folder / "scores.csv"),
-        ),
+        *("--cache-dir", str(folder / "cache"), "--format", "csv"),
+        *("--out", str(folder / "scores.csv")),
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     running = [subprocess.Popen(words, env=environment, stderr=subprocess.PIPE) for _ in range(3)]
