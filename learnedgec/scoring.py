@@ -19,8 +19,6 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.runtime.runtime import Runtime
 
-__all__ = ["as_metric", "as_metrics", "score", "score_metrics", "shared_statistics"]
-
 _Computed = TypeVar("_Computed")
 
 
@@ -42,16 +40,12 @@ def as_metric(metric: object, argument: str = "metric") -> Metric:
         return metric
     if isinstance(metric, str):
         return load_metric(metric)
-    if isinstance(metric, type):
-        raise InputError(
-            f"{argument} is the class {metric.__name__}; give a value of it: {metric.__name__}()."
-        )
     raise InputError(f"{argument} is {metric!r}; {_EXPECTED} was expected.")
 
 
 def as_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
     """Return the metrics that a name, a metric, or a list of either stands for; see `as_metric`."""
-    if isinstance(metrics, str | Metric | type):
+    if isinstance(metrics, str | Metric):
         return [as_metric(metrics)]
     items = as_items(metrics, "metric", _EXPECTED)
     return [as_metric(item, f"metric[{index}]") for index, item in enumerate(items)]
@@ -140,7 +134,7 @@ def score(
         (1.0, 4.0)
     """
     several = isinstance(hypotheses, Mapping)
-    if isinstance(metric, str | Metric | type):
+    if isinstance(metric, str | Metric):
         value = as_metric(metric)
         if isinstance(hypotheses, Mapping):
             return value.score_systems(sources, hypotheses, references, runtime=runtime)

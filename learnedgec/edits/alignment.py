@@ -29,8 +29,6 @@ from learnedgec.edits.token_alignment import alignment_tables, break_long_runs
 if TYPE_CHECKING:
     from learnedgec.edits.parsing import Sentence
 
-__all__ = ["annotate"]
-
 
 def annotate(source: Sentence, target: Sentence, types: bool) -> tuple[Edit, ...]:
     """Return the edits from one parsed sentence to another, with or without types.

@@ -36,8 +36,6 @@ from learnedgec.edits.parsing import (
 from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 
-__all__ = ["edits_of_targets", "extract_edits"]
-
 
 def extract_edits(
     pairs: Sequence[tuple[str, str]],

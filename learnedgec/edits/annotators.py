@@ -23,8 +23,6 @@ from learnedgec.edits.token_alignment import (
 )
 from learnedgec.runtime.plugins import Plugin, Registry
 
-__all__ = ["ANNOTATORS", "Annotator", "PlainAnnotator"]
-
 # A substitution costs 0.5 to 1.7: less than a deletion and an insertion, and so near ERRANT's on BEA-19.
 _UNLIKE, _CHARACTERS = 0.5, 1.2
 # Substituted tokens that are more alike than this are an edit of their own.

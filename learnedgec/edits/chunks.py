@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from learnedgec.data.m2 import Edit
 
-__all__ = ["CLASSES", "TargetChunk", "ChunkSpan", "chunk_length", "classify", "cut", "shared_spans"]
-
 CLASSES = ("tp", "fp_ne", "fp_un", "fn", "tn")
 """What a chunk of a hypothesis may count as; see `learnedgec.metrics.cleme`."""
 

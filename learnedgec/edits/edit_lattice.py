@@ -32,8 +32,6 @@ from rapidfuzz.distance import Levenshtein
 
 from learnedgec.data.m2 import Edit
 
-__all__ = ["EditLattice"]
-
 EPSILON = 0.001
 MOST_ARCS = 300_000
 MOST_EDGES = 1_000_000

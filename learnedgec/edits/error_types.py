@@ -10,8 +10,6 @@ from learnedgec.data.m2 import Edit
 from learnedgec.data.references import References
 from learnedgec.errors import InputError
 
-__all__ = ["TIERS", "Tier", "at_tier", "check_types", "foreign_types"]
-
 Tier: TypeAlias = Literal["type", "category", "operation"]
 """`R:VERB:SVA`, `VERB:SVA` or `R`."""
 

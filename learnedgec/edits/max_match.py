@@ -31,8 +31,6 @@ from functools import lru_cache
 from learnedgec.data.m2 import Edit
 from learnedgec.edits.edit_lattice import EditLattice
 
-__all__ = ["EditLattice", "Overlap", "match_edits", "max_match", "reference_edits"]
-
 
 @dataclass(frozen=True, slots=True)
 class Overlap:

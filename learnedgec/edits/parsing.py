@@ -25,17 +25,6 @@ from learnedgec.errors import FormatError, InputError, ModelError, UnknownNameEr
 from learnedgec.runtime.digests import file_digest, folder_state
 from learnedgec.runtime.search_paths import local_path, lookup_folders
 
-__all__ = [
-    "RELEASED",
-    "USUAL",
-    "available_annotator",
-    "default_annotator",
-    "describe_annotator",
-    "find_annotator",
-    "registered_annotator",
-    "tag_sentences",
-]
-
 USUAL = "en_core_web_sm"
 
 RELEASED = "en-ewt-sm"
@@ -103,23 +92,10 @@ def find_annotator(name: str) -> Path:
         )
     folder = _find_pipeline(name)
     if folder is None:
-        names = {
-            place.name
-            for parent in lookup_folders()
-            if parent.is_dir()
-            for place in parent.iterdir()
-            if _is_pipeline(place)
-        }
-        names |= set(ANNOTATORS)
         hint = (
             f"An annotator is {RELEASED}, plain, a spaCy package such as {USUAL}, or a directory."
         )
-        if name == RELEASED:
-            hint = (
-                f"It comes with learnedgec, but its folder checkpoints/{RELEASED} is missing here: install "
-                f"learnedgec again, or name an installed spaCy package such as {USUAL}, or a directory."
-            )
-        raise UnknownNameError("annotator", name, names, hint=hint)
+        raise UnknownNameError("annotator", name, {RELEASED, *ANNOTATORS} - {name}, hint=hint)
     return folder
 
 

@@ -17,8 +17,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Step", "alignment_tables", "break_long_runs", "trace_back"]
-
 Step: TypeAlias = tuple[str, int, int, int, int]
 """`M`, `S`, `D`, `I` or `Tk`, and the span of tokens on either side."""
 

@@ -15,10 +15,8 @@ from typing import Any
 
 from learnedgec.data.references import Reference, References
 from learnedgec.data.sentences import Sentences, as_sentences
-from learnedgec.data.text import excerpts
+from learnedgec.data.text import first_difference
 from learnedgec.errors import InputError
-
-__all__ = ["describe_tokens", "tokenise", "tokenise_references"]
 
 
 def tokenise(texts: Sentences) -> list[str]:
@@ -68,12 +66,18 @@ def tokenise_references(references: References, sources: Sequence[str]) -> Refer
 
 
 def check_tokens(name: str, sources: Sequence[str], reference_sources: Sequence[str]) -> None:
-    """Raise `InputError` if references belong to other sentences; their tokenisation may differ."""
+    """Raise `InputError` if references belong to other sentences; their tokenisation may differ.
+
+    Args:
+        name: what the message calls the references.
+        sources: the sentences.
+        reference_sources: the sentences to which the references belong.
+    """
     for number, (source, other) in enumerate(
         zip(tokenise(sources), tokenise(reference_sources), strict=True), 1
     ):
         if source != other:
-            shown, expected = excerpts(other, source)
+            shown, expected = first_difference(other, source)
             raise InputError(
                 f"sentence {number} of {name} differs from the source: {shown!r} against "
                 f"{expected!r}; give the file that belongs to this source."

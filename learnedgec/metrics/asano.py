@@ -15,7 +15,7 @@ import numpy as np
 
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.data.references import References
-from learnedgec.errors import InputError, MissingDependencyError, ModelError, ParameterError
+from learnedgec.errors import InputError, MissingDependencyError, ModelError
 from learnedgec.evaluators.causal import TokenScores, token_scores
 from learnedgec.evaluators.loading import model_state
 from learnedgec.metrics.base import Metric
@@ -25,8 +25,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
-
-__all__ = ["Asano"]
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,7 @@ class Asano(Metric):
     weights: tuple[float, float, float] = (0.07, 0.83, 0.10)
 
     def __post_init__(self) -> None:
-        if min(self.weights) < 0 or sum(self.weights) <= 0:
-            raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
+        self.check_weights(self.weights)
 
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime

@@ -24,8 +24,6 @@ from learnedgec.metrics.similarity import (
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
 
-__all__ = ["BartScore"]
-
 # Numbers in one batch's logits: 256 MiB, times two or three for the log-softmax.
 _LOGITS = 2**26
 

@@ -38,7 +38,7 @@ from learnedgec._version import __version__
 from learnedgec.data.references import ReferenceRows, References
 from learnedgec.data.sentences import Sentences, Systems, as_sentences, as_systems
 from learnedgec.edits.tokenisation import describe_tokens
-from learnedgec.errors import InputError, PluginError
+from learnedgec.errors import InputError, ParameterError, PluginError
 from learnedgec.metrics.engine import as_inputs, stored_statistics
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.metrics.statistics import Statistics
@@ -46,8 +46,6 @@ from learnedgec.metrics.tuned import TEST_MARK
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
-
-__all__ = ["Metric"]
 
 _Own = TypeVar("_Own", bound="Metric")
 
@@ -221,6 +219,11 @@ class Metric(ABC):
 
     # -- its name, which is its whole configuration ----------------------------------------------
 
+    def check_weights(self, weights: Sequence[float]) -> None:
+        """Raise `ParameterError` if a weight of a sum is negative, or all are zero."""
+        if min(weights) < 0 or not any(weights):
+            raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
+
     @classmethod
     def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of the fields for the keywords of a name: by default, the keywords themselves.
@@ -310,8 +313,9 @@ class Metric(ABC):
     ) -> Statistics:
         """Return the statistics of one system's N hypotheses; see `statistics_of_systems`."""
         system = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-        inputs = as_inputs([self], sources, system, references, runtime)
-        return self.resolved().compute_systems(*inputs, runtime)["hypotheses"]
+        return self.statistics_of_systems(sources, system, references, runtime=runtime)[
+            "hypotheses"
+        ]
 
     def statistics_of_systems(
         self,
@@ -354,10 +358,7 @@ class Metric(ABC):
             [1.0]
         """
         system = {"hypotheses": as_sentences(hypotheses, "hypotheses")}
-        inputs = as_inputs([self], sources, system, references, runtime)
-        metric = self.resolved()
-        computed = metric.compute_systems(*inputs, runtime)
-        return metric.scores_of(computed, inputs.references, runtime)["hypotheses"]
+        return self.score_systems(sources, system, references, runtime=runtime)["hypotheses"]
 
     def score_systems(
         self,

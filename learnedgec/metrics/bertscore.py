@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from learnedgec.data.text import read_lines
 from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluators.batching import group_by_length, model_inputs, tokenise
 from learnedgec.evaluators.inference import TokenStates, token_states
-from learnedgec.evaluators.loading import load_model, load_tokenizer, model_state
+from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.similarity import (
     Similarity,
@@ -28,31 +24,25 @@ from learnedgec.metrics.similarity import (
     parts,
 )
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats
-
-__all__ = ["BertScore"]
 
 
 @dataclass(frozen=True)
 class BertScore(Similarity):
     """BERTScore: how well the tokens of two sentences match in a pretrained encoder's space.
 
-    With the states x of the text's tokens and y of the reference's, at one layer of the encoder, and
-    token weights v: `P = Σ v(x)·max_y cos(x, y) / Σ v(x)`, `R = Σ v(y)·max_x cos(x, y) / Σ v(y)` and
-    `F = 2·P·R/(P + R)`. Special tokens ([CLS], [SEP]) may be matched but have no weight. v is 1, or the
-    inverse document frequency `log((D + 1)/(d + 1))` of a token that occurs in d of D documents.
+    With the states x of the text's tokens and y of the reference's, at one layer of the encoder: P is the
+    mean of `max_y cos(x, y)` over x, R that of `max_x cos(x, y)` over y, and `F = 2·P·R/(P + R)`. Special
+    tokens ([CLS], [SEP]) may be matched but are left out of the means.
 
     The sentence score is the best F (or P, or R) among the references, rescaled to `(F − b)/(1 − b)` with
     the baseline b of `rescale`; the corpus score is the mean. A sentence without tokens has P = R = F = 0
     against every sentence, itself included.
 
-    Equal to the package `bert-score` 0.3 (its `score` with several references, `idf=True` and
-    `rescale_with_baseline` included). Deviations: texts are tokenised by the model's own fast
-    tokenizer (the package puts a space before the first word for RoBERTa's); a sentence in which all
-    weights are 0 scores 0, not NaN; and document frequencies always come from a file, so that a score does
-    not depend on what else is scored (the package counts the references being scored).
+    Equal to the package `bert-score` 0.3 (its `score` with several references and `rescale_with_baseline`
+    included, without `idf`). Deviation: texts are tokenised by the model's own fast tokenizer (the package
+    puts a space before the first word for RoBERTa's).
 
     Source: Zhang et al., "BERTScore: Evaluating Text Generation with BERT" (ICLR 2020).
 
@@ -60,7 +50,6 @@ class BertScore(Similarity):
         encoder: hub id, directory or `pkg:module/folder` of an encoder.
         layer: the layer whose states are used: 1 is the first above the embeddings, -1 the last. The
             authors found 9 best for bert-base-uncased, 17 for roberta-large.
-        idf: a file with one document per line, or `None` for equal weights.
         rescale: the baseline, such as 0.35219112 for F with the defaults (from the package's tables).
         measure: `f`, `p` or `r`.
 
@@ -74,7 +63,6 @@ class BertScore(Similarity):
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"rescale", "measure"})
     encoder: str = "bert-base-uncased"
     layer: int = 9
-    idf: str | None = None
     rescale: float = 0.0
     measure: Literal["f", "p", "r"] = "f"
 
@@ -93,7 +81,7 @@ class BertScore(Similarity):
             raise ModelError(f"{self.encoder} is an encoder with a decoder; give an encoder alone.")
         tokenizer = load_tokenizer(self.encoder)
         sentences, numbered, places = number_pairs(tokenizer, pairs)
-        weights = self._token_weights(tokenizer)
+        special = tokenise(tokenizer, [""])["input_ids"][0]
         lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
 
         def encode(batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -106,8 +94,10 @@ class BertScore(Similarity):
             held, rows = np.unique(numbered[part], return_inverse=True)
             inputs = [sentences[number] for number in held]
             states = token_states(encode, tokenizer, inputs, runtime)
-            shares = torch.from_numpy(np.concatenate([weights(ids) for ids in inputs]))
-            scores[part] = _match(states, shares.to(states.values), rows.reshape(-1, 2), runtime)
+            shares = np.concatenate([_token_shares(ids, special) for ids in inputs])
+            scores[part] = _match(
+                states, torch.from_numpy(shares).to(states.values), rows.reshape(-1, 2), runtime
+            )
         precision, recall = scores[places].T
         total = precision + recall
         f = np.where(total != 0, 2 * precision * recall / np.where(total != 0, total, 1), 0)
@@ -134,42 +124,14 @@ class BertScore(Similarity):
         need_model(self, "encoder", self.encoder, self.layer)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the weights' SHA-256, that of the documents, and the precision."""
-        parts = describe_model(self.encoder, runtime)
-        if self.idf is not None:
-            documents = {"documents": key_of(read_lines(self.idf))[:12]}
-            parts = {"sha256": parts["sha256"], **documents, "dtype": parts["dtype"]}
-        return parts
-
-    def _token_weights(self, tokenizer: Any) -> Callable[[Sequence[int]], npt.NDArray[np.float32]]:
-        """Return the function from a sentence's tokens to their weights, which sum to 1 or are 0."""
-        if self.idf is None:
-            table: dict[int, float] = {}
-            other = 1.0
-        else:
-            documents = tuple(read_lines(self.idf))
-            state = model_state(self.encoder)
-            table, other = _inverse_document_frequencies(self.encoder, state, documents)
-        ends = tokenise(tokenizer, [""])["input_ids"][0]
-        table = {**table, **dict.fromkeys(ends, 0.0)}
-
-        def weigh(ids: Sequence[int]) -> npt.NDArray[np.float32]:
-            weights = np.array([table.get(number, other) for number in ids], dtype=np.float32)
-            return weights / (weights.sum() or 1)
-
-        return weigh
+        """Return the weights' SHA-256 and the precision."""
+        return describe_model(self.encoder, runtime)
 
 
-@lru_cache(maxsize=4)
-def _inverse_document_frequencies(
-    encoder: str, state: object, documents: tuple[str, ...]
-) -> tuple[dict[int, float], float]:
-    """Return `log((D + 1)/(d + 1))` of each token in D documents, and that of a token in none."""
-    tokenised = tokenise(load_tokenizer(encoder), documents)["input_ids"]
-    counts = Counter(number for ids in tokenised for number in set(ids))
-    size = len(documents) + 1
-    table = {number: math.log(size / (count + 1)) for number, count in counts.items()}
-    return table, math.log(size)
+def _token_shares(ids: Sequence[int], special: Collection[int]) -> npt.NDArray[np.float32]:
+    """Return each token's share of its sentence's weight: equal shares, and 0 for special tokens."""
+    weights = np.array([number not in special for number in ids], dtype=np.float32)
+    return weights / (weights.sum() or 1)
 
 
 def _match(

@@ -23,7 +23,7 @@ from learnedgec.edits.max_match import reference_edits
 from learnedgec.edits.parsing import default_annotator, describe_annotator
 from learnedgec.errors import ParameterError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.edit_overlap import gold_edits
+from learnedgec.metrics.edit_overlap import EditRows, gold_edits
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.ngrams import Unit, characters_apart, references_apart
 from learnedgec.metrics.reference_choice import (
@@ -41,7 +41,6 @@ from learnedgec.types import Array, Floats, Indices, Texts
 if TYPE_CHECKING:
     from learnedgec.metrics.bertscore import BertScore
 
-__all__ = ["ChunkOverlap"]
 
 _Overlap = TypeVar("_Overlap", bound="ChunkOverlap")
 
@@ -162,12 +161,7 @@ class ChunkOverlap(Metric):
         return self.compare(sources, edits, annotated, runtime=runtime)
 
     def compare(
-        self,
-        sources: Sequence[str],
-        edits: Sequence[Sequence[Edit]],
-        references: References,
-        *,
-        runtime: Runtime = Runtime(),
+        self, sources: Texts, edits: EditRows, references: References, runtime: Runtime = Runtime()
     ) -> Statistics:
         """Return the statistics of given edits, such as those of an M2 file.
 

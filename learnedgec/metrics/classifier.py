@@ -17,8 +17,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 
-__all__ = ["Classifier"]
-
 
 @dataclass(frozen=True)
 class Classifier(LearnedMetric):

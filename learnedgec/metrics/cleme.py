@@ -44,8 +44,6 @@ from learnedgec.metrics.chunk_overlap import ChunkOverlap
 from learnedgec.metrics.edit_overlap import EditCounts
 from learnedgec.types import Array, Floats
 
-__all__ = ["Cleme", "Cleme2"]
-
 
 @dataclass(frozen=True)
 class Cleme(ChunkOverlap):

@@ -32,18 +32,11 @@ from learnedgec.metrics.reference_choice import (
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.types import Array, Floats, Indices
 
-__all__ = [
-    "EditCounts",
-    "EditOverlap",
-    "Record",
-    "edit_record",
-    "gold_edits",
-    "overlap_statistics",
-    "type_table",
-]
-
 Record: TypeAlias = Mapping[str, Any]
 """What explains the comparison of a sentence with one reference; see `edit_record`."""
+
+EditRows: TypeAlias = Sequence[Sequence[Edit]]
+"""A system's edits in each sentence."""
 
 _COUNTS = ("tp", "proposed", "gold")
 # The columns of a row of edits, in order; further columns of a metric's records follow.
@@ -436,22 +429,6 @@ def overlap_statistics(
         },
         tuple([record for _, record in row] for row in rows),
     )
-
-
-def type_table(sums: Mapping[str, Sequence[float]], beta: float) -> dict[str, dict[str, float]]:
-    """Return tp, fp, fn, precision, recall and F by error type, the type with the most gold edits first.
-
-    Args:
-        sums: tp, fp and fn of each type.
-        beta: the weight of recall against precision.
-    """
-    table: dict[str, dict[str, float]] = {}
-    for kind, (tp, fp, fn) in sorted(
-        sums.items(), key=lambda row: (-row[1][0] - row[1][2], row[0])
-    ):
-        figures = EditCounts(tp, tp + fp, tp + fn).figures(beta)
-        table[kind] = {"tp": tp, "fp": fp, "fn": fn, **{k: float(v) for k, v in figures.items()}}
-    return table
 
 
 def _take(counts: EditCounts, chosen: Indices) -> EditCounts:

@@ -27,8 +27,6 @@ from learnedgec.runtime.store import Store
 if TYPE_CHECKING:
     from learnedgec.metrics.base import Metric
 
-__all__ = ["Inputs", "as_inputs", "distinct_statistics", "stored_statistics"]
-
 
 class Inputs(NamedTuple):
     """The inputs of metrics, checked.
@@ -191,15 +189,9 @@ def distinct_statistics(
 
 def _check_computed(metric: Metric, computed: object, size: int) -> None:
     """Raise `PluginError` unless `compute` returned one row of an array for each sentence."""
-    if not isinstance(computed, Statistics):
-        shown = f"a {type(computed).__name__}"
-    elif len(computed) != size:
-        shown = f"{len(computed)} rows"
-    elif lists := [k for k, array in computed.arrays.items() if not isinstance(array, np.ndarray)]:
-        shown = f"{lists[0]!r} as a {type(computed[lists[0]]).__name__}"
-    else:
-        return
-    raise PluginError(
-        f"{metric.label}: compute returned {shown} for {size} sentences; Statistics of NumPy arrays "
-        "with one row for each were expected."
-    )
+    arrays = computed.arrays.values() if isinstance(computed, Statistics) else [computed]
+    if not all(isinstance(array, np.ndarray) and len(array) == size for array in arrays):
+        raise PluginError(
+            f"{metric.label}: compute did not return Statistics of NumPy arrays with one row for each of "
+            f"{size} sentences."
+        )

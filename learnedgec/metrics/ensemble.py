@@ -21,8 +21,6 @@ from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
-__all__ = ["Ensemble"]
-
 
 @dataclass(frozen=True)
 class Ensemble(Metric):
@@ -64,10 +62,7 @@ class Ensemble(Metric):
         for name, values in (("weights", self.weights), ("scales", self.scales)):
             if values is not None and len(values) != size:
                 raise ParameterError(f"ensemble: {len(values)} {name} for {size} members.")
-        if min(self._weights) < 0 or not any(self._weights):
-            raise ParameterError(
-                f"ensemble: the weights {self._weights} must not be negative, nor all zero."
-            )
+        self.check_weights(self._weights)
         for scale in self.scales or ():
             if not scale[1] > 0:
                 raise ParameterError(

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar, Literal
-
-import numpy as np
 
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import edits_of_targets, extract_edits
-from learnedgec.edits.error_types import Tier, at_tier, check_types, foreign_types
-from learnedgec.edits.parsing import default_annotator, describe_annotator
-from learnedgec.errors import InputError
+from learnedgec.edits.error_types import foreign_types
+from learnedgec.edits.parsing import default_annotator
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
-    EditOverlap,
+    EditRows,
     Record,
     edit_record,
     gold_edits,
     overlap_statistics,
-    type_table,
 )
 from learnedgec.metrics.reference_choice import four_decimals
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.typed_overlap import TypedOverlap
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Texts
 
-__all__ = ["Errant"]
-
 
 @dataclass(frozen=True)
-class Errant(EditOverlap):
+class Errant(TypedOverlap):
     """ERRANT: F of the edits of the system, extracted by linguistic rules, against gold edits.
 
     The hypothesis is aligned with the source by words, lemmas and parts of speech; see
@@ -89,6 +82,7 @@ class Errant(EditOverlap):
     """
 
     name: ClassVar[str] = "errant"
+    one_set_of_types: ClassVar[str] = "extract them again with errant(reannotate=True)"
     mode: Literal["span-correction", "span-detection", "token-detection", "type-correction"] = (
         "span-correction"
     )
@@ -99,7 +93,7 @@ class Errant(EditOverlap):
     reannotate: bool = False
 
     @property
-    def _typed(self) -> bool:
+    def has_types(self) -> bool:
         """Whether a system's edits get types."""
         return self.types or self.mode == "type-correction" or bool(self.ignore)
 
@@ -107,30 +101,14 @@ class Errant(EditOverlap):
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return the counts of every sentence and reference, with the edits as records."""
-        assert references is not None
-        if self.reannotate:
+        if references is not None and self.reannotate:
             references = references.without_edits()
-        extract = partial(
-            extract_edits, annotator=self.annotator, types=self._typed, runtime=runtime
-        )
-        edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
-        if self.types:
-            check_types(edits, references, "extract them again with errant(reannotate=True)")
-        return self.compare(sources, edits, annotated)
+        return super().compute(sources, hypotheses, references, runtime)
 
     def compare(
-        self, sources: Sequence[str], edits: Sequence[Sequence[Edit]], references: References
+        self, sources: Texts, edits: EditRows, references: References, runtime: Runtime = Runtime()
     ) -> Statistics:
-        """Return the statistics of given edits, such as those of an M2 file.
-
-        Args:
-            sources: N sentences.
-            edits: a system's edits in each sentence.
-            references: references with edits.
-
-        Raises:
-            InputError: a reference has no edits.
-        """
+        """Return the statistics of given edits; see `TypedOverlap.compare`."""
         rows = []
         for source, sentence_edits, row in zip(sources, edits, references, strict=True):
             proposed = self._evaluated(sentence_edits)
@@ -144,15 +122,15 @@ class Errant(EditOverlap):
         gold = self._evaluated(gold_edits(reference))
         corrections = {(edit.start, edit.end, edit.correction) for edit in proposed}
 
-        def numbers(edits: Sequence[Edit]) -> dict[tuple[Any, ...], list[int]]:
-            """Return the numbers of the edits that have each unit of comparison."""
-            numbers_of: dict[tuple[Any, ...], list[int]] = {}
+        def by_unit(edits: Sequence[Edit]) -> dict[tuple[Any, ...], list[int]]:
+            """Return for each unit of comparison the numbers of the edits that have it."""
+            numbers: dict[tuple[Any, ...], list[int]] = {}
             for number, edit in enumerate(edits):
                 # Of several corrections, compare the one that the system made, else the first.
                 texts = (t for t in edit.corrections if (edit.start, edit.end, t) in corrections)
                 for unit in _units(edit, next(texts, edit.correction), self.mode):
-                    numbers_of.setdefault(unit, []).append(number)
-            return numbers_of
+                    numbers.setdefault(unit, []).append(number)
+            return numbers
 
         by_type: dict[str, list[int]] = {}
 
@@ -160,40 +138,43 @@ class Errant(EditOverlap):
             for number in numbers:
                 by_type.setdefault(edits[number].type, [0, 0, 0])[column] += 1
 
-        tokens = self.mode == "token-detection"
-        ours, theirs = numbers(proposed), numbers(gold)
+        by_token = self.mode == "token-detection"
+        proposed_by_unit, gold_by_unit = by_unit(proposed), by_unit(gold)
         matched: set[int] = set()
         matched_gold: set[int] = set()
         repeated: set[int] = set()
-        for unit in {**ours, **theirs}:
-            mine, wanted = ours.get(unit, []), theirs.get(unit, [])
-            correct = len(wanted) if mine and tokens else min(len(mine), len(wanted))
-            count(gold, wanted[:correct], 0)
-            count(proposed, () if wanted else mine, 1)
-            count(gold, wanted[correct:], 2)
-            matched.update(mine[:correct])
+        tp, fp, fn = range(3)
+        for unit in {**proposed_by_unit, **gold_by_unit}:
+            made, wanted = proposed_by_unit.get(unit, []), gold_by_unit.get(unit, [])
+            correct = len(wanted) if made and by_token else min(len(made), len(wanted))
+            count(gold, wanted[:correct], tp)
+            count(proposed, () if wanted else made, fp)
+            count(gold, wanted[correct:], fn)
+            matched.update(made[:correct])
             matched_gold.update(wanted[:correct])
-            if wanted and not tokens:
+            if wanted and not by_token:
                 # The official tool does not notice that a correct edit is made twice.
-                repeated.update(mine[correct:])
-        tp, fp, fn = (sum(row[column] for row in by_type.values()) for column in range(3))
+                repeated.update(made[correct:])
+        hits, wrong, missed = (
+            sum(row[column] for row in by_type.values()) for column in (tp, fp, fn)
+        )
         record = edit_record(
             source,
             reference,
             [(edit, n in matched) for n, edit in enumerate(proposed) if n not in repeated],
             [(edit, n in matched_gold) for n, edit in enumerate(gold)],
         )
-        return EditCounts(tp, tp + fp, tp + fn), {**record, "types": by_type}
+        return EditCounts(hits, hits + wrong, hits + missed), {**record, "types": by_type}
 
     def _evaluated(self, edits: Iterable[Edit]) -> list[Edit]:
         """Return the edits that pass the filters."""
         detection = self.mode in ("span-detection", "token-detection")
 
         def passes(edit: Edit) -> bool:
-            long = edit.end - edit.start > 1 or len(edit.correction.split()) > 1
+            multi = edit.end - edit.start > 1 or len(edit.correction.split()) > 1
             return (
                 (detection or edit.type != "UNK")
-                and (self.tokens == "any" or long == (self.tokens == "multi"))
+                and (self.tokens == "any" or multi == (self.tokens == "multi"))
                 and edit.type not in self.ignore
             )
 
@@ -201,12 +182,13 @@ class Errant(EditOverlap):
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
         """Return F rounded to four decimals, tp, −fp and −fn."""
-        tp, fp, fn = map(np.asarray, (counts.tp, counts.fp, counts.fn))
-        return four_decimals(counts.f(self.beta)), tp, -fp, -fn
+        f, *others = super().preference(counts)
+        return four_decimals(f), *others
 
-    def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
-        """Return the version and SHA-256 of the annotator, and the versions of the tools."""
-        return {**describe_annotator(self.annotator)}
+    def type_counts(self, record: Record) -> Iterable[tuple[str, Sequence[float]]]:
+        """Return tp, fp and fn by type; a wrong edit has its own type, others that of the reference."""
+        counts: Mapping[str, Sequence[float]] = record["types"]
+        return counts.items()
 
     def caveats(self, references: References) -> list[str]:
         """Return a caveat on gold edits that ERRANT did not extract: their boundaries follow other rules."""
@@ -238,30 +220,6 @@ class Errant(EditOverlap):
     def reannotated(self) -> Errant:
         """Return the metric that extracts the edits of references again."""
         return replace(self, reannotate=True).named_like(self)
-
-    def typed(self) -> Errant:
-        """Return the metric with types for the edits of systems."""
-        return replace(self, types=True).named_like(self)
-
-    def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
-        """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.
-
-        Correct and missed edits have the type of the reference, wrong edits their own. The type with the
-        most gold edits comes first.
-
-        Raises:
-            InputError: the edits of systems have no types; use `errant(types=True)`.
-        """
-        if not self._typed:
-            raise InputError(
-                f"the edits of {self.label} have no types; score with {self.name}(types=True)."
-            )
-        sums: dict[str, list[int]] = {}
-        for record in self.chosen_records(statistics):
-            for kind, counts in record["types"].items():
-                total = sums.setdefault(at_tier(kind, tier), [0, 0, 0])
-                total[:] = map(sum, zip(total, counts, strict=True))
-        return type_table(sums, self.beta)
 
 
 def _units(edit: Edit, correction: str, mode: str) -> list[tuple[Any, ...]]:

@@ -29,8 +29,6 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Array, Texts
 
-__all__ = ["Difficulties", "GotoScorer"]
-
 # A sentence as one annotator sees it: source tokens, and gold edits as (start, end, corrections).
 GoldSpans: TypeAlias = tuple[tuple[str, ...], tuple[tuple[int, int, tuple[str, ...]], ...]]
 
@@ -38,7 +36,13 @@ _FORMAT = "learnedgec difficulties 1"
 
 
 class GoldChunk(NamedTuple):
-    """A part of the source: its tokens `start` to `end` (a gap if equal), and its gold edit's number."""
+    """A part of the source.
+
+    Attributes:
+        start: its first token.
+        end: the token after its last; equal to `start` for a gap.
+        gold: number of its gold edit, if any.
+    """
 
     start: int
     end: int

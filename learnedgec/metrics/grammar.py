@@ -18,8 +18,6 @@ from typing import Any
 
 from learnedgec.errors import BadNameError
 
-__all__ = ["EVALUATOR", "LONGEST", "shown", "split_name"]
-
 # The name of an evaluator that can stand in brackets.
 EVALUATOR = re.compile(r"\w[\w.+-]*")
 
@@ -53,28 +51,12 @@ def split_name(name: str) -> tuple[str, str | None, dict[str, Any]]:
             f"the name {shown(name)} has {len(name)} characters; at most {LONGEST} were expected."
         )
     match = _NAME.fullmatch(name)
-    several = _without_parameters(name).split(",") if match is None else []
-    if len(several) > 1:
-        raise BadNameError(
-            f"{shown(name)!r} is not one metric; several are named one by one, without commas: "
-            f"{shown(' '.join(filter(None, map(str.strip, several))))}."
-        )
     if match is None:
         raise BadNameError(
-            f"{shown(name)!r} is not a metric; a name such as gleu or m2(beta=1.0) was expected."
+            f"{shown(name)!r} is not a metric; one name such as gleu or m2(beta=1.0) was expected."
         )
     base, evaluator, arguments = match.groups()
     return base, evaluator, _parse_arguments(base, arguments or "()")
-
-
-def _without_parameters(name: str) -> str:
-    """Return what stands outside of parentheses."""
-    outside, depth = [], 0
-    for char in name:
-        depth += char == "("
-        outside.append("" if depth > 0 else char)
-        depth -= char == ")"
-    return "".join(outside)
 
 
 def _parse_arguments(name: str, arguments: str) -> dict[str, Any]:

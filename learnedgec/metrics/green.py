@@ -17,8 +17,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Indices, Ints, Texts
 
-__all__ = ["Green"]
-
 
 @dataclass(frozen=True)
 class Green(Metric):

@@ -17,8 +17,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
-__all__ = ["Head"]
-
 
 @dataclass(frozen=True)
 class Head(LearnedMetric):
@@ -28,8 +26,8 @@ class Head(LearnedMetric):
     that range. Any output of the package can be named: a head, by its name in the training configuration, or
     one of its `sums`. The system score is the mean over sentences.
 
-    Names may be short: `head(model='mine', name='adequacy')` for one head, and
-    `head(model='mine', weights={'adequacy': 0.7, 'fluency': 0.3})` for a sum.
+    A metric's name may say `name='adequacy'` for one head, as in `head(model='mine', name='adequacy')`, and
+    `weights={'adequacy': 0.7, 'fluency': 0.3}` for a sum.
 
     Attributes:
         model: name, directory or hub id (`org/name@revision`) of an evaluator package.
@@ -60,28 +58,24 @@ class Head(LearnedMetric):
             object.__setattr__(self, "weights", (1 / size,) * size)
         if len(self.weights) != size:
             raise ParameterError(f"head: {len(self.weights)} weights for {size} heads.")
-        if min(self.weights) < 0 or sum(self.weights) <= 0:
-            raise ParameterError(
-                f"head: the weights {self.weights} must not be negative, nor all zero."
-            )
+        self.check_weights(self.weights)
 
     @classmethod
     def expand(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Read `name='adequacy'` and `weights={'adequacy': 0.7, …}` as heads, the latter with weights.
+        """Return the fields `heads` and `weights` for `name='adequacy'` or `weights={'adequacy': 0.7, …}`.
 
         Raises:
             ParameterError: the outputs are named in two ways.
         """
         expanded = dict(parameters)
         weights = expanded.get("weights")
-        named: list[str] = [key for key in ("name", "heads") if key in expanded]
-        if isinstance(weights, Mapping):
-            named.append("weights")
-            expanded |= {"heads": tuple(weights), "weights": tuple(weights.values())}
-        if len(named) > 1:
+        ways = ["name" in expanded, "heads" in expanded, isinstance(weights, Mapping)]
+        if sum(ways) > 1:
             raise ParameterError("head: name the outputs once: by name, heads or weights.")
         if "name" in expanded:
             expanded["heads"] = (expanded.pop("name"),)
+        if isinstance(weights, Mapping):
+            expanded |= {"heads": tuple(weights), "weights": tuple(weights.values())}
         return expanded
 
     @property
@@ -91,35 +85,34 @@ class Head(LearnedMetric):
             return super().label
         if self.weights == (1.0,):
             return f"{self.name}(model={self.model!r}, name={self.heads[0]!r})"
-        weights = dict(zip(self.heads, self.weights, strict=True))
-        return f"{self.name}(model={self.model!r}, weights={weights!r})"
+        return f"{self.name}(model={self.model!r}, weights={self._head_weights!r})"
 
     def compute(
         self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
     ) -> Statistics:
         """Return each head's values, float64 (N,)."""
-        [(_, package, _)] = self.readings
-        return Statistics(package.predict(sources, hypotheses, self.heads, runtime))
+        [reading] = self.readings
+        return Statistics(reading.predictor.predict(sources, hypotheses, self.heads, runtime))
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the heads."""
-        terms = [w * statistics[head] for w, head in zip(self.weights, self.heads, strict=True)]
+        terms = [weight * statistics[head] for head, weight in self._head_weights.items()]
         scores: Floats = np.sum(terms, axis=0)
         return scores
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the mean of each head if there are several."""
-        return {head: float(values.mean()) for head, values in self._several(statistics).items()}
+        details = self.sentence_details(statistics)
+        return {head: float(values.mean()) for head, values in details.items()}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
-        """Return the values of each head if there are several."""
-        return self._several(statistics)
+        """Return the values of each head if there are several; a single head's are the scores themselves."""
+        return {head: statistics[head] for head in self.heads} if len(self.heads) > 1 else {}
 
     def find_readings(self) -> list[Reading]:
         """Return the package and its outputs."""
-        weights = dict(zip(self.heads, self.weights, strict=True))
-        return [Reading("model", find_package(self.model), weights)]
+        return [Reading("model", find_package(self.model), self._head_weights)]
 
-    def _several(self, statistics: Statistics) -> dict[str, Array]:
-        heads = self.heads if len(self.heads) > 1 else ()
-        return {head: statistics[head] for head in heads}
+    @property
+    def _head_weights(self) -> dict[str, float]:
+        return dict(zip(self.heads, self.weights, strict=True))

@@ -15,8 +15,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 
-__all__ = ["Hter"]
-
 
 @dataclass(frozen=True)
 class Hter(Metric):

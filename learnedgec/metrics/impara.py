@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from learnedgec.data.references import References
@@ -15,14 +14,12 @@ from learnedgec.evaluators.inference import cosines, sentence_vectors
 from learnedgec.evaluators.loading import checkpoint_digest
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import MAX_LENGTH, find_predictor
-from learnedgec.metrics.learned import LearnedMetric, Reading
+from learnedgec.metrics.learned import GatedMetric, Reading
 from learnedgec.metrics.needs import need_model
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
-
-__all__ = ["Impara"]
 
 _CHARACTERS, _PAPER_THRESHOLD = "characters", 0.9
 
@@ -31,7 +28,7 @@ _LOWEST = -10.0
 
 
 @dataclass(frozen=True)
-class Impara(LearnedMetric):
+class Impara(GatedMetric):
     """IMPARA: the estimated quality of the hypothesis, if it is similar enough to the source, else 0.
 
     `activation(quality(hypothesis))` where the similarity of hypothesis and source is above θ, else 0. In the
@@ -99,7 +96,7 @@ class Impara(LearnedMetric):
                 "quality": quality,
                 "similarity": similarity,
                 "characters": np.full(len(sources), characters),
-                "threshold": np.full(len(sources), metric._usual_threshold),
+                "threshold": np.full(len(sources), metric.usual_threshold),
             }
         )
 
@@ -111,24 +108,16 @@ class Impara(LearnedMetric):
             scores = np.where(accepted, expit(quality), 0.0)
             return scores
         bounded = gated_scores(
-            quality, statistics["similarity"], self._thresholds(statistics), _LOWEST
+            quality, statistics["similarity"], self.thresholds(statistics), _LOWEST
         )
         authors = np.where(accepted, quality, 0.0)
         scores = np.where(statistics["characters"], bounded, authors)
         return scores
 
-    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
-        """Return which hypotheses are similar enough to their source, bool (N,)."""
-        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self._thresholds(statistics)
-        return accepted
-
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the mean similarity and the share of hypotheses that were rejected."""
-        similarity = statistics["similarity"]
-        return {
-            "similarity": float(similarity.mean()),
-            "rejected": float(np.mean(~self.accepted(statistics))),
-        }
+        similarity = float(statistics["similarity"].mean())
+        return {"similarity": similarity, **super().details(statistics)}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return the raw quality and the similarity."""
@@ -146,17 +135,15 @@ class Impara(LearnedMetric):
 
     def describe_rest(self) -> dict[str, str | int | float]:
         """Return the gate and, if an encoder measures similarity, which one it is."""
-        encoder = self._encoder
-        threshold = self._usual_threshold if self.threshold is None else self.threshold
-        if threshold < 0:
-            return {}
-        if encoder == _CHARACTERS:
-            return {"gate": f"characters>{threshold:g}"}
-        return {
-            "gate": f"cosine>{threshold:g}",
-            "encoder": encoder,
-            "encoder-sha256": checkpoint_digest(encoder),
-        }
+        rest, encoder = super().describe_rest(), self._encoder
+        if rest and encoder != _CHARACTERS:
+            rest |= {"encoder": encoder, "encoder-sha256": checkpoint_digest(encoder)}
+        return rest
+
+    @property
+    def measure(self) -> str:
+        """What measures the similarity."""
+        return _CHARACTERS if self._encoder == _CHARACTERS else "cosine"
 
     @property
     def _encoder(self) -> str:
@@ -167,16 +154,12 @@ class Impara(LearnedMetric):
         return predictor.encoder if predictor.gate == "cosine" else _CHARACTERS
 
     @property
-    def _usual_threshold(self) -> float:
+    def usual_threshold(self) -> float:
         """The default of `threshold`, by the similarity and by what the package was trained for."""
         [(_, predictor, _)] = self.readings
         if self.similarity is None and predictor.gate == "none":
             return OPEN
         return GATE if self._encoder == _CHARACTERS else _PAPER_THRESHOLD
-
-    def _thresholds(self, statistics: Statistics) -> float | Floats:
-        """Return the threshold in use, one for all sentences or (N,)."""
-        return statistics["threshold"] if self.threshold is None else self.threshold
 
 
 def _encoder_similarities(

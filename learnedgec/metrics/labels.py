@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["SENTINELS", "is_sentinel", "short_labels"]
-
 SENTINELS = ("edit-count", "length", "constant", "random")
 """Names of the sentinels (`learnedgec.metrics.sentinels`), in the order of tables."""
 

@@ -6,15 +6,19 @@ import copy
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from learnedgec.errors import ModelError
 from learnedgec.evaluators.predictor import Predictor
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.grammar import EVALUATOR
+from learnedgec.metrics.similarity_gate import GATE
+from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-
-__all__ = ["LearnedMetric", "Reading"]
+from learnedgec.types import Floats
 
 _Own = TypeVar("_Own", bound="LearnedMetric")
 
@@ -112,6 +116,44 @@ class LearnedMetric(Metric):
             **self.describe_rest(),
             "dtype": ",".join(dict.fromkeys(predictor.precision(runtime) for predictor in outputs)),
         }
+
+
+class GatedMetric(LearnedMetric):
+    """A learned metric that rejects hypotheses too different from their source; see `similarity_gate`.
+
+    Its statistics have `similarity`. A subclass has the field `threshold`.
+    """
+
+    if TYPE_CHECKING:
+        threshold: float | None
+
+    @property
+    def usual_threshold(self) -> float:
+        """The default of `threshold`, where that is `None`; the statistics then have it, too."""
+        return GATE
+
+    @property
+    def measure(self) -> str:
+        """What measures the similarity, as signatures name it."""
+        return "characters"
+
+    def thresholds(self, statistics: Statistics) -> float | Floats:
+        """Return the threshold in use, one for all sentences or (N,)."""
+        return statistics["threshold"] if self.threshold is None else self.threshold
+
+    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
+        """Return which hypotheses are similar enough to their source, bool (N,)."""
+        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self.thresholds(statistics)
+        return accepted
+
+    def details(self, statistics: Statistics) -> dict[str, float]:
+        """Return the share of hypotheses that were rejected."""
+        return {"rejected": float(np.mean(~self.accepted(statistics)))}
+
+    def describe_rest(self) -> dict[str, str | int | float]:
+        """Return the gate; nothing where everything is accepted."""
+        threshold = self.usual_threshold if self.threshold is None else self.threshold
+        return {"gate": f"{self.measure}>{threshold:g}"} if threshold >= 0 else {}
 
 
 def _with_readings(metric: _Own, readings: list[Reading]) -> _Own:

@@ -17,8 +17,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
-__all__ = ["Likelihood", "as_written"]
-
 
 @dataclass(frozen=True)
 class Likelihood(Metric):

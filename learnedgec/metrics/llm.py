@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -22,11 +21,9 @@ from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluators.chat import (
     OPENAI,
     Answer,
-    AnswerStore,
     Endpoint,
     OutputFormat,
     ask_all,
-    check_key,
     find_key,
     import_openai,
 )
@@ -34,11 +31,11 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.engine import as_inputs, distinct_statistics
 from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
+from learnedgec.runtime.store import Store
 from learnedgec.types import Array, Floats, Texts
-
-__all__ = ["LlmE", "LlmS", "Request", "RequestPlan"]
 
 LOWEST, HIGHEST = 1, 5
 
@@ -335,25 +332,24 @@ class LlmS(Metric):
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def _store(self, runtime: Runtime) -> AnswerStore:
-        """Return the answers on disk that this metric may use."""
-        folder = Path(runtime.cache_dir) if runtime.cache_dir else cache_folder() / "answers"
+    def _store(self, runtime: Runtime) -> Store:
+        """Return the answers on disk."""
+        return Store(runtime.cache_dir or cache_folder() / "answers")
+
+    def _keys(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Request]:
+        """Return the requests by their keys in the store, which cover all that an answer depends on."""
         if self.endpoint is None:
-            return AnswerStore(
-                folder, "local", *map(str, describe_model(self.model, runtime).values())
-            )
-        options = (self.output, str(self.temperature), str(self.seed))
-        return AnswerStore(folder, self.endpoint, self.model, *options)
+            about = ["local", *map(str, describe_model(self.model, runtime).values())]
+        else:
+            about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
+        return {key_of("answer", *about, request.prompt): request for request in requests}
 
     def _stored(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Answer]:
         """Return the usable answers on disk, by the prompts of their requests."""
-        store = self._store(runtime)
-        answers = ((request, store.get(request.prompt)) for request in requests)
-        return {
-            request.prompt: answer
-            for request, answer in answers
-            if answer is not None and request.accepts(answer)
-        }
+        keys = self._keys(requests, runtime)
+        stored = self._store(runtime).read(keys)
+        answers = {key: Answer(**json.loads(content)) for key, content in stored.items()}
+        return {keys[key].prompt: a for key, a in answers.items() if keys[key].accepts(a)}
 
     def _answers(self, requests: Sequence[Request], runtime: Runtime) -> list[Answer]:
         """Return the answer to every request, from disk if it is cached."""
@@ -367,7 +363,8 @@ class LlmS(Metric):
             ):
                 answers[request.prompt] = answer
                 if request.accepts(answer):
-                    store.put(request.prompt, answer)
+                    (key,) = self._keys([request], runtime)
+                    store.write({key: json.dumps(asdict(answer)).encode()})
         return [answers[request.prompt] for request in requests]
 
     def _ask(
@@ -378,7 +375,6 @@ class LlmS(Metric):
             from learnedgec.metrics.llm_local import ask_local
 
             return ask_local(self.model, requests, runtime)
-        check_key(self.endpoint)
         endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
 
         def ask(request: Request) -> Answer:

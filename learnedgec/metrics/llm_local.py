@@ -15,8 +15,6 @@ from learnedgec.evaluators.loading import load_model, load_tokenizer
 from learnedgec.metrics.llm import HIGHEST, LOWEST, Request
 from learnedgec.runtime.runtime import Runtime
 
-__all__ = ["ask_local"]
-
 
 def ask_local(
     name: str, requests: Sequence[Request], runtime: Runtime

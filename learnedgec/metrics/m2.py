@@ -24,8 +24,6 @@ from learnedgec.runtime.pool import parallel_map
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Texts
 
-__all__ = ["M2"]
-
 
 @dataclass(frozen=True)
 class M2(EditOverlap):

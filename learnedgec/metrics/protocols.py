@@ -27,16 +27,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
 
-__all__ = [
-    "CountsByType",
-    "Gated",
-    "LearnsWeights",
-    "PlansRequests",
-    "Reannotates",
-    "SavedWeights",
-    "ShowsEdits",
-]
-
 
 @runtime_checkable
 class ShowsEdits(Protocol):

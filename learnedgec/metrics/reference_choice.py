@@ -14,8 +14,6 @@ import numpy.typing as npt
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.types import Array, Floats, Indices
 
-__all__ = ["Mask", "best_along", "first_best", "four_decimals", "real_references", "sample_blocks"]
-
 Mask = npt.NDArray[np.bool_]
 
 # Numbers in the counts of one block of samples: 2 MiB.

@@ -32,134 +32,60 @@ from learnedgec.errors import BadNameError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.grammar import shown, split_name
 from learnedgec.metrics.tuned import find_tuned, read_tuned
-from learnedgec.runtime.plugins import Plugin, Registry, check_no_module, import_class
-
-__all__ = [
-    "METRICS",
-    "REGISTRY",
-    "MetricEntry",
-    "is_metric_name",
-    "load_metric",
-    "metric_class",
-    "with_parameters",
-]
+from learnedgec.runtime.plugins import Plugin, Registry, import_class
 
 
 @dataclass(frozen=True, slots=True)
 class MetricEntry:
-    """A row of the table: where the class is, what it measures, and the parameters an alias sets.
+    """A row of the table: where the class is, and the parameters an alias sets.
 
     Attributes:
         target: `module:Class` of the metric.
-        summary: one line about what it measures.
         parameters: parameters that an alias sets.
     """
 
     target: str
-    summary: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _entry(target: str, summary: str, **parameters: Any) -> MetricEntry:
+def _entry(target: str, **parameters: Any) -> MetricEntry:
     """Return a row whose module is one of this folder."""
-    return MetricEntry(f"learnedgec.metrics.{target}", summary, parameters)
+    return MetricEntry(f"learnedgec.metrics.{target}", parameters)
 
 
 METRICS: dict[str, MetricEntry] = {
-    "m2": _entry("m2:M2", "F over the edits that overlap most with gold edits (MaxMatch)"),
-    "sentm2": _entry("m2:M2", "mean of m2's sentence scores", level="sentence"),
-    "errant": _entry("errant:Errant", "F over edits that a linguistic alignment finds (ERRANT)"),
-    "senterrant": _entry("errant:Errant", "mean of errant's sentence scores", level="sentence"),
-    "cleme": _entry(
-        "cleme:Cleme", "F over chunks that the hypothesis and all references share (CLEME)"
-    ),
-    "sentcleme": _entry("cleme:Cleme", "mean of cleme's sentence scores", level="sentence"),
-    "cleme2": _entry(
-        "cleme:Cleme2",
-        "rates of chunks hit, wrongly corrected, missed or needlessly changed (CLEME2.0)",
-    ),
-    "sentcleme2": _entry("cleme:Cleme2", "mean of cleme2's sentence scores", level="sentence"),
-    "gleu": _entry(
-        "gleu:Gleu", "n-gram overlap with references, penalising n-grams kept from the source"
-    ),
-    "green": _entry("green:Green", "F-score over n-grams rightly kept, deleted and inserted"),
-    "some": _entry("some:Some", "learned grammaticality, fluency and meaning, without references"),
-    "impara": _entry(
-        "impara:Impara",
-        "learned quality of the hypothesis where it is similar to the source, without references",
-    ),
-    "preference": _entry(
-        "preference:Preference",
-        "learned preference for the hypothesis over the source, without references",
-    ),
-    "head": _entry("head:Head", "an output of an evaluator: head(model='mine', name='adequacy')"),
-    "classifier": _entry(
-        "classifier:Classifier",
-        "a published quality model with one output: classifier(model='org/name', reads='pair')",
-    ),
-    "ensemble": _entry(
-        "ensemble:Ensemble", "weighted sum of other metrics: ensemble(some=0.6, gleu=0.4)"
-    ),
-    "bertscore": _entry(
-        "bertscore:BertScore",
-        "tokens of hypothesis and reference matched in a pretrained encoder's space",
-    ),
-    "bartscore": _entry(
-        "bartscore:BartScore",
-        "probability of the hypothesis given a reference under a sequence-to-sequence model",
-    ),
-    "pt-m2": _entry(
-        "pretrained_overlap:PtM2",
-        "M2 with edits weighted by their change of the similarity to the reference",
-    ),
-    "pt-errant": _entry(
-        "pretrained_overlap:PtErrant",
-        "ERRANT with edits weighted by their change of the similarity to the reference",
-    ),
-    "uot-errant": _entry(
-        "uot_errant:UotErrant",
-        "F over mass transported between edits as vectors of an encoder (UOT-ERRANT)",
-    ),
-    "hter": _entry(
-        "hter:Hter", "1 minus the edits per token from the output to its human post-edit (HTER)"
-    ),
-    "edit-count": _entry("sentinels:EditCount", "sentinel: number of edited tokens, good or bad"),
-    "length": _entry("sentinels:Length", "sentinel: number of tokens"),
-    "constant": _entry("sentinels:Constant", "sentinel: the same score for everything"),
-    "random": _entry("sentinels:Random", "sentinel: a random score per source and hypothesis"),
-    "llm-s": _entry("llm:LlmS", "a large language model's ratings of corrected sentences"),
-    "llm-e": _entry("llm:LlmE", "a large language model's ratings of edits"),
-    "gotoscorer": _entry(
-        "gotoscorer:GotoScorer", "F over edits weighted by the share of systems that fail on them"
-    ),
-    "scribendi": _entry(
-        "scribendi:Scribendi",
-        "whether the correction is more probable than the source, and close to it",
-    ),
-    "likelihood": _entry(
-        "likelihood:Likelihood", "how probable a language model finds the sentence, per character"
-    ),
-    "asano": _entry(
-        "asano:Asano", "grammaticality, fluency and meaning from counts and a language model"
-    ),
-}
-
-# Metrics of other tasks that people ask for: the task, and the nearest metrics here.
-_OF_OTHER_TASKS = {
-    "comet": ("translation", "some or impara, which are learned and need no references"),
-    "cometkiwi": ("translation", "some or impara, which are learned and need no references"),
-    "bleurt": ("translation", "bertscore with references, or some without"),
-    "moverscore": ("generated text", "bertscore, or uot-errant, which moves edits"),
-    "bleu": ("translation", "gleu, which penalises n-grams kept from the source"),
-    "sacrebleu": ("translation", "gleu, which penalises n-grams kept from the source"),
-    "chrf": ("translation", "gleu(unit='char') or green(unit='char')"),
-    "ter": ("translation", "hter, against a human post-edit"),
-    "meteor": ("translation", "green or bertscore"),
-    "rouge": ("summaries", "gleu or green"),
-    "rougel": ("summaries", "gleu or green"),
-    "wer": ("speech recognition", "hter, against a human post-edit"),
-    "cer": ("speech recognition", "hter(unit='char'), against a human post-edit"),
-    "perplexity": ("language modelling", "likelihood"),
+    "m2": _entry("m2:M2"),
+    "sentm2": _entry("m2:M2", level="sentence"),
+    "errant": _entry("errant:Errant"),
+    "senterrant": _entry("errant:Errant", level="sentence"),
+    "cleme": _entry("cleme:Cleme"),
+    "sentcleme": _entry("cleme:Cleme", level="sentence"),
+    "cleme2": _entry("cleme:Cleme2"),
+    "sentcleme2": _entry("cleme:Cleme2", level="sentence"),
+    "gleu": _entry("gleu:Gleu"),
+    "green": _entry("green:Green"),
+    "some": _entry("some:Some"),
+    "impara": _entry("impara:Impara"),
+    "preference": _entry("preference:Preference"),
+    "head": _entry("head:Head"),
+    "classifier": _entry("classifier:Classifier"),
+    "ensemble": _entry("ensemble:Ensemble"),
+    "bertscore": _entry("bertscore:BertScore"),
+    "bartscore": _entry("bartscore:BartScore"),
+    "pt-m2": _entry("pretrained_overlap:PtM2"),
+    "pt-errant": _entry("pretrained_overlap:PtErrant"),
+    "uot-errant": _entry("uot_errant:UotErrant"),
+    "hter": _entry("hter:Hter"),
+    "edit-count": _entry("sentinels:EditCount"),
+    "length": _entry("sentinels:Length"),
+    "constant": _entry("sentinels:Constant"),
+    "random": _entry("sentinels:Random"),
+    "llm-s": _entry("llm:LlmS"),
+    "llm-e": _entry("llm:LlmE"),
+    "gotoscorer": _entry("gotoscorer:GotoScorer"),
+    "scribendi": _entry("scribendi:Scribendi"),
+    "likelihood": _entry("likelihood:Likelihood"),
+    "asano": _entry("asano:Asano"),
 }
 
 _UNPRINTABLE = re.compile(r"[\0\ud800-\udfff]")
@@ -180,11 +106,15 @@ def _plugged(plugin: Plugin) -> MetricEntry:
     kind = plugin.load_class(Metric)  # type: ignore[type-abstract]
     if kind.name != plugin.name:
         raise plugin.error(f"{plugin.point.value} calls itself {kind.name!r}")
-    return MetricEntry(f"{kind.__module__}:{kind.__qualname__}", plugin.summary(kind))
+    return MetricEntry(f"{kind.__module__}:{kind.__qualname__}")
 
 
 REGISTRY: Registry[MetricEntry] = Registry(
-    "metric", "learnedgec.metrics", METRICS, _plugged, hint="`learnedgec metrics` lists them."
+    "metric",
+    "learnedgec.metrics",
+    METRICS,
+    _plugged,
+    hint="`learnedgec metrics` lists them; a class of your own is MODULE:CLASS.",
 )
 
 
@@ -207,20 +137,6 @@ def metric_class(name: str) -> type[Metric]:
     """
     if ":" in name:
         return _imported(name)
-    if REGISTRY.spelt(name) not in REGISTRY:
-        check_no_module(name)
-        module, _, class_name = name.rpartition(".")
-        if re.fullmatch(r"[^\W\d][\w.]*", module) and class_name.isidentifier():
-            raise BadNameError(
-                f"{name} is not a metric; a class is named with a colon: {module}:{class_name}."
-            )
-        letters = re.sub(r"[^a-z]", "", name.lower())
-        if letters in _OF_OTHER_TASKS:
-            task, nearest = _OF_OTHER_TASKS[letters]
-            suggestion = f"it is a metric of {task}, not of GEC; nearest is {nearest}."
-            raise UnknownNameError(
-                "metric", name, REGISTRY, suggestion=suggestion, hint=REGISTRY.hint
-            )
     module, _, attribute = REGISTRY.find(REGISTRY.spelt(name)).target.partition(":")
     kind: type[Metric] = attrgetter(attribute)(importlib.import_module(module))
     return kind
@@ -247,8 +163,6 @@ def load_metric(name: str, /, **parameters: Any) -> Metric:
         >>> load_metric(str(load_metric("gleu(n=2)"))) == load_metric("gleu(n=2)")
         True
     """
-    if name.endswith(".py"):
-        check_no_module(name)
     base, evaluator, in_name = split_name(name)
     if "@" in base:
         base = find_tuned(base)

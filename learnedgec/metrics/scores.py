@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from learnedgec.metrics.statistics import Statistics
 
-__all__ = ["Score", "Scores"]
-
 
 @dataclass(frozen=True, slots=True)
 class Score:

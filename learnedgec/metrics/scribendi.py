@@ -19,8 +19,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
 
-__all__ = ["Scribendi"]
-
 # fuzzywuzzy drops these before it compares, as they are not ASCII, but keeps characters above.
 _DROPPED = dict.fromkeys(range(128, 256))
 
@@ -74,7 +72,7 @@ class Scribendi(Metric):
                 "perplexity": perplexities[len(sources) :],
                 "similarity": np.array(
                     [
-                        max(token_sort_ratio(s, h), indel_ratio(s, h))
+                        max(token_sort_ratio(s, h), Indel.normalized_similarity(s, h))
                         for s, h in zip(sources, hypotheses, strict=True)
                     ]
                 ),
@@ -124,17 +122,6 @@ class Scribendi(Metric):
 def _perplexity(score: TokenScores) -> float:
     """Return the perplexity of a sentence, infinite if it has no tokens."""
     return float(np.exp(-score.logs.mean())) if len(score.logs) else np.inf
-
-
-def indel_ratio(first: str, second: str) -> float:
-    """Return 1 − d/(|first| + |second|), where d counts inserted and deleted characters.
-
-    Example:
-        >>> indel_ratio("abcd", "abxd")
-        0.75
-    """
-    total = len(first) + len(second)
-    return 1 - Indel.distance(first, second) / total if total else 1.0
 
 
 def token_sort_ratio(first: str, second: str) -> float:

@@ -21,8 +21,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats, Texts
 
-__all__ = ["Constant", "EditCount", "Length", "Random"]
-
 
 @dataclass(frozen=True)
 class _Sentinel(Metric):

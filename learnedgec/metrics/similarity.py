@@ -29,8 +29,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Ints, Texts
 
-__all__ = ["Similarity"]
-
 TextPair = tuple[str, str]
 
 _MEBIBYTE = 2**20

@@ -15,8 +15,6 @@ import numpy as np
 
 from learnedgec.types import Array, Floats
 
-__all__ = ["GATE", "OPEN", "character_similarities", "gated_scores", "kept_shares"]
-
 # On development data, no output of an honest system that is a correction is as dissimilar, nor any reference,
 # while nearly all texts are that are unrelated to their source.
 GATE = 0.25

@@ -8,20 +8,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from learnedgec.data.references import References
-from learnedgec.errors import ModelError, ParameterError
-from learnedgec.evaluators.packages import OPEN_EVALUATOR, RELEASED
+from learnedgec.evaluators.packages import RELEASED
 from learnedgec.evaluators.predictor import find_package, find_predictor
 from learnedgec.metrics.head import Head
-from learnedgec.metrics.learned import LearnedMetric, Reading
+from learnedgec.metrics.learned import GatedMetric, Reading
 from learnedgec.metrics.similarity_gate import GATE, OPEN, character_similarities, gated_scores
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Array, Floats, Texts
-
-__all__ = ["DIMENSIONS", "Some"]
 
 DIMENSIONS = ("grammaticality", "fluency", "meaning")
 
@@ -30,7 +26,7 @@ _RATINGS = (1.0, 4.0)
 
 
 @dataclass(frozen=True)
-class Some(LearnedMetric):
+class Some(GatedMetric):
     """SOME: a weighted mean of predicted grammaticality, fluency and meaning preservation.
 
     `α·(g−1)/3 + β·(f−1)/3 + γ·(m−1)/3`, where g and f are predicted from the hypothesis alone and m from the
@@ -82,8 +78,7 @@ class Some(LearnedMetric):
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        if min(self.weights) < 0 or sum(self.weights) <= 0:
-            raise ParameterError(f"{self}: weights must not be negative, nor all zero.")
+        self.check_weights(self.weights)
         if not self._shares:
             # `model` is not read, so it must not tell metrics apart.
             object.__setattr__(self, "model", type(self).model)
@@ -129,56 +124,28 @@ class Some(LearnedMetric):
             low, high = predictor.range(weights) or _RATINGS
             scaled[dimension] = (rating - low) / (high - low)
         scaled["similarity"] = character_similarities(sources, hypotheses)
-        scaled["threshold"] = np.full(len(sources), metric._usual_threshold)
+        scaled["threshold"] = np.full(len(sources), metric.usual_threshold)
         return Statistics(scaled)
 
     def sentence_scores(self, statistics: Statistics) -> Floats:
         """Return the weighted sum of the dimensions: at most 0 where the gate rejects, else at least 0."""
         terms = [w * statistics[d] for w, d in zip(self.weights, DIMENSIONS, strict=True)]
-        total, thresholds = np.sum(terms, axis=0), self._thresholds(statistics)
+        total, thresholds = np.sum(terms, axis=0), self.thresholds(statistics)
         return gated_scores(total, statistics["similarity"], thresholds, lowest=0)
-
-    def accepted(self, statistics: Statistics) -> npt.NDArray[np.bool_]:
-        """Return which hypotheses are similar enough to their source, bool (N,)."""
-        accepted: npt.NDArray[np.bool_] = statistics["similarity"] > self._thresholds(statistics)
-        return accepted
 
     def details(self, statistics: Statistics) -> dict[str, float]:
         """Return the mean of each dimension, and the share of hypotheses that were rejected."""
         means = {dimension: float(statistics[dimension].mean()) for dimension in DIMENSIONS}
-        rejected = float(np.mean(~self.accepted(statistics)))
-        return {**means, "rejected": rejected}
+        return {**means, **super().details(statistics)}
 
     def sentence_details(self, statistics: Statistics) -> dict[str, Array]:
         """Return each dimension and the similarity."""
         return {name: statistics[name] for name in (*DIMENSIONS, "similarity")}
 
-    def describe_rest(self) -> dict[str, str | int | float]:
-        """Return the gate."""
-        threshold = self._usual_threshold if self.threshold is None else self.threshold
-        return {"gate": f"characters>{threshold:g}"} if threshold >= 0 else {}
-
     @property
-    def _usual_threshold(self) -> float:
+    def usual_threshold(self) -> float:
         """The default of `threshold`, by what the packages were trained for."""
         return GATE if any(p.gate == "characters" for p in self.outputs) else OPEN
-
-    def _thresholds(self, statistics: Statistics) -> float | Floats:
-        """Return the threshold in use, one for all sentences or (N,)."""
-        return statistics["threshold"] if self.threshold is None else self.threshold
-
-    def check(self, runtime: Runtime) -> None:
-        """Raise unless every predictor is available and has the outputs that are read."""
-        try:
-            super().check(runtime)
-        except ModelError as error:
-            if self.model != OPEN_EVALUATOR:
-                raise
-            raise ModelError(
-                f"{self.label}: SOME's heads learn from human ratings, and no ratings are published under a "
-                f"licence for any use, so {OPEN_EVALUATOR} has none; use impara[{OPEN_EVALUATOR}] or "
-                f"preference[{OPEN_EVALUATOR}]."
-            ) from error
 
     def find_readings(self) -> list[Reading]:
         """Return the predictor of each dimension, and the weights of its outputs that are summed."""

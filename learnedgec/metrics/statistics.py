@@ -13,8 +13,6 @@ import numpy as np
 from learnedgec.errors import InputError
 from learnedgec.types import Array
 
-__all__ = ["Statistics", "joined_statistics"]
-
 
 @dataclass(frozen=True, slots=True)
 class Statistics:

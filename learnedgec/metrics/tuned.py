@@ -22,17 +22,6 @@ from learnedgec.data.text import read_json, write_json
 from learnedgec.errors import FormatError, UnknownNameError
 from learnedgec.runtime.search_paths import lookup_folders
 
-__all__ = [
-    "TEST_MARK",
-    "TunedMetric",
-    "find_tuned",
-    "list_tuned",
-    "read_tuned",
-    "read_tuned_file",
-    "tuned_on",
-    "write_tuned",
-]
-
 # The suffix of the name of a metric that was tuned on test data.
 TEST_MARK = "+test"
 
@@ -133,14 +122,14 @@ def read_tuned_file(path: Path) -> TunedMetric:
     return tuned
 
 
-def tuned_on(names: Iterable[str]) -> frozenset[str]:
+def tuned_on(names: Iterable[str]) -> frozenset[bytes]:
     """Return the hashes of the sentences that tuned metrics were tuned on.
 
-    They are fingerprints as hexadecimal digits. The files of earlier versions have none.
+    The files of earlier versions have none.
     """
     files = list_tuned()
     studies = [read_tuned_file(files[name]).study for name in names if name in files]
-    return frozenset(sentence for study in studies for sentence in study.get("sentences", ()))
+    return frozenset(bytes.fromhex(key) for study in studies for key in study.get("sentences", ()))
 
 
 def write_tuned(folder: Path, name: str, tuned: TunedMetric) -> Path:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -12,27 +11,22 @@ from scipy.spatial.distance import cdist
 
 from learnedgec.data.m2 import Edit, apply_edits, without_overlaps
 from learnedgec.data.references import Reference, References
-from learnedgec.edits.annotator import edits_of_targets, extract_edits
-from learnedgec.edits.error_types import Tier, at_tier, check_types
-from learnedgec.edits.parsing import default_annotator, describe_annotator
-from learnedgec.errors import InputError, ParameterError
-from learnedgec.metrics.base import Metric
+from learnedgec.edits.parsing import default_annotator
+from learnedgec.errors import ParameterError
 from learnedgec.metrics.edit_overlap import (
     EditCounts,
-    EditOverlap,
+    EditRows,
     Record,
     edit_record,
     gold_edits,
     overlap_statistics,
-    type_table,
 )
 from learnedgec.metrics.needs import describe_model, need_model
 from learnedgec.metrics.statistics import Statistics
+from learnedgec.metrics.typed_overlap import TypedOverlap
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.stats.transport import unbalanced_plans
 from learnedgec.types import Array, Floats, Texts
-
-__all__ = ["UotErrant"]
 
 # A source and edits of it: what a vector of each edit is made from.
 _Target: TypeAlias = tuple[str, tuple[Edit, ...]]
@@ -45,7 +39,7 @@ _ABSORBED, _TINY = 1e5, 1e-16
 
 
 @dataclass(frozen=True)
-class UotErrant(EditOverlap):
+class UotErrant(TypedOverlap):
     """UOT-ERRANT: F over the mass that optimal transport moves from a hypothesis' edits to a reference's.
 
     The edits are those of `errant`. With e(·) the mean of an encoder's last states over all tokens
@@ -104,6 +98,7 @@ class UotErrant(EditOverlap):
     """
 
     name: ClassVar[str] = "uot-errant"
+    one_set_of_types: ClassVar[str] = "give the references as texts, without gold edits"
     encoder: str = "google/electra-base-discriminator"
     vectors: Literal["ref-remove", "src-add"] = "ref-remove"
     mass: Literal["norm", "uniform"] = "norm"
@@ -119,38 +114,10 @@ class UotErrant(EditOverlap):
         if not (0 < self.reg < np.inf and 0 < self.reg_m < np.inf):
             raise ParameterError(f"{self}: reg and reg_m must be above 0.")
 
-    def compute(
-        self, sources: Texts, hypotheses: Texts, references: References | None, runtime: Runtime
-    ) -> Statistics:
-        """Return the masses of every sentence and reference, with the edits as records."""
-        assert references is not None
-        extract = partial(
-            extract_edits, annotator=self.annotator, types=self.types, runtime=runtime
-        )
-        edits, annotated = edits_of_targets(sources, hypotheses, references, extract)
-        if self.types:
-            check_types(edits, references, "give the references as texts, without gold edits")
-        return self.compare(sources, edits, annotated, runtime=runtime)
-
     def compare(
-        self,
-        sources: Sequence[str],
-        edits: Sequence[Sequence[Edit]],
-        references: References,
-        *,
-        runtime: Runtime = Runtime(),
+        self, sources: Texts, edits: EditRows, references: References, runtime: Runtime = Runtime()
     ) -> Statistics:
-        """Return the statistics of given edits, such as those of an M2 file.
-
-        Args:
-            sources: N sentences.
-            edits: a system's edits in each sentence.
-            references: references with edits.
-            runtime: how to run the encoder.
-
-        Raises:
-            InputError: a reference has no edits.
-        """
+        """Return the masses of given edits; see `TypedOverlap.compare`."""
         pairs = [
             ((source, _corrected(sentence_edits)), (source, _corrected(gold_edits(reference))))
             for source, sentence_edits, row in zip(sources, edits, references, strict=True)
@@ -169,48 +136,25 @@ class UotErrant(EditOverlap):
                 rows[-1].append((counts, _record(reference, ours, theirs, masses, plan)))
         return overlap_statistics(rows, references)
 
-    def preference(self, counts: EditCounts) -> tuple[Array, ...]:
-        """Return F, tp, −fp and −fn."""
-        tp, fp, fn = map(np.asarray, (counts.tp, counts.fp, counts.fn))
-        return counts.f(self.beta), tp, -fp, -fn
-
-    def typed(self) -> Metric:
-        """Return the metric with types for the edits of systems."""
-        return replace(self, types=True)
-
     def check(self, runtime: Runtime) -> None:
         """Raise unless the model is available."""
         need_model(self, "encoder", self.encoder)
 
     def describe(self, runtime: Runtime) -> dict[str, str | int | float]:
         """Return the versions of annotator and encoder, and the precision."""
-        return {**describe_annotator(self.annotator), **describe_model(self.encoder, runtime)}
+        return super().describe(runtime) | describe_model(self.encoder, runtime)
 
-    def by_type(self, statistics: Statistics, tier: Tier = "type") -> dict[str, dict[str, float]]:
-        """Return tp, fp, fn, precision, recall and F by error type, over the chosen references.
+    def type_counts(self, record: Record) -> Iterator[tuple[str, Sequence[float]]]:
+        """Yield the mass that each edit sends or receives, and that it does not.
 
         The mass of the hypothesis, transported or not, has the type of the hypothesis' edit; mass of the
-        reference that is not reached has the type of the reference's edit. The type with the largest mass in
-        references comes first.
-
-        Raises:
-            InputError: the edits of systems have no types; use `uot-errant(types=True)`.
+        reference that is not reached has the type of the reference's edit.
         """
-        if not self.types:
-            raise InputError(
-                f"the edits of {self.label} have no types; score with {self.name}(types=True)."
-            )
-        sums: dict[str, list[float]] = {}
-        for record in self.chosen_records(statistics):
-            for edit in (*record["edits"], *record["gold"]):
-                total = sums.setdefault(at_tier(edit.get("type", ""), tier), [0.0, 0.0, 0.0])
-                left = edit["mass"] - edit["transported"]
-                if "correction" in edit:
-                    total[0] += edit["transported"]
-                    total[1] += left
-                else:
-                    total[2] += left
-        return type_table(sums, self.beta)
+        for edit in record["edits"]:
+            sent = edit["transported"]
+            yield edit.get("type", ""), (sent, edit["mass"] - sent, 0.0)
+        for edit in record["gold"]:
+            yield edit["type"], (0.0, 0.0, edit["mass"] - edit["transported"])
 
     # -- vectors --------------------------------------------------------------------------------
 

@@ -8,30 +8,13 @@ side constant) is NaN.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from learnedgec.errors import InputError
+from learnedgec.stats.quotients import quotient
 from learnedgec.types import Floats
-
-__all__ = [
-    "Correlation",
-    "among_best",
-    "correlate",
-    "fisher_interval",
-    "kendall",
-    "leave_one_out",
-    "one_sided_p_values",
-    "pairwise_accuracy",
-    "partial",
-    "pearson",
-    "ranks",
-    "soft_pairwise_accuracy",
-    "spearman",
-    "windows",
-]
 
 Correlation = Literal["pearson", "spearman", "kendall", "pairwise-accuracy"]
 
@@ -48,7 +31,7 @@ def pearson(x: Floats, y: Floats) -> Floats:
     x = x - x.mean(axis=-1, keepdims=True)
     y = y - y.mean(axis=-1, keepdims=True)
     norm = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
-    return _ratio((x * y).sum(axis=-1), norm)
+    return quotient((x * y).sum(axis=-1), norm)
 
 
 def spearman(x: Floats, y: Floats) -> Floats:
@@ -65,7 +48,7 @@ def kendall(x: Floats, y: Floats) -> Floats:
     """
     of_x, of_y = _pair_signs(x), _pair_signs(y)
     norm = np.sqrt(np.abs(of_x).sum(axis=-1) * np.abs(of_y).sum(axis=-1))
-    return _ratio((of_x * of_y).sum(axis=-1), norm)
+    return quotient((of_x * of_y).sum(axis=-1), norm)
 
 
 def pairwise_accuracy(human: Floats, metric: Floats) -> Floats:
@@ -77,7 +60,7 @@ def pairwise_accuracy(human: Floats, metric: Floats) -> Floats:
     """
     of_human, of_metric = _pair_signs(human), _pair_signs(metric)
     decided = of_human != 0
-    return _ratio(
+    return quotient(
         (decided & (of_human == of_metric)).sum(axis=-1, dtype=np.float64),
         decided.sum(axis=-1, dtype=np.float64),
     )
@@ -98,19 +81,7 @@ def correlate(kind: Correlation, human: Floats, metric: Floats) -> Floats:
         kind: the name of the correlation.
         human: (…, S), the human scores.
         metric: (…, S), the metric's scores of the same systems.
-
-    Raises:
-        InputError: there is no such correlation, or the numbers of systems differ.
     """
-    if kind not in _CORRELATIONS:
-        raise InputError(
-            f"no correlation {kind!r}; choose one of {', '.join(get_args(Correlation))}."
-        )
-    if human.shape[-1] != metric.shape[-1]:
-        raise InputError(
-            f"{human.shape[-1]} human scores and {metric.shape[-1]} metric scores; both must be of "
-            "the same systems."
-        )
     complete = ~(np.isnan(human).any(axis=-1) | np.isnan(metric).any(axis=-1))
     return np.where(complete, _CORRELATIONS[kind](human, metric), np.nan)
 
@@ -136,7 +107,7 @@ def partial(kind: Correlation, human: Floats, metric: Floats, control: Floats) -
     human_control = correlate(kind, human, control)
     metric_control = correlate(kind, metric, control)
     left = (1 - human_control**2) * (1 - metric_control**2)
-    return _ratio(
+    return quotient(
         of_metric - human_control * metric_control, np.sqrt(np.where(left > 1e-12, left, 0.0))
     )
 
@@ -230,14 +201,7 @@ def windows(
         metric: (…, S).
         width: systems in a window, 2 to S; 8 in the paper.
         order: int (S,), the systems from best to worst.
-
-    Raises:
-        InputError: the width does not fit.
     """
-    if not 2 <= width <= len(order):
-        raise InputError(
-            f"a window of {width} systems among {len(order)}; give a width from 2 to {len(order)}."
-        )
     slide = np.lib.stride_tricks.sliding_window_view
     return correlate(
         kind,
@@ -294,12 +258,3 @@ def _pair_signs(scores: Floats) -> Floats:
     first, second = np.triu_indices(scores.shape[-1], 1)
     signs: Floats = np.sign(scores[..., first] - scores[..., second])
     return signs
-
-
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Return the quotient, NaN where the denominator is 0."""
-    numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), denominator)
-    quotient: Floats = np.divide(
-        numerator, denominator, out=np.full(denominator.shape, np.nan), where=denominator > 0
-    )
-    return quotient

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from learnedgec.stats.quotients import quotient
 from learnedgec.types import Floats
-
-__all__ = ["outcomes", "win_counts", "win_shares"]
 
 # The difference up to which scores are equal: absolute below 1, relative above.
 _ROUNDING = 1e-12
@@ -74,6 +73,4 @@ def win_shares(wins: Floats, ties: Floats) -> Floats:
         >>> win_shares(np.array([[0.0, 3.0], [1.0, 0.0]]), np.array([[0.0, 4.0], [4.0, 0.0]])).tolist()
         [[nan, 0.375], [0.125, nan]]
     """
-    games = wins + wins.T + ties
-    shares: Floats = np.divide(wins, games, out=np.full(games.shape, np.nan), where=games > 0)
-    return shares
+    return quotient(wins, wins + wins.T + ties)

@@ -10,8 +10,6 @@ import numpy as np
 from learnedgec.stats.correlation import pearson
 from learnedgec.types import Floats
 
-__all__ = ["RaterAgreement", "rater_agreement"]
-
 
 @dataclass(frozen=True, slots=True)
 class RaterAgreement:

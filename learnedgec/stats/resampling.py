@@ -9,16 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.errors import ConfigError, InputError
+from learnedgec.stats.quotients import quotient
 from learnedgec.types import Floats, Indices
 
-__all__ = [
-    "Bootstrap",
-    "Estimate",
-    "interval",
-    "interval_of_correlation",
-    "multiplicities",
-    "resample",
-]
+
+def check_resampling(resamples: int | None, level: float) -> None:
+    """Raise `InputError` unless there is a resample, or the default number, and a level between 0 and 1."""
+    if (resamples is not None and resamples < 1) or not 0 < level < 1:
+        raise InputError(
+            f"resamples is {resamples} and level {level:g}; give at least one resample and a level "
+            "between 0 and 1."
+        )
 
 
 def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
@@ -32,6 +33,11 @@ def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
     tail = 50 * (1 - level)
     low, high = np.percentile(defined, [tail, 100 - tail])
     return float(low), float(high)
+
+
+def intervals(many: Floats, level: float = 0.95) -> Floats:
+    """Return the interval of each of K numbers, float64 (K, 2), from their values on B resamples, (B, K)."""
+    return np.array([interval(column, level) for column in many.T]).reshape(-1, 2)
 
 
 def interval_of_correlation(
@@ -116,11 +122,7 @@ class Bootstrap:
     def __init__(
         self, size: int, resamples: int = 1000, level: float = 0.95, seed: int = 0
     ) -> None:
-        if resamples < 1 or not 0 < level < 1:
-            raise InputError(
-                f"{resamples} resamples, level {level:g}: give at least one resample and a level between "
-                "0 and 1."
-            )
+        check_resampling(resamples, level)
         self.level = level
         self.samples = resample(size, resamples, seed)
         self._drawn = multiplicities(self.samples, size)
@@ -131,8 +133,8 @@ class Bootstrap:
 
     def ratio(self, above: Floats, below: Floats) -> Estimate:
         """Return Σ above / Σ below over the cases, float64 (N,) each; NaN where Σ below is 0."""
-        values = _quotient(self._drawn @ above, self._drawn @ below)
-        return self.estimate(float(_quotient(above.sum(), below.sum())), values)
+        values = quotient(self._drawn @ above, self._drawn @ below)
+        return self.estimate(float(quotient(above.sum(), below.sum())), values)
 
     def mean(self, values: Floats) -> Estimate:
         """Return the mean over the cases of float64 (N,)."""
@@ -148,9 +150,3 @@ class Bootstrap:
         """Return Σ values over each resample, float64 (B,)."""
         sums: Floats = self._drawn @ values
         return sums
-
-
-def _quotient(above: Floats | np.float64, below: Floats | np.float64) -> Floats:
-    above, below = np.asarray(above, float), np.asarray(below, float)
-    quotients: Floats = np.divide(above, below, out=np.full(above.shape, np.nan), where=below != 0)
-    return quotients

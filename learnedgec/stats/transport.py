@@ -7,8 +7,6 @@ from scipy.special import logsumexp
 
 from learnedgec.types import Floats
 
-__all__ = ["unbalanced_plans"]
-
 # The largest relative error of a plan.
 _TOLERANCE = 1e-9
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,6 @@ from learnedgec.errors import InputError
 from learnedgec.runtime.progress import track
 from learnedgec.stats.outcomes import outcomes
 from learnedgec.types import Floats, Indices
-
-__all__ = ["TrueSkillModel", "rate_games", "rate_judgements", "rate_resamples", "rate_scores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +128,10 @@ def rate_scores(scores: Floats, model: TrueSkillModel = TrueSkillModel()) -> tup
     Returns:
         mu and sigma, each float64 (S,).
     """
-    first, second = np.triu_indices(len(scores), 1)
-    results = _outcomes(scores)
-    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    pairs = list(combinations(range(len(scores)), 2))
     games = (
         (a, b, outcome)
-        for row in results.tolist()
+        for row in _outcomes(scores).tolist()
         for (a, b), outcome in zip(pairs, row, strict=True)
     )
     return rate_games(games, len(scores), model)
@@ -153,12 +150,11 @@ def rate_resamples(
         samples: int (B, M), each row the sentence numbers of one resample.
         model: the parameters.
     """
-    first, second = np.triu_indices(len(scores), 1)
     results = _outcomes(scores)
     margin = _draw_margin(model.draw_probability, model.beta)
     mu = np.full((len(scores), len(samples)), model.mu)
     variance = np.full((len(scores), len(samples)), model.sigma**2)
-    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    pairs = list(combinations(range(len(scores)), 2))
     for sentence in samples.T:
         of_pair = results[sentence].T
         for (a, b), outcome in zip(pairs, of_pair, strict=True):
@@ -180,15 +176,13 @@ def rate_judgements(
     *,
     runs: int = 1000,
     seed: int = 0,
-    sigma: float = 0.5,
-    draw_probability: float = 0.25,
     progress: bool = False,
 ) -> Floats:
     """Return mu float64 (runs, S) of TrueSkill over sampled human judgements.
 
     Each run plays as many games as there are judgements: the system whose variance is largest (the
     last such) meets one drawn with probability ∝ exp(−|Δμ|), and the outcome is that of a judgement
-    of the two drawn at random. β = σ·n/40 with n games, μ0 = 0 and τ = 0. The published scores are
+    of the two drawn at random. β = σ·n/40 with n games and σ = .5, μ0 = 0 and τ = 0. The published scores are
     means over 1,000 runs; 200 runs are within .004 of SEEDA's.
 
     Source: Sakaguchi et al., "Efficient Elicitation of Annotations for Human Evaluation of Machine
@@ -200,8 +194,6 @@ def rate_judgements(
         ties: (S, S) or (runs, S, S), symmetric, how often the two were judged equal.
         runs: number of runs.
         seed: of the random generator.
-        sigma: standard deviation of a skill before the first game.
-        draw_probability: share of games between equals that end in a draw.
         progress: show a bar on stderr; 1,000 runs of 33,000 games take some 15 seconds.
 
     Raises:
@@ -217,8 +209,9 @@ def rate_judgements(
         )
     # One game more than there are judgements, as in the published procedure.
     games = int(np.rint((wins.sum(axis=(1, 2)) + ties.sum(axis=(1, 2)) / 2).mean())) + 1
-    beta = sigma * games / 40
-    margin = _draw_margin(draw_probability, beta)
+    model = TrueSkillModel()
+    beta = model.sigma * games / 40
+    margin = _draw_margin(model.draw_probability, beta)
     played = met > 0
     share = np.where(played, met, 1.0)
     tie_share, decided_share = ties / share, (ties + wins) / share
@@ -226,7 +219,7 @@ def rate_judgements(
     run = np.arange(runs)
     # One column per run: sums and maxima over systems then run along contiguous rows.
     mu = np.zeros((size, runs))
-    variance = np.full((size, runs), sigma**2)
+    variance = np.full((size, runs), model.sigma**2)
     for _ in track(range(games), "TrueSkill of human judgements", show=progress):
         a = size - 1 - variance[::-1].argmax(axis=0)
         mu_a = mu[a, run]

@@ -52,14 +52,13 @@ def test_scores_do_not_depend_on_what_holds_the_texts(
 
 
 LIST = "a sequence of texts was expected: put it into a list."
-ONCE = "which can be read only once; make it a list."
 BAD: list[tuple[Any, Any, Any, str]] = [
     (["a"], ["a", None], [["a"]], "hypotheses[1] is None; a text was expected."),
     ("a", ["a"], [["a"]], f"sources is the text 'a'; {LIST}"),
     (["a"], "a", [["a"]], f"hypotheses is the text 'a'; {LIST}"),
     (["a"], ["a"], ["a"], f"references[0] is the text 'a'; {LIST}"),
     (["a"], ["a"], [["a", 2]], "references[0][1] is 2; a text was expected."),
-    (iter(["a"]), ["a"], [["a"]], f"sources is of type list_iterator, {ONCE}"),
+    (iter(["a"]), ["a"], [["a"]], "sources is of type list_iterator; a sequence of texts was expected."),
 ]  # fmt: skip
 
 

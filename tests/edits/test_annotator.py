@@ -106,14 +106,9 @@ def test_pipelines_are_found_by_name_and_by_directory(tmp_path: Path) -> None:
 def test_an_annotator_that_is_missing_is_not_suggested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "learnedgec.edits.parsing.lookup_folders", lambda: [tmp_path, tmp_path / "none"]
-    )
-    with pytest.raises(
-        UnknownNameError, match="its folder checkpoints/en-ewt-sm is missing"
-    ) as caught:
+    monkeypatch.setattr("learnedgec.edits.parsing.lookup_folders", lambda: [tmp_path])
+    with pytest.raises(UnknownNameError, match="no annotator is named 'en-ewt-sm'; known: plain"):
         find_annotator(NAME)
-    assert "did you mean" not in str(caught.value)
     for name in ("config.cfg", "meta.json"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(ModelError, match="cannot be loaded"):

@@ -117,7 +117,6 @@ def test_a_package_brings_an_annotator(install_package: InstallPackage) -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_real_edits_are_mostly_those_of_errant() -> None:
     parallel = load_parallel("pillars:dev")
     pairs = [

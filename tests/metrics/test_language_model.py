@@ -264,7 +264,6 @@ def test_bad_parameters_are_refused() -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_grammaticality_on_gug(tiny_causal: Path) -> None:
     ratings = load_ratings("gug:test")
     texts = [rating.hypothesis for rating in ratings]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,9 @@ def test_ratings_become_scores(server: ChatServer, runtime: Runtime) -> None:
     assert scores["a"].details["prompt_tokens"] == pytest.approx(100 / 2 + 100 / 3)
     assert scores["a"].details["completion_tokens"] == pytest.approx(10 / 2 + 10 / 3)
     assert "sk-secret" not in scores["a"].signature
+    files = [path for path in Path(str(runtime.cache_dir)).rglob("*") if path.is_file()]
+    assert files
+    assert all(b"sk-secret" not in path.read_bytes() for path in files)
 
 
 def test_the_request_asks_for_the_schema(server: ChatServer, runtime: Runtime) -> None:
@@ -199,7 +203,8 @@ def test_an_unusable_answer_on_disk_is_asked_for_again(
     metric = LlmS("tiny", server.url)
     (request,) = metric._requests(["a"], ["b"], runtime)
     for text in BROKEN:
-        metric._store(runtime).put(request.prompt, Answer(text))
+        (key,) = metric._keys([request], runtime)
+        metric._store(runtime).write({key: json.dumps(asdict(Answer(text))).encode()})
         assert metric.plan(["a"], {"x": ["b"]}, runtime=runtime).cached == 0
         assert metric.score(["a"], ["b"], runtime=runtime).value == judge('"b"')
     assert len(server.calls) == len(BROKEN)

@@ -153,13 +153,11 @@ def test_a_class_of_the_current_folder_is_a_metric(own_module: str) -> None:
     [
         ("no_such_module_here:M", r"cannot be imported \(ModuleNotFoundError: No module named"),
         ("broken_module:M", r"cannot be imported \(SystemExit: no such luck\);"),
-        ("{own}:Charakters", r"current_folder\.py has no Charakters"),
-        ("{own}:NOTHING", "NOTHING in .* is not a subclass of Metric"),
+        ("{own}:Charakters", r"current_folder\.py has no subclass of Metric named Charakters"),
+        ("{own}:NOTHING", "has no subclass of Metric named NOTHING"),
         ("{own}:Half", "Half in .* lacks sentence_scores"),
         ("{own}:Nameless", "the class has no name"),
-        ("{own}", r"is a Python file, .*; write \S+:CLASS, with"),
-        ("./{own}.py", r"folder\.py is a Python file, and a class in it was expected"),
-        ("broken_module", "write broken_module:CLASS, with the name of that class"),
+        ("{own}", "a class of your own is MODULE:CLASS"),
         ("{own}:Characters(n=1)", "no parameter of .*:Characters is named 'n'"),
     ],
 )
@@ -173,11 +171,7 @@ def test_what_is_no_metric_there_is_one_sentence(own_module: str, name: str, mes
     ("name", "error", "message"),
     [
         ("glue", UnknownNameError, "no metric is named 'glue'; did you mean 'gleu'?"),
-        (
-            "COMET-22",
-            UnknownNameError,
-            "a metric of translation, not of GEC; nearest is some or impara",
-        ),
+        ("gleu,m2(beta=1.0)", BadNameError, "one name such as gleu or m2(beta=1.0) was expected"),
         ("gleu(m=3)", ParameterError, "no parameter of gleu is named 'm'; known: "),
         ("gleu(n=0.5)", ParameterError, "gleu(n=0.5): a whole number of at most 64 bits was"),
         ("gleu(n=0)", ParameterError, "at least 1"),
@@ -208,16 +202,3 @@ def test_a_tuned_metric_made_of_itself_is_one_sentence(
     write_tuned(tmp_path, "m@x", TunedMetric(metric, {}))
     with pytest.raises(BadNameError, match="m@x contains itself"):
         load_metric("m@x")
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("gleu,m2(beta=1.0,max_words=2)", "without commas: gleu m2."),
-        ("package.module.Copied", "a class is named with a colon: package.module:Copied."),
-    ],
-)
-def test_slips_in_names_are_told_with_what_to_write(name: str, message: str) -> None:
-    with pytest.raises(BadNameError) as caught:
-        load_metric(name)
-    assert message in str(caught.value)

@@ -84,7 +84,7 @@ def test_a_metric_of_the_users_own_needs_no_registration() -> None:
         (3, InputError, "metric is 3; a metric's name"),
         (["gleu", 3], InputError, r"metric\[1\] is 3; a metric's name"),
         ([], InputError, "metric is an empty list; give at least one"),
-        (Gleu, InputError, r"metric is the class Gleu; give a value of it: Gleu\(\)"),
+        (Gleu, InputError, r"metric is .*; a metric's name"),
         ({"gleu"}, InputError, "metric is of type set; a metric's name"),
     ],
 )
@@ -111,11 +111,8 @@ def test_a_ranking_in_one_call_is_that_of_its_statistics(sample: Sample) -> None
         signature=metric.signature(sample.references),
     )
     assert ranking.to_dict() == expected.to_dict()
-    texts: Any = sample.systems
-    with pytest.raises(InputError, match=r"learnedgec\.rank takes texts"):
-        learnedgec.rank_systems(metric, texts)
     test: Any = "bootstrap"
-    with pytest.raises(InputError, match="significance is 'bootstrap'; choose one of paired-"):
+    with pytest.raises(UnknownNameError, match="did you mean 'paired-bootstrap'"):
         learnedgec.rank(Length(), sample.sources, sample.systems, significance=test)
 
 

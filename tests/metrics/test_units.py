@@ -47,14 +47,6 @@ def test_units_of_a_text() -> None:
     assert characters_apart("猫\u3000は").split() == ["猫", "\u2423", "は"]
 
 
-def test_sentinels_in_a_language_without_spaces() -> None:
-    source, output = ["猫が好きです。"], ["猫は好きだ。"]
-    assert load_metric("edit-count").score(source, output).value == pytest.approx(1.0)
-    assert load_metric("edit-count(unit='char')").score(source, output).value == pytest.approx(3.0)
-    assert load_metric("length").score(source, output).value == pytest.approx(1.0)
-    assert load_metric("length(unit='char')").score(source, output).value == pytest.approx(6.0)
-
-
 def test_chunks_of_characters() -> None:
     cleme = load_metric("cleme(edits='aligned', weights='none', unit='char')")
     score = cleme.score(["猫か好き"], ["猫は好き"], [["猫は好き", "猫が好き"]])

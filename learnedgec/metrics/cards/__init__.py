@@ -33,6 +33,7 @@ __all__ = [
     "card_name",
     "cards",
     "load_card",
+    "summary",
 ]
 
 
@@ -103,7 +104,8 @@ class MetricCard:
     Attributes:
         name: in the registry.
         aliases: other names there, such as `sentm2`.
-        measures: in plain words.
+        summary: what it measures, in one line.
+        measures: the same in plain words.
         inputs: what it reads.
         range: of its scores; higher is better for every metric.
         languages: for which it is meant.
@@ -119,6 +121,7 @@ class MetricCard:
 
     name: str
     aliases: tuple[str, ...]
+    summary: str
     measures: str
     inputs: str
     range: str
@@ -212,6 +215,23 @@ def load_card(name: str) -> MetricCard:
         agreement=_agreement().get(card, ()),
         **{key: str(value) for key, value in text.items()},
     )
+
+
+def summary(name: str) -> str:
+    """Return what a metric measures in one line; without a card, the first line of its class's docstring.
+
+    Raises:
+        PluginError: the metric is from another installed package and cannot be loaded.
+
+    Example:
+        >>> summary("sentm2")
+        "mean of m2's sentence scores"
+    """
+    card = card_name(name)
+    if card is None:
+        doc = inspect.cleandoc(metric_class(name).__doc__ or "")
+        return doc.partition("\n")[0].rstrip(".")
+    return str(_texts()[card]["summary"]) if card == name else f"mean of {card}'s sentence scores"
 
 
 def _parameters(kind: type[Metric]) -> Iterable[Parameter]:
