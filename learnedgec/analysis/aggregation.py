@@ -15,21 +15,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.stats.outcomes import outcomes, win_counts
 from learnedgec.stats.resampling import multiplicities
 from learnedgec.stats.trueskill import TrueSkillModel, rate_resamples, rate_scores
 from learnedgec.types import Floats, Indices
-
-__all__ = [
-    "Aggregation",
-    "expected_wins",
-    "sentence_scores",
-    "system_scores",
-    "system_scores_of_resamples",
-]
 
 Aggregation = Literal["mean", "expected-wins", "trueskill"]
 
@@ -71,7 +63,8 @@ def system_scores(
         model: TrueSkill's parameters.
 
     Raises:
-        InputError: `by` is unknown, or needs at least two systems.
+        UnknownNameError: there is no such aggregation.
+        InputError: it needs at least two systems.
     """
     _check(statistics, by)
     if by == "mean":
@@ -119,8 +112,6 @@ def sentence_scores(metric: Metric, statistics: Sequence[Statistics]) -> Floats:
 
 def _check(statistics: Sequence[Statistics], by: str) -> None:
     if by not in get_args(Aggregation):
-        raise InputError(
-            f"systems cannot be ranked by {by!r}; choose one of {', '.join(get_args(Aggregation))}."
-        )
+        raise UnknownNameError("aggregation", by, get_args(Aggregation))
     if by != "mean" and len(statistics) < 2:
         raise InputError(f"{by} compares systems, and only {len(statistics)} was given; give two.")

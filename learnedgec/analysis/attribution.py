@@ -38,8 +38,6 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
 from learnedgec.types import Floats, Indices
 
-__all__ = ["Attribution", "attribute_edits"]
-
 
 @dataclass(frozen=True, slots=True)
 class Attribution:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 
-import numpy as np
-
+from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems, as_systems
 from learnedgec.errors import InputError, UnknownNameError
@@ -16,18 +14,8 @@ from learnedgec.metrics.engine import as_inputs
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
-from learnedgec.stats.outcomes import outcomes
-from learnedgec.stats.resampling import interval, resample
-from learnedgec.stats.significance import (
-    describe_correction,
-    enough_resamples,
-    format_p_value,
-    holm,
-    is_significant,
-    paired_bootstrap,
-)
-
-__all__ = ["BaselineComparison", "compare", "compare_systems"]
+from learnedgec.stats.resampling import interval
+from learnedgec.stats.significance import describe_correction, format_p_value, is_significant
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +72,7 @@ class BaselineComparison:
 
     @property
     def p(self) -> str:
-        """The corrected p-value in words; `≤` if no resample was as extreme, so that more may lower it."""
+        """The corrected p-value in words, with `≤` where more resamples could lower it."""
         at_floor = self.p_value <= 1 / (self.resamples + 1) + 1e-12
         return format_p_value(self.adjusted, self.level, bound=at_floor)
 
@@ -218,50 +206,53 @@ def compare_systems(
         >>> round(comparison.difference, 3), comparison.wins, comparison.ties, comparison.losses
         (1.333, 2, 1, 0)
     """
-    metric = as_metric(metric)
     if baseline not in statistics:
         raise UnknownNameError("system", baseline, statistics)
     if len(statistics) < 2:
         raise InputError(f"there is no system beside the baseline {baseline}; give at least one.")
-    if (resamples is not None and resamples < 1) or not 0 < level < 1:
-        raise InputError(
-            f"resamples is {resamples} and level {level}; give at least one resample and a level "
-            "between 0 and 1."
-        )
-    others = [name for name in statistics if name != baseline]
-    pairs = [(name, baseline) for name in others]
-    if all_pairs:
-        pairs += combinations(others, 2)
-    if resamples is None:
-        resamples = enough_resamples(len(pairs), level)
-    samples = resample(len(statistics[baseline]), resamples, seed)
-    scores = {name: metric.aggregate(rows) for name, rows in statistics.items()}
-    many = {name: metric.aggregate_many(rows, samples) for name, rows in statistics.items()}
-    sentences = {name: metric.sentence_scores(rows) for name, rows in statistics.items()}
-    p_values = np.array(
-        [paired_bootstrap(scores[a] - scores[b], many[a] - many[b]) for a, b in pairs]
+    ranking = rank_systems(
+        metric,
+        statistics,
+        baseline=None if all_pairs else baseline,
+        resamples=resamples,
+        level=level,
+        seed=seed,
     )
-    results = {name: outcomes(sentences[name], sentences[baseline]) for name in others}
+    base = ranking.systems.index(baseline)
+    others = [number for number in range(len(statistics)) if number != base]
     return [
-        BaselineComparison(
-            metric=metric.label,
-            baseline=baseline,
-            system=name,
-            baseline_score=scores[baseline],
-            score=scores[name],
-            bounds=interval(many[name], level),
-            difference=scores[name] - scores[baseline],
-            difference_bounds=interval(many[name] - many[baseline], level),
-            p_value=float(p_value),
-            adjusted=float(adjusted),
-            wins=int((results[name] > 0).sum()),
-            ties=int((results[name] == 0).sum()),
-            losses=int((results[name] < 0).sum()),
-            comparisons=len(pairs),
-            all_pairs=all_pairs,
-            resamples=resamples,
-            level=level,
-            baseline_bounds=interval(many[baseline], level),
-        )
-        for name, p_value, adjusted in zip(others, p_values, holm(p_values), strict=False)
+        _compared(ranking, number, base, len(statistics[baseline]), all_pairs=all_pairs)
+        for number in others
     ]
+
+
+def _compared(
+    ranking: SystemRanking, number: int, base: int, sentences: int, *, all_pairs: bool
+) -> BaselineComparison:
+    """Return what a ranking says about a system and the baseline, by their numbers."""
+    score, baseline_score = float(ranking.scores[number]), float(ranking.scores[base])
+    wins, losses = (
+        round(share * sentences)
+        for share in (ranking.wins[number, base], ranking.wins[base, number])
+    )
+    differences = ranking.many[:, number] - ranking.many[:, base]
+    return BaselineComparison(
+        metric=ranking.metric,
+        baseline=ranking.systems[base],
+        system=ranking.systems[number],
+        baseline_score=baseline_score,
+        score=score,
+        bounds=interval(ranking.many[:, number], ranking.level),
+        difference=score - baseline_score,
+        difference_bounds=interval(differences, ranking.level),
+        p_value=float(ranking.p_values[number, base]),
+        adjusted=float(ranking.adjusted[number, base]),
+        wins=wins,
+        ties=sentences - wins - losses,
+        losses=losses,
+        comparisons=ranking.comparisons,
+        all_pairs=all_pairs,
+        resamples=ranking.resamples,
+        level=ranking.level,
+        baseline_bounds=interval(ranking.many[:, base], ranking.level),
+    )

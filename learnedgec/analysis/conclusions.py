@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,6 @@ from learnedgec.metrics.base import Metric
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.stats.significance import is_significant
 from learnedgec.types import Floats
-
-__all__ = ["conclusions", "conflicts", "guidance"]
 
 # Among at most so many systems, the conclusions have a sentence for each comparison.
 _FEW_SYSTEMS = 4
@@ -37,9 +35,8 @@ def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
 
     Two systems differ if the corrected p-value of their difference is below 1 − the ranking's level. The
     first sentence names the largest significant difference and the comparisons for which p-values are
-    corrected. For up to four systems follow the other comparisons with the baseline or, without one, each
-    pair of neighbours in the order and any pair for which these would suggest the opposite. For more systems,
-    a sentence each says from which others the baseline, or the first system, differs, and from which not.
+    corrected. For up to four systems follow the other comparisons. For more systems, a sentence each says
+    from which others the baseline, or the first system, differs, and from which not.
 
     Args:
         ranking: ranking of the systems by one metric.
@@ -70,12 +67,11 @@ def conclusions(ranking: SystemRanking, *, sentinel: bool = False) -> list[str]:
     )
     if len(order) > _FEW_SYSTEMS:
         return [strongest, *_against_one(ranking, better, worse)]
-    told = pairs if ranking.baseline else _neighbours(ranking)
     return [strongest] + [
         f"{names[a]} {better} than {names[b]} ({ranking.p(a, b)})."
         if _differs(ranking, a, b)
         else f"{names[a]} and {names[b]} cannot be told apart ({ranking.p(a, b)})."
-        for a, b in told
+        for a, b in pairs
         if (a, b) != (first, other)
     ]
 
@@ -94,19 +90,6 @@ def _nothing_clear(ranking: SystemRanking, pairs: Sequence[tuple[int, int]]) -> 
     which = f"No system can be told apart from {ranking.baseline}"
     which = which if ranking.baseline else "No two systems can be told apart"
     return f"{which}; the smallest p-value is that of {names} ({p})."
-
-
-def _neighbours(ranking: SystemRanking) -> list[tuple[int, int]]:
-    """Return the pairs of neighbours, and those of which readers would conclude the opposite from these."""
-    order = ranking.order
-    steps = [_differs(ranking, *pair) for pair in pairwise(order)]
-    # Readers conclude from the steps that two systems differ if a step between them does.
-    surprising = [
-        (order[i], order[j])
-        for i, j in combinations(range(len(order)), 2)
-        if j > i + 1 and _differs(ranking, order[i], order[j]) != any(steps[i:j])
-    ]
-    return [*pairwise(order), *surprising]
 
 
 def _against_one(ranking: SystemRanking, better: str, worse: str) -> list[str]:
@@ -211,7 +194,9 @@ def _about_disagreement(
     labels = [_listed([short[metric.label] for metric in side]) for side in sides]
     verbs = ["puts" if len(side) == 1 else "put" for side in sides]
     more = len(set(found)) - 1
-    others = f" So it is with {more} more pair{'s' if more > 1 else ''} of systems." if more else ""
+    others = (
+        f" This holds for {more} more pair{'s' if more > 1 else ''} of systems." if more else ""
+    )
     kinds = [{metric.needs_references for metric in side} for side in sides]
     advice = f"{_ABOUT_REFERENCES} " if kinds[0] != kinds[1] else ""
     return [

@@ -24,21 +24,6 @@ from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Floats
 
-__all__ = [
-    "Explanation",
-    "PreferenceBin",
-    "ScoreReference",
-    "bins_of",
-    "evaluators_of",
-    "explain_score",
-    "find_reference",
-    "fit_preference",
-    "make_reference",
-    "predict_held_out",
-    "read_references",
-    "write_references",
-]
-
 _FOLDS = 10
 _BINS = 10
 _PARTS = 20
@@ -221,13 +206,11 @@ def make_reference(
     metric: str,
     evaluators: Mapping[str, str],
     benchmark: str,
-    scores: Mapping[str, Floats],
+    scores: Floats,
     source_scores: Floats,
-    ratings: Mapping[str, Floats],
+    ratings: Floats,
     source_ratings: Floats,
-    changed: Mapping[str, npt.NDArray[np.bool_]],
-    *,
-    seed: int = 0,
+    changed: npt.NDArray[np.bool_],
 ) -> ScoreReference:
     """Return the reference built from a benchmark's outputs and ratings.
 
@@ -235,23 +218,19 @@ def make_reference(
         metric: the printed name of the metric.
         evaluators: evaluator -> digest of its package (`package_digest`).
         benchmark: the name of the benchmark.
-        scores: system -> float64 (N,), each output's score.
+        scores: float64 (S, N), the score of each system's output of each sentence.
         source_scores: float64 (N,), the score of each unchanged source.
-        ratings: system -> float64 (N,), the human ratings of its outputs, NaN where there are none.
+        ratings: float64 (S, N), the human ratings of the outputs, NaN where there are none.
         source_ratings: float64 (N,), the human ratings of the sources.
-        changed: system -> bool (N,), whether the output differs from its source.
-        seed: of the folds.
+        changed: bool (S, N), whether the output differs from its source.
 
     Raises:
         InputError: fewer than a hundred outputs were rated above or below their source.
     """
-    names = list(scores)
-    is_changed = np.stack([changed[name] for name in names])
-    values = np.stack([scores[name] for name in names])
-    preference = np.sign(np.stack([ratings[name] for name in names]) - source_ratings)
-    decided = is_changed & np.isfinite(preference) & (preference != 0)
-    gains, preferred = (values - source_scores)[decided], preference[decided] > 0
-    groups = np.broadcast_to(np.arange(values.shape[1]), values.shape)[decided]
+    preference = np.sign(ratings - source_ratings)
+    decided = changed & np.isfinite(preference) & (preference != 0)
+    gains, preferred = (scores - source_scores)[decided], preference[decided] > 0
+    groups = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)[decided]
     if len(gains) < 100:
         raise InputError(
             f"{benchmark} has {len(gains)} outputs that are rated above or below their source; at least "
@@ -262,13 +241,13 @@ def make_reference(
         metric=metric,
         evaluators=evaluators,
         benchmark=benchmark,
-        quantiles=np.percentile(values[is_changed], np.arange(101)),
-        outputs=int(is_changed.sum()),
+        quantiles=np.percentile(scores[changed], np.arange(101)),
+        outputs=int(changed.sum()),
         gains=points,
         probabilities=probabilities,
         pairs=len(gains),
         accuracy=float(np.mean(np.where(preferred, gains > 0, gains < 0))),
-        bins=bins_of(predict_held_out(gains, preferred, groups, seed=seed), preferred),
+        bins=bins_of(predict_held_out(gains, preferred, groups), preferred),
     )
 
 

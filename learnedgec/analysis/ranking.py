@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -29,7 +29,7 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
 from learnedgec.stats.outcomes import win_counts, win_shares
-from learnedgec.stats.resampling import resample
+from learnedgec.stats.resampling import check_resampling, intervals, resample
 from learnedgec.stats.significance import (
     describe_correction,
     enough_resamples,
@@ -44,17 +44,6 @@ from learnedgec.types import Floats
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "ABOUT_CLUSTERS",
-    "ABOUT_RANKS",
-    "Significance",
-    "SystemRanking",
-    "clusters",
-    "paired_permutation",
-    "rank",
-    "rank_ranges",
-    "rank_systems",
-]
 
 Significance = Literal["paired-bootstrap", "paired-permutation"]
 
@@ -157,6 +146,7 @@ class SystemRanking:
         by: how sentences became one score.
         systems: names.
         scores: float64 (S,).
+        many: float64 (B, S), the scores on each resample of the sentences.
         intervals: float64 (S, 2), the central `level` of the bootstrap distribution.
         wins: float64 (S, S), share of sentences on which the row's system scores above the column's; on
             the share 1 − `wins` − `wins.T` they tie (`learnedgec.stats.outcomes`).
@@ -178,6 +168,7 @@ class SystemRanking:
     by: Aggregation
     systems: tuple[str, ...]
     scores: Floats
+    many: Floats
     intervals: Floats
     wins: Floats
     p_values: Floats
@@ -397,9 +388,8 @@ def rank_systems(
         signature: the signature of the metric, to which the settings of the ranking are appended.
 
     Raises:
-        UnknownNameError: no system has the baseline's name.
-        InputError: too few systems or resamples, a value that is not `Statistics`, an unknown test, or
-            permutation with another aggregation.
+        UnknownNameError: no system has the baseline's name, or there is no such test or aggregation.
+        InputError: too few systems or resamples, or permutation with another aggregation.
 
     Example:
         >>> from learnedgec import load_metric
@@ -410,72 +400,58 @@ def rank_systems(
         ['long', 'short']
     """
     metric = as_metric(metric)
-    if not isinstance(statistics, Mapping) or not all(
-        isinstance(of_system, Statistics) for of_system in statistics.values()
-    ):
-        raise InputError(
-            "statistics must hold each system's Statistics by name, as metric.statistics_of_systems "
-            "returns them; learnedgec.rank takes texts."
-        )
     if significance not in get_args(Significance):
-        raise InputError(
-            f"significance is {significance!r}; choose one of {', '.join(get_args(Significance))}."
-        )
-    if (resamples is not None and resamples < 1) or not 0 < level < 1:
-        raise InputError(
-            f"resamples is {resamples} and level {level}; give at least one resample and a level "
-            "between 0 and 1."
-        )
-    if baseline is not None and baseline not in statistics:
-        raise UnknownNameError("system", baseline, statistics)
-    systems, of_system = tuple(statistics), list(statistics.values())
-    compared = [baseline is None or baseline in names for names in combinations(systems, 2)]
-    if resamples is None:
-        resamples = enough_resamples(sum(compared), level)
+        raise UnknownNameError("significance test", significance, get_args(Significance))
     if significance == "paired-permutation" and by != "mean":
         raise InputError(
             f"paired-permutation tests corpus scores, not {by}; use paired-bootstrap with it."
         )
+    if baseline is not None and baseline not in statistics:
+        raise UnknownNameError("system", baseline, statistics)
+    check_resampling(resamples, level)
+    systems, of_system = tuple(statistics), list(statistics.values())
+    pairs = [
+        (a, b)
+        for a, b in combinations(range(len(systems)), 2)
+        if baseline in (None, systems[a], systems[b])
+    ]
+    resamples = resamples or enough_resamples(len(pairs), level)
     scores = system_scores(metric, of_system, by, model)
     samples = resample(len(of_system[0]), resamples, seed)
     many = system_scores_of_resamples(metric, of_system, samples, by, model)
-    pairs = np.array(
+    p_values = np.array(
         [
-            np.nan
-            if not tested
-            else paired_permutation(metric, of_system[a], of_system[b], count=resamples, seed=seed)
+            paired_permutation(metric, of_system[a], of_system[b], count=resamples, seed=seed)
             if significance == "paired-permutation"
             else paired_bootstrap(scores[a] - scores[b], many[:, a] - many[:, b])
-            for (a, b), tested in zip(combinations(range(len(systems)), 2), compared, strict=True)
-        ],
-        dtype=np.float64,
+            for a, b in pairs
+        ]
     )
     wins = win_counts(sentence_scores(metric, of_system))
-    tail = 50 * (1 - level)
-    parts = [f"by:{by}"]
-    if by == "trueskill":
-        parts += [f"model:{model}", f"order:sentences, then pairs of {' '.join(systems)}"]
-    parts += [] if baseline is None else [f"baseline:{baseline}"]
-    parts += [significance, f"resamples:{resamples}", f"level:{level:g}", f"seed:{seed}"]
+    order = f"|model:{model}|order:sentences, then pairs of {' '.join(systems)}"
+    settings = f"by:{by}{order if by == 'trueskill' else ''}"
+    settings += "" if baseline is None else f"|baseline:{baseline}"
+    settings += f"|{significance}|resamples:{resamples}|level:{level:g}|seed:{seed}"
     return SystemRanking(
         metric=metric.label,
         by=by,
         systems=systems,
         scores=scores,
-        intervals=np.percentile(many, [tail, 100 - tail], axis=0).T,
+        many=many,
+        intervals=intervals(many, level),
         wins=win_shares(wins, len(of_system[0]) - wins - wins.T),
-        p_values=_square(pairs, len(systems)),
-        adjusted=_square(holm(pairs), len(systems)),
+        p_values=_square(pairs, p_values, len(systems)),
+        adjusted=_square(pairs, holm(p_values), len(systems)),
         resamples=resamples,
         level=level,
-        signature="|".join([signature or str(metric), *parts]),
+        signature=f"{signature or metric}|{settings}",
         baseline=baseline,
     )
 
 
-def _square(pairs: Floats, size: int) -> Floats:
-    """Return a symmetric matrix with 1 on the diagonal from the values of the pairs i < j."""
-    matrix = np.ones((size, size))
-    matrix[np.triu_indices(size, 1)] = pairs
-    matrix.T[np.triu_indices(size, 1)] = pairs
+def _square(pairs: Sequence[tuple[int, int]], values: Floats, size: int) -> Floats:
+    """Return a symmetric matrix with the values of pairs, 1 on the diagonal and NaN elsewhere."""
+    matrix = np.where(np.eye(size, dtype=bool), 1.0, np.nan)
+    for (first, other), value in zip(pairs, values, strict=True):
+        matrix[first, other] = matrix[other, first] = value
     return matrix

@@ -24,8 +24,7 @@ from learnedgec.robustness.cases import Dimension
 from learnedgec.robustness.preferences import PreferenceRobustness
 from learnedgec.robustness.systems import CONSISTENCIES, SystemRobustness
 from learnedgec.stats.resampling import Estimate
-
-__all__ = ["plot_attacks", "plot_preferences", "plot_systems"]
+from learnedgec.types import Array
 
 _DIMENSIONS: Mapping[Dimension, str] = {
     "action": "what was done",
@@ -39,7 +38,7 @@ _Groups = Mapping[tuple[Dimension, str], Estimate]
 
 
 def plot_systems(results: Sequence[SystemRobustness], folder: str | Path) -> list[Path]:
-    """Write, for each set of cases, every system's F with its bounds, and P-CRS by kind of variant.
+    """Write every system's F with its bounds, and P-CRS by kind of variant, for each set of cases and metric.
 
     Returns:
         The files.
@@ -50,9 +49,9 @@ def plot_systems(results: Sequence[SystemRobustness], folder: str | Path) -> lis
     """
     files: list[Path] = []
     with style():
-        for cases in dict.fromkeys(result.cases for result in results):
-            entries = [result for result in results if result.cases == cases]
-            stem = f"{cases}.{entries[0].metric}"
+        for cases, metric in dict.fromkeys((result.cases, result.metric) for result in results):
+            entries = [r for r in results if (r.cases, r.metric) == (cases, metric)]
+            stem = f"{cases}.{metric}"
             files += save_figure(_bounds(entries), folder, f"{stem}.bounds")
             rows = {
                 f"P-CRS, {rule}": {
@@ -115,21 +114,22 @@ def _in_order(entries: Sequence[PreferenceRobustness]) -> Any:
     places = np.arange(len(entries))
     for number, (label, name) in enumerate((("CRS", "crs"), ("P-CRS", "p_crs"), ("accuracy",) * 2)):
         estimates: list[Estimate] = [getattr(entry, name) for entry in entries]
-        low, middle, high = np.array([(e.low, e.value, e.high) for e in estimates]).T
-        axis.errorbar(
-            places + 0.06 * (number - 1),
-            middle,
-            yerr=np.maximum([middle - low, high - middle], 0),
-            fmt=f"{MARKERS[number]}-",
-            color=COLOURS[number],
-            markersize=3.5,
-            linewidth=0.9,
-            label=label,
-        )
+        _draw_estimates(axis, places + 0.06 * (number - 1), estimates, number, label=label)
     labels = [shorten(entry.metric, 34) for entry in entries]
     axis.set_xticks(places, labels, rotation=20, ha="right")
     figure.legend(loc="outside upper center", ncols=3)
     return figure
+
+
+def _draw_estimates(
+    axis: Any, places: Array, estimates: Sequence[Estimate], number: int, **look: Any
+) -> None:
+    """Draw the estimates of one series with their intervals; its number gives colour and marker."""
+    low, middle, high = np.array([(e.low, e.value, e.high) for e in estimates]).T
+    reach = np.maximum([middle - low, high - middle], 0)
+    marker, colour = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
+    look = {"marker": marker, "color": colour, "markersize": 3.5, "linewidth": 0.9} | look
+    axis.errorbar(places, middle, yerr=reach, **look)
 
 
 def _by_kind(rows: Mapping[str, Mapping[str, _Groups]]) -> Any:
@@ -140,32 +140,21 @@ def _by_kind(rows: Mapping[str, Mapping[str, _Groups]]) -> Any:
     dimensions = [name for name in _DIMENSIONS if any(kind[0] == name for kind in kinds)]
     figure = new_figure(COLUMN * 2.1, 0.4 + 1.8 * len(rows))
     axes = figure.subplots(len(rows), len(dimensions), squeeze=False, sharey="row", sharex="col")
-    for line, (label, series) in zip(axes, rows.items(), strict=True):
-        for axis, dimension in zip(line, dimensions, strict=True):
+    for row, (title, series) in zip(axes, rows.items(), strict=True):
+        for axis, dimension in zip(row, dimensions, strict=True):
             groups = [kind for kind in kinds if kind[0] == dimension]
             for number, (name, values) in enumerate(series.items()):
-                low, middle, high = np.array(
-                    [(values[kind].low, values[kind].value, values[kind].high) for kind in groups]
-                ).T
-                shift = 0.12 * (number - (len(series) - 1) / 2)
-                axis.errorbar(
-                    np.arange(len(groups)) + shift,
-                    middle,
-                    yerr=np.maximum([middle - low, high - middle], 0),
-                    fmt=MARKERS[number % len(MARKERS)],
-                    color=COLOURS[number % len(COLOURS)],
-                    linestyle="none" if dimension == "action" else "-",
-                    markersize=3.5,
-                    linewidth=0.9,
-                    label=shorten(name, 34),
-                )
+                places = np.arange(len(groups)) + 0.12 * (number - (len(series) - 1) / 2)
+                line = "none" if dimension == "action" else "-"
+                estimates = [values[kind] for kind in groups]
+                label = shorten(name, 34)
+                _draw_estimates(axis, places, estimates, number, label=label, linestyle=line)
             axis.set_xticks(range(len(groups)), [group for _, group in groups], rotation=30)
-        line[0].set_ylabel(label)
+        row[0].set_ylabel(title)
     for axis, dimension in zip(axes[-1], dimensions, strict=True):
         axis.set_xlabel(_DIMENSIONS[dimension])
     handles, labels = axes[0][0].get_legend_handles_labels()
-    columns = min(4, len(labels))
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns)
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels)))
     return figure
 
 
@@ -178,19 +167,14 @@ def _attacks(results: Sequence[AttackResult]) -> Any:
     axis = figure.subplots()
     height = 0.8 / len(attacks)
     for number, attack in enumerate(attacks):
-        for result in pooled:
-            if result.attack != attack:
-                continue
-            row = metrics.index(result.metric) + (number - (len(attacks) - 1) / 2) * height
-            first = result.metric == metrics[0]
-            axis.barh(
-                row,
-                result.preferred.value,
-                height=0.9 * height,
-                color=COLOURS[number % len(COLOURS)],
-                label=attack if first else None,
-            )
-            axis.plot((result.preferred.low, result.preferred.high), (row, row), color=GREY)
+        of_attack = [result for result in pooled if result.attack == attack]
+        shift = (number - (len(attacks) - 1) / 2) * height
+        rows = [metrics.index(result.metric) + shift for result in of_attack]
+        preferred = [result.preferred for result in of_attack]
+        shares, colour = [estimate.value for estimate in preferred], COLOURS[number % len(COLOURS)]
+        axis.barh(rows, shares, height=0.9 * height, color=colour, label=attack)
+        for row, estimate in zip(rows, preferred, strict=True):
+            axis.plot((estimate.low, estimate.high), (row, row), color=GREY)
     label_rows(axis, metrics)
     axis.set_xlim(0, 1)
     axis.set_xlabel("share of outputs preferred")

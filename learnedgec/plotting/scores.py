@@ -28,8 +28,6 @@ from learnedgec.plotting.style import (
 from learnedgec.stats.correlation import ranks
 from learnedgec.types import Floats
 
-__all__ = ["plot_evaluation", "plot_ranking"]
-
 _LINES = ("-", "--", "-.", ":")
 
 _MEASURES = ("pearson", "spearman", "sentence_accuracy", "grouped_kendall")
@@ -80,41 +78,28 @@ def _intervals(ranking: SystemRanking) -> Any:
         best, worst = ranking.ranges[number].tolist()
         ranks = f"{best}" if best == worst else f"{best}–{worst}"
         labels.append(f"{ranking.systems[number]}  {ranks}")
-    axis.set_yticks(range(len(order)), labels)
-    axis.set_ylim(len(order) - 0.5, -0.5)
+    label_rows(axis, labels)
     by = "" if ranking.by == "mean" else f" ({ranking.by})"
     axis.set_xlabel(f"{shorten(ranking.metric, 40)}{by}")
     return figure
 
 
 def _wins(systems: Sequence[str], wins: Floats, order: Sequence[int], label: str) -> Any:
-    """Draw shares of wins in this order of the systems, ties counting as half a win."""
-    wins = wins[np.ix_(order, order)]
-    return win_matrix([systems[number] for number in order], 0.5 + (wins - wins.T) / 2, label)
-
-
-def win_matrix(names: Sequence[str], shares: Floats, label: str) -> Any:
-    """Draw how often the row beats the column, in percent; half is white."""
+    """Draw how often the row beats the column in this order, in percent, ties counting as half a win."""
+    names, wins = [systems[number] for number in order], wins[np.ix_(order, order)]
+    shares = 0.5 + (wins - wins.T) / 2
     size = max(COLUMN, 1.1 + 0.27 * len(names))
     figure = new_figure(size + 0.5, size)
     axis = figure.subplots()
-    off = ~np.eye(len(names), dtype=bool)
-    reach = float(np.nanmax(np.abs(np.where(off, shares, np.nan) - 0.5), initial=0.01))
-    image = axis.imshow(
-        np.where(off, shares, np.nan), cmap="PuOr", vmin=0.5 - reach, vmax=0.5 + reach
-    )
-    for row, column in zip(*np.nonzero(off & ~np.isnan(shares)), strict=True):
+    np.fill_diagonal(shares, np.nan)
+    # Half is white.
+    reach = float(np.nanmax(np.abs(shares - 0.5), initial=0.01))
+    image = axis.imshow(shares, cmap="PuOr", vmin=0.5 - reach, vmax=0.5 + reach)
+    for row, column in zip(*np.nonzero(~np.isnan(shares)), strict=True):
         red, green, blue, _ = image.cmap(image.norm(shares[row, column]))
         dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
-        axis.text(
-            column,
-            row,
-            f"{100 * shares[row, column]:.0f}",
-            ha="center",
-            va="center",
-            fontsize=6,
-            color="white" if dark else "black",
-        )
+        look = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
+        axis.text(column, row, f"{100 * shares[row, column]:.0f}", fontsize=6, **look)
     axis.set_xticks(range(len(names)), names, rotation=90)
     axis.set_yticks(range(len(names)), names)
     axis.tick_params(length=0)
@@ -182,16 +167,8 @@ def _scatter(evaluation: Evaluation, entries: Sequence[MetricEvaluation]) -> Any
     looks = _looks(entries)
     for axis, entry in zip(axes.flat, entries, strict=False):
         x, y = evaluation.human_scores, entry.scores
-        axis.errorbar(
-            x,
-            y,
-            xerr=_reach(x, evaluation.human_intervals),
-            yerr=_reach(y, entry.score_intervals),
-            fmt="none",
-            ecolor="#DDDDDD",
-            elinewidth=0.6,
-            zorder=1,
-        )
+        reaches = _reach(y, entry.score_intervals), _reach(x, evaluation.human_intervals)
+        axis.errorbar(x, y, *reaches, fmt="none", ecolor="#DDDDDD", elinewidth=0.6, zorder=1)
         look = looks[entry.metric]
         axis.scatter(x, y, s=14, color=look["color"], marker=look["marker"], zorder=2)
         r, rho = (entry.estimates[name].value for name in ("pearson", "spearman"))
@@ -285,9 +262,7 @@ def _curves(evaluation: Evaluation, entries: Sequence[MetricEvaluation], name: s
             look = looks[entry.metric]
             label = shorten(entry.metric, 28)
             axis.plot(places, curve, linewidth=1.2, markersize=3.5, label=label, **look)
-            axis.fill_between(
-                places, bounds[:, 0], bounds[:, 1], color=look["color"], alpha=0.1, linewidth=0
-            )
+            axis.fill_between(places, *bounds.T, color=look["color"], alpha=0.1, linewidth=0)
         axis.set_title(measure_name(kind))
         if name == "windows":
             axis.set_xticks(places, [f"{place}–{place + width - 1}" for place in places])

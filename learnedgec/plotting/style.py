@@ -16,20 +16,6 @@ import numpy as np
 from learnedgec.errors import MissingDependencyError
 from learnedgec.runtime.writing import atomic_path, check_writable
 
-__all__ = [
-    "COLOURS",
-    "COLUMN",
-    "GREY",
-    "MARKERS",
-    "check_plotting",
-    "label_rows",
-    "new_figure",
-    "save_figure",
-    "shorten",
-    "style",
-    "two_digits",
-]
-
 # Okabe and Ito (2008), without yellow, which is too pale for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#777777"

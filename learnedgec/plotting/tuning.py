@@ -1,9 +1,8 @@
-"""Figures of a search: the objective over the weights, its history, and which parameter mattered."""
+"""Figures of a search: its history, and which parameter mattered."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,21 +22,13 @@ from learnedgec.plotting.style import (
 from learnedgec.tuning.search import Tuning
 from learnedgec.tuning.space import Simplex
 from learnedgec.tuning.trials import quiet
-from learnedgec.types import Floats
 
 if TYPE_CHECKING:
     from learnedgec.tuning.sweep import Sweep
 
-__all__ = ["importances", "plot_sweep", "plot_tuning"]
-
-
-# Steps of the lattice behind the ternary map: 231 values of the objective.
-_STEPS = 20
-_MARKS = {"tuned": "*", "given": "s", "uniform": "D"}
-
 
 def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
-    """Write the history, the importance of what was tuned and, for two or three weights, a map.
+    """Write the history, and the importance of what was tuned.
 
     Args:
         tuning: what to draw.
@@ -56,11 +47,6 @@ def plot_tuning(tuning: Tuning, folder: str | Path, stem: str) -> list[Path]:
         shares = importances(tuning)
         if len(shares) > 1:
             files += save_figure(_bars(shares), folder, f"{stem}.importance")
-        for name, range_ in tuning.space.ranges.items():
-            draw = _MAPS.get(range_.size) if isinstance(range_, Simplex) else None
-            if draw is not None:
-                figure = draw(tuning, name, _weight_labels(tuning, name))
-                files += save_figure(figure, folder, f"{stem}.{name}")
     return files
 
 
@@ -163,14 +149,8 @@ def _history(tuning: Tuning) -> Any:
     values = np.array([trial.value for trial in tuning.trials])
     valid = ~np.isnan(values)
     axis.plot(numbers[valid], values[valid], "o", color=GREY, markersize=2, label="trial")
-    axis.step(
-        numbers[valid],
-        np.maximum.accumulate(values[valid]),
-        where="post",
-        color=COLOURS[0],
-        linewidth=1.2,
-        label="best so far",
-    )
+    look = {"color": COLOURS[0], "linewidth": 1.2, "label": "best so far"}
+    axis.step(numbers[valid], np.maximum.accumulate(values[valid]), where="post", **look)
     untuned = tuning.references["given"].value
     if not math.isnan(untuned):
         axis.axhline(untuned, color=COLOURS[1], linewidth=0.8, linestyle="--", label="given")
@@ -203,98 +183,6 @@ def _bars(shares: dict[str, float]) -> Any:
     return figure
 
 
-def _line(tuning: Tuning, name: str, labels: Sequence[str]) -> Any:
-    """Draw the objective over the first of two weights."""
-    figure = new_figure(COLUMN, 2.4)
-    axis = figure.subplots()
-    first = np.linspace(0, 1, 51)
-    values = [_value(tuning, name, (float(w), float(1 - w))) for w in first]
-    axis.plot(first, values, color=COLOURS[0], linewidth=1.2)
-    for label, weights, value in _marked(tuning, name):
-        axis.plot(weights[0], value, _MARKS[label], color=COLOURS[1], label=label, clip_on=False)
-    axis.set_xlabel(f"weight of {labels[0]}; the rest is {labels[1]}")
-    axis.set_ylabel(_words(tuning))
-    figure.legend(loc="outside lower center", ncols=3)
-    return figure
-
-
-def _ternary(tuning: Tuning, name: str, labels: Sequence[str]) -> Any:
-    """Draw the objective over three weights: a corner is all weight on one."""
-    figure = new_figure(COLUMN, 3.2)
-    axis = figure.subplots()
-    lattice = np.array(Simplex(3).levels(_STEPS))
-    values = np.array([_value(tuning, name, tuple(row)) for row in lattice.tolist()])
-    x, y = _plane(lattice)
-    valid = ~np.isnan(values)
-    contours = axis.tricontourf(x[valid], y[valid], values[valid], levels=14, cmap="viridis")
-    tried = np.array([trial.parameters[name] for trial in tuning.trials])
-    axis.plot(*_plane(tried), ".", color="white", markersize=1.6, alpha=0.7, label="trial")
-    for label, weights, _ in reversed(_marked(tuning, name)):
-        axis.plot(
-            *_plane(np.array([weights])),
-            _MARKS[label],
-            color=COLOURS[1],
-            markeredgecolor="white",
-            markeredgewidth=0.7,
-            markersize=10 if label == "tuned" else 6,
-            label=label,
-            linestyle="none",
-            clip_on=False,
-        )
-    corners = np.eye(3)
-    axis.plot(*_plane(corners[[0, 1, 2, 0]]), color="black", linewidth=0.8)
-    for corner, label, place in zip(corners, labels, ("right", "left", "center"), strict=True):
-        cx, cy = _plane(corner[None])
-        below = cy[0] < 0.5
-        axis.annotate(
-            label,
-            (cx[0], cy[0]),
-            xytext=(0, -4 if below else 4),
-            textcoords="offset points",
-            ha={"right": "left", "left": "right"}.get(place, place),
-            va="top" if below else "bottom",
-        )
-    axis.set_aspect("equal")
-    axis.set_axis_off()
-    axis.margins(0.08)
-    bar = figure.colorbar(contours, ax=axis, fraction=0.04, pad=0.04)
-    bar.set_label(_words(tuning))
-    bar.outline.set_visible(False)
-    # White dots need a ground to be seen in a legend.
-    legend = figure.legend(loc="outside lower center", ncols=4)
-    for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
-        if text.get_text() == "trial":
-            handle.set_color(GREY)
-            handle.set_alpha(1)
-    return figure
-
-
-def _plane(weights: Floats) -> tuple[Floats, Floats]:
-    """Return x and y of rows of three weights, in a triangle of side 1 with the third on top."""
-    return weights[:, 1] + weights[:, 2] / 2, weights[:, 2] * math.sqrt(3) / 2
-
-
-def _value(tuning: Tuning, name: str, weights: tuple[float, ...]) -> float:
-    """Return the objective with other weights, everything else as tuned."""
-    return tuning.value_at({**tuning.best.parameters, name: weights})
-
-
-def _marked(tuning: Tuning, name: str) -> list[tuple[str, tuple[float, ...], float]]:
-    """Return label, weights that sum to 1, and value of the tuned metric and the references."""
-    marked = []
-    for label, candidate in {"tuned": tuning.best, **tuning.references}.items():
-        weights = candidate.parameters[name]
-        if weights is None:
-            continue
-        total = math.fsum(weights)
-        marked.append((label, tuple(weight / total for weight in weights), candidate.value))
-    return marked
-
-
 def _words(tuning: Tuning) -> str:
     """Return the objective and the data in words."""
     return f"{tuning.goal.objective.replace('-', ' ')}\non {tuning.benchmark}"
-
-
-# By the number of weights.
-_MAPS = {2: _line, 3: _ternary}

@@ -27,9 +27,10 @@ from learnedgec.data.text import check_lengths
 from learnedgec.edits.parsing import available_annotator, describe_annotator
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
+from learnedgec.metrics.cards import card_name, summary
 from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.metrics.protocols import ShowsEdits
-from learnedgec.metrics.registry import METRICS, load_metric
+from learnedgec.metrics.registry import load_metric
 from learnedgec.report.judgements import describe_evaluation, describe_misjudged
 from learnedgec.report.overview import (
     describe_effects,
@@ -61,8 +62,6 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metrics, shared_statistics
 from learnedgec.stats.significance import too_few_resamples
 from learnedgec.types import Floats
-
-__all__ = ["ReportSettings", "build_benchmark_report", "build_report"]
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,6 @@ def build_benchmark_report(
     benchmark: Benchmark,
     human: Sequence[str] = (),
     *,
-    protocol: Protocol | None = None,
     settings: ReportSettings = ReportSettings(),
     runtime: Runtime = Runtime(),
 ) -> dict[str, Any]:
@@ -149,7 +147,6 @@ def build_benchmark_report(
         metric: a metric, its name, or a list of them; the meta-evaluation adds the sentinels.
         benchmark: a benchmark with rankings, ratings or published scores.
         human: name of the human scores to evaluate against; `default_human` by default.
-        protocol: protocol of the meta-evaluation; `settings` replaces its resamples, level and seed.
         settings: settings of the report.
         runtime: how to run.
 
@@ -168,8 +165,7 @@ def build_benchmark_report(
     # All human scores must cover a system for it to be in every table.
     for name in names:
         benchmark = judged(benchmark, name)
-    protocol = replace(
-        protocol or Protocol(),
+    protocol = Protocol(
         resamples=1000 if settings.resamples is None else settings.resamples,
         level=settings.level,
         seed=settings.seed,
@@ -201,13 +197,9 @@ def _build(
     """Return everything but the meta-evaluation."""
     if not metrics:
         raise InputError("a report shows at least one metric, and none was given.")
-    if not benchmark.sources:
-        raise InputError("there is no sentence to report on; give at least one source.")
-    annotator, attributed = (
-        settings.annotator or available_annotator(),
-        as_metrics(settings.attribution),
-    )
-    types = TypeTable()
+    annotator = settings.annotator or available_annotator()
+    attributed = as_metrics(settings.attribution)
+    types: TypeTable = {"": 0}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         statistics = dict(
@@ -272,7 +264,7 @@ def _build(
                 "name": str(metric),
                 "label": metric.label,
                 "short": names[metric.label],
-                "summary": METRICS[metric.name].summary if metric.name in METRICS else "",
+                "summary": summary(metric.name) if card_name(metric.name) else "",
                 "references": metric.needs_references,
                 "sentinel": is_sentinel(metric.name),
             }
@@ -291,7 +283,7 @@ def _build(
             and describe_meaning(reference, scores[metric], source_scores[metric], benchmark)
             for metric, reference in score_references.items()
         ],
-        "types": types.names,
+        "types": list(types),
         "errors": errors,
         "effects": describe_effects(
             [np.stack([score.sentences for score in scores[metric]]) for metric in metrics],

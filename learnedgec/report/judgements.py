@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -10,41 +9,18 @@ import numpy as np
 
 from learnedgec.analysis.meta.evaluation import Evaluation
 from learnedgec.data.benchmarks.base import Benchmark
+from learnedgec.data.rows import plain
 from learnedgec.types import Floats
 
 _MOST = 50
 
 
 def describe_evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the data of the plots of `learnedgec meta --plot`, and the table of agreement."""
-    return {
-        "benchmark": evaluation.benchmark,
-        "human": evaluation.human,
-        "systems": list(evaluation.systems),
-        "scores": _list(evaluation.human_scores),
-        "intervals": _list(evaluation.human_intervals),
-        "order": evaluation.order.tolist(),
-        "wins": _list(evaluation.human_wins),
-        "window": evaluation.protocol.window,
-        "protocol": str(evaluation.protocol),
-        "notices": list(evaluation.notices),
-        "metrics": [
-            {
-                "metric": entry.metric,
-                "sentinel": entry.sentinel,
-                "signature": entry.signature,
-                "scores": _list(entry.scores),
-                "intervals": _list(entry.score_intervals),
-                "estimates": {
-                    name: _list(asdict(estimate)) for name, estimate in entry.estimates.items()
-                },
-                "windows": _list(entry.windows),
-                "window_intervals": _list(entry.window_intervals),
-                "without": _list(entry.without),
-            }
-            for entry in evaluation.metrics
-        ],
-    }
+    """Return the fields of an evaluation, without sentence scores, for JSON."""
+    described: dict[str, Any] = plain(asdict(evaluation))
+    for entry in described["metrics"]:
+        del entry["sentences"]
+    return described | {"protocol": str(evaluation.protocol), "window": evaluation.protocol.window}
 
 
 def describe_misjudged(scores: Floats, benchmark: Benchmark, human: str) -> dict[str, Any]:
@@ -145,17 +121,3 @@ def _percentiles(values: Floats) -> Floats:
 
     ranks: Floats = rankdata(values, axis=None).reshape(values.shape) * 100 / values.size
     return ranks
-
-
-def _list(value: Any) -> Any:
-    """Return nested lists and mappings with numbers of seven digits, None for what is not finite."""
-    if isinstance(value, Mapping):
-        return {key: _list(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_list(item) for item in value]
-    if isinstance(value, str):
-        return value
-    number = float(value)
-    if not np.isfinite(number):
-        return None
-    return int(number) if number.is_integer() and abs(number) > 1 else float(f"{number:.7g}")

@@ -27,7 +27,7 @@ _BINS = 8
 
 
 def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:
-    """Return a ranking as lists; the systems keep their given order.
+    """Return the fields of a ranking for JSON; the systems keep their given order.
 
     `against` says in a word how each system compares with the baseline; it is None without one.
     """
@@ -37,19 +37,12 @@ def describe_ranking(ranking: SystemRanking) -> dict[str, Any]:
         higher, lower = ranking.better[:, base], ranking.better[base]
         words = np.select([higher, lower], ["higher", "lower"], "not told apart")
         against = ["" if n == base else str(word) for n, word in enumerate(words)]
-    return {
-        "against": against,
-        "metric": ranking.metric,
-        "signature": ranking.signature,
-        "scores": ranking.scores.tolist(),
-        "intervals": ranking.intervals.tolist(),
-        "ranges": ranking.ranges.tolist(),
-        "cluster": ranking.cluster.tolist(),
-        "order": ranking.order,
-        "wins": ranking.wins.tolist(),
-        "p_values": plain(ranking.p_values),
-        "adjusted": plain(ranking.adjusted),
-    }
+    described: dict[str, Any] = plain(asdict(ranking))
+    # Scores on each resample would fill the page.
+    del described["many"]
+    for name in ("ranges", "cluster", "order"):
+        described[name] = plain(getattr(ranking, name))
+    return described | {"against": against}
 
 
 def rank_agreement(rankings: Sequence[SystemRanking]) -> list[list[float | None]]:
@@ -93,14 +86,9 @@ def describe_meaning(
         "pairs": reference.pairs,
         "accuracy": reference.accuracy,
         "reliability": [asdict(bin_) for bin_ in reference.bins],
-        "sentences": [explanation.sentence for explanation in explanations],
-        "percentiles": [
-            np.rint(explanation.percentiles).astype(int).tolist() for explanation in explanations
-        ],
-        "preferred": [
-            [None if np.isnan(value) else round(float(value), 3) for value in explanation.preferred]
-            for explanation in explanations
-        ],
+        "sentences": [each.sentence for each in explanations],
+        "percentiles": plain([np.rint(each.percentiles).astype(int) for each in explanations]),
+        "preferred": plain([np.round(each.preferred, 3) for each in explanations]),
     }
 
 

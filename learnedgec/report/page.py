@@ -19,8 +19,6 @@ from learnedgec.data.text import write_text
 from learnedgec.errors import MissingDependencyError
 from learnedgec.runtime.writing import PathLike
 
-__all__ = ["check_report", "render", "render_report", "write_report"]
-
 _HERE = Path(__file__).parent
 _STYLES = ("page.css", "explorer.css", "print.css")
 _SCRIPTS = (

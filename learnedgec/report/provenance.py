@@ -12,7 +12,7 @@ from typing import Any
 
 from learnedgec._version import __version__
 from learnedgec.data.catalog.registry import DATASETS
-from learnedgec.data.input_warnings import alignment_notices, token_notices
+from learnedgec.data.input_warnings import alignment_notices, blank_notices, token_notices
 from learnedgec.data.references import References
 from learnedgec.data.sentences import changed_sentences
 from learnedgec.edits.parsing import RELEASED, USUAL
@@ -92,18 +92,15 @@ def text_notices(
         systems: system -> N hypotheses.
         references: references of the sentences, if there are any.
     """
-    notices = []
     blank = sum(not source.strip() for source in sources)
-    if blank:
-        notices.append(f"{_of(blank, len(sources), 'sources')} blank.")
-    for name, hypotheses in systems.items():
-        blank = sum(not text.strip() for text in hypotheses)
-        if blank:
-            notices.append(f"{name}: {_of(blank, len(sources), 'outputs')} blank.")
-        if not any(changed_sentences(sources, hypotheses)):
-            notices.append(f"{name} equals the source: it changes nothing.")
     return [
-        *notices,
+        *([f"Blank sources: {blank:,} of {len(sources):,}."] if blank else []),
+        *blank_notices(sources, systems),
+        *(
+            f"{name} equals the source: it changes nothing."
+            for name, hypotheses in systems.items()
+            if not any(changed_sentences(sources, hypotheses))
+        ),
         *alignment_notices(sources, systems),
         *token_notices(sources, systems, references),
     ]
@@ -127,24 +124,22 @@ def annotator_notices(annotator: str, metrics: Sequence[Metric]) -> list[str]:
 
 def gate_notices(described: Mapping[Metric, Mapping[str, Any]]) -> list[str]:
     """Return a notice for each metric whose gate rejected some outputs."""
-    counts = {
-        metric: sum(map(sum, scores.get("rejected", ()))) for metric, scores in described.items()
-    }
-    return [
-        f"{metric.label}: {number:,} outputs are too different from their source and get a low score "
-        "(gate)."
-        for metric, number in counts.items()
-        if number
-    ]
+    notices = []
+    for metric, scores in described.items():
+        if number := sum(map(sum, scores.get("rejected", ()))):
+            notices.append(
+                f"{metric.label}: outputs that are too different from their source and get a low score "
+                f"(gate): {number:,}."
+            )
+    return notices
 
 
 def unknown_edits(annotated: Annotated) -> list[str]:
     """Return a notice if edits have the type UNK: errors that were detected but not corrected."""
-    count = sum(
-        edit.type == "UNK" for rows in annotated.edits.values() for edits in rows for edit in edits
-    )
+    kinds = [e.type for rows in annotated.edits.values() for edits in rows for e in edits]
+    count = kinds.count("UNK")
     return (
-        [f"{count:,} edits of systems have the type UNK and count only in detection."]
+        [f"{count:,} edits of systems have the type UNK: they count only in detection."]
         if count
         else []
     )
@@ -162,16 +157,10 @@ def unknown_tokens(metric: Metric, systems: Mapping[str, Sequence[str]]) -> list
             continue
         texts = list(dict.fromkeys(text for hypotheses in systems.values() for text in hypotheses))
         rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
-        tokens = sum(row.count(unknown) for row in rows)
-        if tokens:
+        if tokens := sum(row.count(unknown) for row in rows):
             lines = sum(unknown in row for row in rows)
             notices.append(
                 f"{metric.label}: the tokenizer of {name} has no entry for {tokens:,} tokens in {lines:,} of "
                 f"{len(texts):,} distinct outputs; all of them look the same to the model."
             )
     return notices
-
-
-def _of(number: int, whole: int, things: str) -> str:
-    """Return the beginning of a sentence about some of a number of things."""
-    return f"{number:,} of {whole:,} {things} {'is' if number == 1 else 'are'}"

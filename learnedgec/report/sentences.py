@@ -6,46 +6,31 @@ the index of its type in a table of types; findings of a metric follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from learnedgec.analysis.attribution import Attribution, attribute_edits
 from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.data.m2 import Edit, apply_edits
-from learnedgec.data.references import Reference, References
+from learnedgec.data.m2 import Edit
+from learnedgec.data.references import References
+from learnedgec.data.rows import plain
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.edits.error_types import TIERS, foreign_types
-from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.errant import Errant
 from learnedgec.metrics.protocols import Gated, ShowsEdits
 from learnedgec.metrics.scores import Score
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.types import Array
 
 # Missing, replacement, unnecessary, and no edit at all; what is not of ERRANT counts as replacement.
 _OPERATIONS = ("M", "R", "U", "")
 
 
-class TypeTable:
-    """Indices of error types, in order of their first occurrence; 0 means no type."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {"": 0}
-
-    def number(self, kind: str) -> int:
-        """Return the index of a type."""
-        return self._numbers.setdefault(kind, len(self._numbers))
-
-    @property
-    def names(self) -> list[str]:
-        """The types in order of their indices."""
-        return list(self._numbers)
+TypeTable: TypeAlias = dict[str, int]
+"""The index of each error type, in order of their first occurrence; 0 means no type."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +78,14 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> Annotate
         )
     )
 
-    def edited(source: str, reference: Reference) -> Reference:
-        if reference.edits is not None:
-            return reference
-        return replace(reference, edits=edits[source, reference.text])
-
     references = benchmark.references and References(
         tuple(
-            tuple(edited(source, reference) for reference in row)
+            tuple(
+                replace(reference, edits=edits[source, reference.text])
+                if reference.edits is None
+                else reference
+                for reference in row
+            )
             for source, row in zip(benchmark.sources, benchmark.references, strict=True)
         )
     )
@@ -153,11 +138,11 @@ def describe_scores(metric: Metric, scores: Sequence[Score]) -> dict[str, Any]:
     """
     details = list(scores[0].sentence_details)
     described: dict[str, Any] = {
-        "scores": [_numbers(score.sentences) for score in scores],
+        "scores": [plain(score.sentences) for score in scores],
         "details": {
             name: {
                 "kind": scores[0].sentence_details[name].dtype.kind,
-                "values": [_numbers(score.sentence_details[name]) for score in scores],
+                "values": [plain(score.sentence_details[name]) for score in scores],
             }
             for name in details
         },
@@ -194,8 +179,7 @@ def findings(
         for edit in metric.edit_rows(score.statistics):
             rows[edit["sentence"] - 1].append(edit)
         for number, row in enumerate(rows):
-            edits = annotated.edits[system][number]
-            finding = _finding(row, benchmark.sources[number], edits, types)
+            finding = _finding(row, annotated.edits[system][number], types)
             if finding not in lists[number]:
                 lists[number].append(finding)
             of[-1].append(lists[number].index(finding))
@@ -203,15 +187,19 @@ def findings(
 
 
 def _finding(
-    rows: Sequence[Mapping[str, Any]], source: str, edits: Sequence[Edit], types: TypeTable
+    rows: Sequence[Mapping[str, Any]], edits: Sequence[Edit], types: TypeTable
 ) -> dict[str, Any]:
-    """Return the comparison of a hypothesis with one reference, edit by edit."""
+    """Return the comparison of a hypothesis with one reference, edit by edit.
+
+    A metric may divide the same changes into other edits. So of the edits that ERRANT finds, the rest are
+    those that touch none of the metric's.
+    """
     kinds = {(edit.start, edit.end, edit.correction): edit.type for edit in edits}
 
     def described(row: Mapping[str, Any], correction: Any, *more: int) -> list[Any]:
         kind = row["type"] or kinds.get((row["start"], row["end"], row["correction"]), "")
         weight = [float(f"{row['weight']:.4g}")] if "weight" in row else []
-        return [row["start"], row["end"], correction, types.number(kind), *more, *weight]
+        return [row["start"], row["end"], correction, _number(kind, types), *more, *weight]
 
     counted = [row for row in rows if row["edit"] in ("matched", "unmatched")]
     return {
@@ -219,31 +207,15 @@ def _finding(
         "edits": [
             described(row, row["correction"], int(row["edit"] == "matched")) for row in counted
         ],
-        "rest": [_edit(edit, types) for edit in _uncounted(counted, source, edits)],
+        "rest": [
+            _edit(edit, types)
+            for edit in edits
+            if not any(edit.start <= row["end"] and row["start"] <= edit.end for row in counted)
+        ],
         "missed": [
             described(row, row["correction"].split("||")) for row in rows if row["edit"] == "missed"
         ],
     }
-
-
-def _uncounted(
-    counted: Sequence[Mapping[str, Any]], source: str, edits: Sequence[Edit]
-) -> list[Edit]:
-    """Return the edits of a hypothesis that a metric does not count.
-
-    A metric may divide the same changes into other edits.
-    """
-    try:
-        same = [Edit(row["start"], row["end"], row["correction"]) for row in counted]
-        if apply_edits(source, same) == apply_edits(source, edits):
-            return []
-    except InputError:
-        pass
-    return [
-        edit
-        for edit in edits
-        if not any(edit.start <= row["end"] and row["start"] <= edit.end for row in counted)
-    ]
 
 
 def attribute(
@@ -304,15 +276,12 @@ def _worth(edits: Attribution) -> list[list[float]]:
 def _edit(edit: Edit, types: TypeTable) -> list[Any]:
     """Return an edit as a list; alternative corrections of a gold edit follow as an inner list."""
     more = [list(edit.alternatives)] if edit.alternatives else []
-    return [edit.start, edit.end, edit.correction, types.number(edit.type), *more]
+    return [edit.start, edit.end, edit.correction, _number(edit.type, types), *more]
 
 
-def _numbers(values: Array | Iterable[float]) -> list[Any]:
-    """Return numbers for JSON, with None for those that are not finite."""
-    column = np.asarray(values)
-    if column.dtype.kind != "f":
-        return list(column.tolist())
-    return [value if np.isfinite(value) else None for value in column.tolist()]
+def _number(kind: str, types: TypeTable) -> int:
+    """Return the index of a type, which is put into the table if it is new."""
+    return types.setdefault(kind, len(types))
 
 
 # -- edits by error type -----------------------------------------------------------------------------

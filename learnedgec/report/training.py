@@ -14,8 +14,6 @@ from learnedgec.evaluators.packages import MANIFEST
 from learnedgec.report.page import render
 from learnedgec.types import Floats
 
-__all__ = ["write_training_report"]
-
 # The size of a chart, the margins on the left and at the bottom included.
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 420, 200, 56, 22
 

@@ -23,8 +23,6 @@ from learnedgec.scoring import as_metrics, score_metrics
 from learnedgec.stats.outcomes import outcomes
 from learnedgec.stats.resampling import Bootstrap, Estimate
 
-__all__ = ["ALL", "AttackResult", "evaluate_attacks", "honest_outputs"]
-
 ALL = "all"
 # Entries of the collection that are not outputs of systems.
 _NO_SYSTEMS = ("INPUT", "REF-F", "REF-M")
@@ -111,12 +109,9 @@ def evaluate_attacks(
     """
     if not attacks or not honest:
         raise InputError("attacks are compared with honest systems; give one or more of both.")
-    both = sorted(set(attacks) & set(honest))
-    if both:
-        raise InputError(f"an attack and an honest system are both named {both[0]!r}; rename one.")
-    if ALL in honest:
+    if both := {*attacks, ALL} & set(honest):
         raise InputError(
-            f"an honest system is named {ALL!r}, the name for all of them together; rename it."
+            f"an honest system is named {min(both)!r}, as an attack or all systems together; rename it."
         )
     metrics = as_metrics(metric)
     scores = score_metrics(metrics, sources, {**attacks, **honest}, references, runtime=runtime)

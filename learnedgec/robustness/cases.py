@@ -16,18 +16,6 @@ from learnedgec.data.m2 import Edit
 from learnedgec.edits.max_match import reference_edits
 from learnedgec.errors import InputError
 
-__all__ = [
-    "TOTAL",
-    "CaseSet",
-    "ContextChange",
-    "Dimension",
-    "arrange_cases",
-    "case_statistics",
-    "describe_changes",
-    "group_variants",
-    "word_frequencies",
-]
-
 TOTAL = "total"
 
 Dimension: TypeAlias = Literal["action", "distance", "nearest", "frequency"]

@@ -18,6 +18,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import accumulate
 
 import numpy as np
@@ -36,8 +37,6 @@ from learnedgec.robustness.sites import (
     plan_sites,
 )
 from learnedgec.runtime.runtime import Runtime
-
-__all__ = ["perturb"]
 
 # The places of a sentence are visited this often.
 _ROUNDS = 3
@@ -235,21 +234,21 @@ def _predict_words(
     ]
     small = replace(runtime, batch_tokens=min(runtime.batch_tokens, _BATCH_TOKENS))
     rows = run(forward, tokenizer, masked, small, description="filling masks")
-    whole: dict[int, str | None] = {}
+
+    @cache
+    def word_of(number: int) -> str | None:
+        text = tokenizer.decode([number]).strip()
+        # A piece of a word is not read back as itself.
+        return text if tokenizer.encode(f" {text}", add_special_tokens=False) == [number] else None
+
     words = []
     for site, row in zip(sites, rows, strict=True):
-        half = len(row) // 2
-        weights: dict[str, float] = {}
-        for weight, number in zip(
-            row[:half].tolist(), row[half:].astype(int).tolist(), strict=True
-        ):
-            if number not in whole:
-                text = tokenizer.decode([number]).strip()
-                # A piece of a word is not read back as itself.
-                alone = tokenizer.encode(f" {text}", add_special_tokens=False)
-                whole[number] = text if alone == [number] else None
-            word = whole[number]
-            if word and weight > 0 and site.fits(word) and lexicon.allows(word, site):
-                weights[word] = weight
-        words.append(_Words(weights))
+        weights, numbers = row.reshape(2, -1).tolist()
+        proposed = {word_of(int(n)): weight for n, weight in zip(numbers, weights, strict=True)}
+        fitting = {
+            word: weight
+            for word, weight in proposed.items()
+            if word and weight > 0 and site.fits(word) and lexicon.allows(word, site)
+        }
+        words.append(_Words(fitting))
     return words

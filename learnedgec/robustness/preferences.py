@@ -25,10 +25,9 @@ from learnedgec.robustness.cases import CaseSet, Dimension, arrange_cases
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metrics, score_metrics
 from learnedgec.stats.outcomes import outcomes
+from learnedgec.stats.quotients import quotient
 from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.types import Floats
-
-__all__ = ["PreferenceGroup", "PreferenceRobustness", "evaluate_preferences"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +208,7 @@ def _within(sizes: Floats, means: Floats, variances: Floats, bootstrap: Bootstra
 
     def share(count: Floats, first: Floats, second: Floats, inner: Floats) -> Floats:
         whole = inner + second - first**2 / count
-        positive = whole > 1e-12 * count
-        shares: Floats = np.divide(inner, whole, out=np.full(whole.shape, np.nan), where=positive)
-        return shares
+        return quotient(inner, np.where(whole > 1e-12 * count, whole, 0.0))
 
     value = share(*(column.sum(keepdims=True) for column in columns))
     return bootstrap.estimate(float(value[0]), share(*map(bootstrap.sums, columns)))

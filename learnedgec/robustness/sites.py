@@ -17,8 +17,6 @@ import numpy as np
 from learnedgec.data.m2 import Edit
 from learnedgec.edits.max_match import reference_edits
 
-__all__ = ["ACTIONS", "SUBSTITUTED", "Action", "Site", "is_free", "modifies", "plan_sites"]
-
 Action: TypeAlias = Literal["substitute", "insert", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 

@@ -43,15 +43,6 @@ from learnedgec.scoring import as_metric
 from learnedgec.stats.resampling import Bootstrap, Estimate
 from learnedgec.types import Floats
 
-__all__ = [
-    "CONSISTENCIES",
-    "Consistency",
-    "Performance",
-    "SystemRobustness",
-    "VariantGroup",
-    "evaluate_systems",
-]
-
 Consistency: TypeAlias = Literal["official", "edits"]
 CONSISTENCIES: tuple[Consistency, ...] = get_args(Consistency)
 

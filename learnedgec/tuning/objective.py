@@ -21,25 +21,16 @@ from learnedgec.data.catalog.leakage import check_reserved, overlapping
 from learnedgec.errors import InputError, LeakageError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.statistics import Statistics
-from learnedgec.stats.correlation import (
-    Correlation,
-    correlate,
-    one_sided_p_values,
-    soft_pairwise_accuracy,
-)
+from learnedgec.stats.correlation import Correlation, correlate
 from learnedgec.stats.resampling import multiplicities
 from learnedgec.stats.trueskill import TrueSkillModel
 from learnedgec.types import Floats, Indices
-
-__all__ = ["OBJECTIVES", "Goal", "Objective", "Target", "check_tuning_data"]
-
 
 Objective = Literal[
     "pearson",
     "spearman",
     "kendall",
     "pairwise-accuracy",
-    "soft-pairwise-accuracy",
     "sentence-accuracy",
     "sentence-kendall",
     "segment-pearson",
@@ -51,19 +42,16 @@ Objective = Literal[
 ]
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
 
-# Permutations for each p-value of the soft pairwise accuracy.
-_PERMUTATIONS = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Goal:
     """What is maximised.
 
     Attributes:
-        objective: between systems' scores, `pearson`, `spearman`, `kendall`, `pairwise-accuracy` or
-            `soft-pairwise-accuracy`; on human comparisons of two outputs of a sentence,
-            `sentence-accuracy` or `sentence-kendall`; with ratings of outputs, `segment-…` over all
-            of them or `grouped-…` within each source. `learnedgec.analysis.meta` defines them.
+        objective: between systems' scores, `pearson`, `spearman`, `kendall` or `pairwise-accuracy`; on human
+            comparisons of two outputs of a sentence, `sentence-accuracy` or `sentence-kendall`; with ratings
+            of outputs, `segment-…` over all of them or `grouped-…` within each source.
+            `learnedgec.analysis.meta` defines them.
         aggregation: how a metric's sentences become a system's score.
         human: the human score: `EW`, `TS`, a rated dimension or a published score; by default, `EW` where
             outputs were ranked, else the benchmark's default. Not used by the sentence objectives.
@@ -135,13 +123,13 @@ class Target:
                 sentences once.
             without: leave out every judgement of this system.
             only: keep only the judgements of this system, alone or beside another; not with `without`.
-            seed: of TrueSkill's runs and of permutations.
+            seed: of TrueSkill's runs.
             cache_dir: folder in which TrueSkill's runs of human judgements are cached.
 
         Raises:
             InputError: the benchmark has no judgements of the kind that the goal needs.
         """
-        self.goal, self.seed = goal, seed
+        self.goal = goal
         size = len(benchmark.sources)
         self.samples = np.arange(size)[None] if samples is None else samples
         self.drawn = multiplicities(self.samples, size)
@@ -175,8 +163,6 @@ class Target:
                 f"{benchmark.name} has {len(benchmark.systems)} systems; {goal.objective} between "
                 "systems needs three or more. Choose a sentence or segment objective."
             )
-        if goal.objective == "soft-pairwise-accuracy":
-            self.p_values = [self._people_p_values(benchmark, name, row) for row in self.samples]
 
     def values(self, metric: Metric, statistics: Sequence[Statistics]) -> Floats:
         """Return the objective on each sample, float64 (B,).
@@ -189,12 +175,10 @@ class Target:
             statistics: one per system, of all N sentences.
         """
         goal = self.goal
-        if goal.of_sentences or goal.of_segments or goal.objective == "soft-pairwise-accuracy":
+        if goal.of_sentences or goal.of_segments:
             scores = sentence_scores(metric, statistics)
             if _constant(scores):
                 return np.full(len(self.samples), np.nan)
-            if goal.objective == "soft-pairwise-accuracy":
-                return self._soft(scores)
             if goal.objective == "sentence-accuracy":
                 return agreement(scores, self.comparisons).accuracies(self.drawn)
             if goal.objective == "sentence-kendall":
@@ -213,34 +197,6 @@ class Target:
         kind: Correlation = goal.objective  # type: ignore[assignment]
         constant = np.array([_constant(row) for row in systems])
         return np.where(constant, np.nan, correlate(kind, self.people, systems))
-
-    def _soft(self, scores: Floats) -> Floats:
-        """Return the soft pairwise accuracy of p-values from sentence scores."""
-        first, second = np.triu_indices(len(scores), 1)
-        differences = (scores[first] - scores[second]).T
-        values = [
-            soft_pairwise_accuracy(
-                people,
-                one_sided_p_values(
-                    differences[np.unique(sample)], count=_PERMUTATIONS, seed=self.seed
-                ),
-            )
-            for sample, people in zip(self.samples, self.p_values, strict=True)
-        ]
-        return np.array(values)
-
-    def _people_p_values(self, benchmark: Benchmark, name: str, sample: Indices) -> Floats:
-        """Return p-values of human judgements on a sample; a repeated sentence counts once here."""
-        part = benchmark.select(sentences=np.unique(sample).tolist())
-        drawn = np.ones((_PERMUTATIONS, len(part.sources)))
-        # Expected wins have the same p-values as TrueSkill, and are faster to compute.
-        human = human_scores(part, "EW" if name == "TS" else name, drawn, seed=self.seed)
-        if human.p_values is None:
-            raise InputError(
-                f"{benchmark.name} has nothing but published scores; {self.goal.objective} needs "
-                "judgements of single outputs. Choose pairwise-accuracy."
-            )
-        return human.p_values
 
 
 def check_tuning_data(benchmark: Benchmark, goal: Goal) -> str:
@@ -264,23 +220,13 @@ def check_tuning_data(benchmark: Benchmark, goal: Goal) -> str:
             f"held-out folds and {head}:test are sound evidence for a metric that is tuned here; its results "
             "on these sentences (in SEEDA, GJG15 and CoNLL-2014) are not, and tables mark them."
         )
-    if head == "gjg15" and "dev10" in words:
-        if goal.of_sentences:
-            return ""
-        reason = (
-            f"on gjg15:dev10 only sentence-level weights may be tuned, not {goal.objective}; choose "
-            "sentence-accuracy or sentence-kendall"
-        )
-    else:
-        reason = (
-            f"{benchmark.name} has {len(overlap)} sentences of CoNLL-2014, on which metrics are tested; "
-            "tune on gmeg:dev, tmu-gfm, jfleg:FOLDER, seeda-s:dev or seeda-e:dev, or on gjg15:dev10 with a "
-            "sentence objective (the "
-            "evaluator joint-mpnet-3 has learned from tmu-gfm, gmeg:wiki and JFLEG: tune its metrics on "
-            "gmeg:fce or gjg15:dev10)"
-        )
+    if head == "gjg15" and "dev10" in words and goal.of_sentences:
+        return ""
     raise LeakageError(
-        f"{reason}, or mark the result as tuned on test data (",
+        f"{benchmark.name} has {len(overlap)} sentences of CoNLL-2014, on which metrics are tested; tune "
+        f"{goal.objective} on gmeg:dev, tmu-gfm, jfleg:FOLDER, seeda-s:dev or seeda-e:dev (the evaluator "
+        "joint-mpnet-3 has learned from tmu-gfm, gmeg:wiki and JFLEG: tune its metrics on gmeg:fce), an "
+        "objective of sentences also on gjg15:dev10, or mark the result as tuned on test data (",
         hint="tuned_on_test=True).",
         flag="--tuned-on-test).",
     )

@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import optuna
 
 from learnedgec._version import __version__
 from learnedgec.analysis.contamination import contamination
+from learnedgec.analysis.meta.evaluation import benchmark_statistics
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.data.rows import plain
@@ -42,8 +43,6 @@ from learnedgec.tuning.trials import (
     run_trials,
 )
 from learnedgec.tuning.validation import Fold, check_validation, cross_validate
-
-__all__ = ["Comparison", "Tuning", "check_name", "compare", "tune", "tuned_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,6 @@ class Tuning:
         tuned_on_test: whether the tuning data are test data.
         sentences: hashes of the tuning data's sentences, as `tuned_on` returns them.
         signature: of the tuned metric on that data.
-        value_at: a function from parameters to the objective on the tuning data, used to draw maps.
     """
 
     best: TriedMetric
@@ -102,9 +100,13 @@ class Tuning:
     space: Space
     plan: SearchPlan
     tuned_on_test: bool
-    sentences: frozenset[str]
+    sentences: frozenset[bytes]
     signature: str
-    value_at: Callable[[Mapping[str, Any]], float] = field(repr=False)
+
+    @property
+    def candidates(self) -> dict[str, TriedMetric]:
+        """The best metric as `tuned`, then the references."""
+        return {"tuned": self.best, **self.references}
 
     @property
     def held_out(self) -> tuple[float, float]:
@@ -148,7 +150,7 @@ class Tuning:
                 benchmark: [asdict(row) for row in rows]
                 for benchmark, rows in (comparisons or {}).items()
             },
-            "sentences": sorted(self.sentences),
+            "sentences": sorted(key.hex() for key in self.sentences),
             "signature": self.signature,
             "versions": {"learnedgec": __version__, "optuna": optuna.__version__},
             "trials": [
@@ -274,7 +276,7 @@ def tune(
         benchmark=benchmark.name,
         notices=(
             *benchmark.notices,
-            *contamination(metric, benchmark.name),
+            *contamination(metric, benchmark.name, benchmark.sources),
             *filter(None, [caveat]),
         ),
         parts=tuple(metric.sentence_details(trials_of.statistics(metric)[0])),
@@ -283,9 +285,8 @@ def tune(
         space=ranges,
         plan=plan,
         tuned_on_test=marked,
-        sentences=seen | {key.hex() for key in map(fingerprint, benchmark.sources) if key},
+        sentences=seen | {key for key in map(fingerprint, benchmark.sources) if key},
         signature=signature(best.metric),
-        value_at=lambda parameters: trials_of.value(parameters, target),
     )
 
 
@@ -343,7 +344,10 @@ def _announce_scoring(trials_of: MetricTrials, announce: Callable[[str], None]) 
         return
     for count in (_FIRST, _TIMED):
         start = time.monotonic()
-        trials_of.part(count / size, count).statistics(trials_of.metric)
+        sentences = np.linspace(0, size - 1, count, dtype=int).tolist()
+        benchmark_statistics(
+            trials_of.metric, benchmark.select(sentences=sentences), trials_of.runtime
+        )
         seconds = (time.monotonic() - start) * size / count
     if seconds > _LONG:
         announce(
@@ -405,8 +409,7 @@ def compare(
     samples = resample(len(benchmark.sources), resamples, seed)
     whole = Target(goal, benchmark, seed=seed, cache_dir=runtime.cache_dir)
     parts = Target(goal, benchmark, samples, seed=seed, cache_dir=runtime.cache_dir)
-    metrics = {"tuned": tuning.best.metric}
-    metrics |= {label: candidate.metric for label, candidate in tuning.references.items()}
+    metrics = {label: candidate.metric for label, candidate in tuning.candidates.items()}
     trials_of = MetricTrials(tuning.best.metric, benchmark, runtime)
     of_outputs = goal.of_sentences or goal.of_segments
     values, many = {}, {}

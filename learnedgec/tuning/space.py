@@ -2,8 +2,7 @@
 
 A range has coordinates, which a sampler draws independently of each other, and values, which the metric
 gets. `distributions` says what each coordinate is drawn from, `decode` turns a point into a value and
-`encode` a value into a point, `starts` are the values to try first, and `levels` cover the range evenly.
-A space is one range per parameter:
+`encode` a value into a point, and `starts` are the values to try first. A space is one range per parameter:
 
     weights: simplex                          non-negative, sum 1
     threshold: {low: 0, high: 1}              a number; {…, log: true} where ratios matter
@@ -17,7 +16,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
 from typing import Any, TypeAlias
 
 import yaml
@@ -31,8 +30,6 @@ from optuna.distributions import (
 from learnedgec.errors import ConfigError, ParameterError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import with_parameters
-
-__all__ = ["Choice", "Number", "Range", "Simplex", "Space", "parse_range", "read_space"]
 
 # Decimals of tuned weights and significant digits of tuned numbers: more than any benchmark can distinguish.
 _DIGITS = 4
@@ -69,8 +66,9 @@ class Simplex:
             rest *= 1 - part
         return self.rounded([*weights, rest])
 
-    def encode(self, name: str, value: Sequence[float]) -> dict[str, Any]:
-        """Return the coordinates of weights, which are divided by their sum first."""
+    def encode(self, name: str, value: Sequence[float] | None) -> dict[str, Any]:
+        """Return the coordinates of weights, which are divided by their sum first; equal weights for none."""
+        value = (1.0,) * self.size if value is None else value
         point, rest = {}, math.fsum(value)
         for k in range(self.size - 1):
             part = min(value[k] / rest, 1.0) if rest > 0 else 0.0
@@ -140,23 +138,17 @@ class Number:
             return int(point[name])
         return min(max(float(f"{point[name]:.{_DIGITS}g}"), self.low), self.high)
 
-    def encode(self, name: str, value: float) -> dict[str, Any]:
-        """Return the number, or the end of the range that is nearest to it."""
-        inside = min(max(value, self.low), self.high)
+    def encode(self, name: str, value: Any) -> dict[str, Any]:
+        """Return the number, or the end of the range that is nearest to it; the low end for no number."""
+        number = value if isinstance(value, int | float) else self.low
+        inside = min(max(number, self.low), self.high)
         return {name: int(inside) if self.whole else float(inside)}
 
     def starts(self) -> list[Any]:
         """Return both ends and the middle."""
-        return self.levels(2)
-
-    def levels(self, steps: int) -> list[Any]:
-        """Return steps + 1 numbers from end to end, equally far apart."""
-        shares = [step / steps for step in range(steps + 1)]
-        if self.log:
-            values = [self.low * (self.high / self.low) ** share for share in shares]
-        else:
-            values = [self.low + (self.high - self.low) * share for share in shares]
-        return list(dict.fromkeys(round(value) for value in values) if self.whole else values)
+        middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
+        values = [self.low, middle, self.high]
+        return list(dict.fromkeys(map(round, values))) if self.whole else values
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +176,6 @@ class Choice:
         """Return every value."""
         return list(self.values)
 
-    def levels(self, steps: int) -> list[Any]:
-        """Return every value, whatever the steps."""
-        return list(self.values)
-
 
 Range: TypeAlias = Simplex | Number | Choice
 
@@ -198,7 +186,7 @@ class Space:
 
     Attributes:
         ranges: parameter -> its range.
-        given: parameter -> its value in the metric that is tuned, or the nearest value in range.
+        given: parameter -> its value in what is tuned; a search starts from the nearest value in range.
     """
 
     ranges: Mapping[str, Range]
@@ -228,30 +216,7 @@ class Space:
         points = [self.encode(self.given)]
         for name, range_ in self.ranges.items():
             points += [self.encode({**self.given, name: value}) for value in range_.starts()]
-        return _distinct(points)
-
-    def lattice(self, limit: int) -> list[dict[str, Any]]:
-        """Return the finest even cover of the space with at most `limit` points.
-
-        Raises:
-            ConfigError: even the coarsest has more.
-        """
-        points: list[dict[str, Any]] = []
-        for steps in range(1, limit + 1):
-            levels = [range_.levels(steps) for range_ in self.ranges.values()]
-            if math.prod(map(len, levels)) > limit:
-                break
-            finer = [
-                self.encode(dict(zip(self.ranges, row, strict=True))) for row in product(*levels)
-            ]
-            if finer == points:
-                break
-            points = finer
-        if not points:
-            raise ConfigError(
-                f"trials: {limit} are too few for a grid; give more, or choose another sampler."
-            )
-        return _distinct(points)
+        return list({repr(sorted(point.items())): point for point in points}.values())
 
     def __str__(self) -> str:
         return "; ".join(f"{name}: {range_}" for name, range_ in self.ranges.items())
@@ -283,7 +248,7 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
             )
         description = {"weights": "simplex"}
     ranges: dict[str, Range] = {}
-    start: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for name, content in description.items():
         if name not in fields:
             raise ConfigError(
@@ -296,18 +261,13 @@ def read_space(metric: Metric, description: Mapping[str, Any] | None = None) -> 
             raise ConfigError(
                 f"space.{name}: {error} Write simplex, {{low: 0, high: 1}} or a list of values."
             ) from None
-        if isinstance(range_, Simplex) and value is None:
-            value = (1 / range_.size,) * range_.size
-        if isinstance(range_, Number) and not isinstance(value, int | float):
-            value = range_.low
-        ranges[name] = range_
-        start[name] = range_.decode(name, range_.encode(name, value))
-        for tried in (*range_.starts(), start[name]):
+        ranges[name], given[name] = range_, value
+        for tried in (*range_.starts(), range_.decode(name, range_.encode(name, value))):
             try:
                 with_parameters(metric, {name: tried})
             except ParameterError as error:
                 raise ConfigError(f"space.{name}: {error}") from None
-    return Space(ranges, start)
+    return Space(ranges, given)
 
 
 def parse_range(text: str) -> Range:
@@ -354,8 +314,3 @@ def _read_range(metric: Metric, content: Any, value: Any) -> Range:
     if isinstance(content, list | tuple) and len(content) > 1:
         return Choice(tuple(tuple(v) if isinstance(v, list) else v for v in content))
     raise ConfigError(f"{content!r} is not a range.")
-
-
-def _distinct(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the points without repetitions, in order."""
-    return list({repr(sorted(point.items())): point for point in points}.values())

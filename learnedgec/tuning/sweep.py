@@ -25,10 +25,8 @@ from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.fit import Run, quiet_lightning
 from learnedgec.training.options import parse
-from learnedgec.tuning.space import Number, Range, Space, parse_range
-from learnedgec.tuning.trials import ask, open_study, quiet
-
-__all__ = ["Sweep", "SweepPlan", "SweptTrial", "sweep"]
+from learnedgec.tuning.space import Range, Space, parse_range
+from learnedgec.tuning.trials import Sampler, ask, open_study, quiet
 
 # In the run's folder.
 _JOURNAL = "sweep.journal"
@@ -54,7 +52,7 @@ class SweepPlan:
 
     trials: int = 20
     jobs: int = 1
-    sampler: Literal["tpe", "cma-es", "gp"] = "tpe"
+    sampler: Sampler = "tpe"
     pruner: Literal["hyperband", "asha", "none"] = "hyperband"
     seed: int = 0
 
@@ -184,11 +182,8 @@ def _check(run: Run) -> None:
         journal.unlink(missing_ok=True)
         for old in run.folder.glob("trial-*/"):
             shutil.rmtree(old)
-    elif not config.resume and (journal.exists() or run.package.is_dir()):
-        raise ConfigError(
-            f"name: the sweep in {run.folder} or the evaluator {run.package} exists; continue the sweep with "
-            "--resume, replace both with --overwrite, or choose another name."
-        )
+    elif not config.resume:
+        run.check_free(journal.exists() or run.package.is_dir())
 
 
 def _read_space(space: Mapping[str, str], config: Any) -> Space:
@@ -201,13 +196,7 @@ def _read_space(space: Mapping[str, str], config: Any) -> Space:
         if not known and len(groups) != 1:
             raise ConfigError(f"space: {UnknownNameError('key of a configuration', key, keys)}")
         ranges[key if known else f"{groups[0]}.{key}"] = parse_range(text)
-    given: dict[str, Any] = {}
-    for key, range_ in ranges.items():
-        value = config.get(key)
-        if isinstance(range_, Number) and not isinstance(value, int | float):
-            value = range_.low
-        given[key] = range_.decode(key, range_.encode(key, value))
-    return Space(ranges, given)
+    return Space(ranges, {key: config.get(key) for key in ranges})
 
 
 def _task(run: Run, space: Space, plan: SweepPlan) -> dict[str, Any]:
@@ -255,25 +244,25 @@ class _Work:
         storage = str(self.folder / _JOURNAL)
         return open_study("sweep", self.task, [first], storage=storage, pruner=pruner)
 
-    def take(self, study: optuna.Study) -> tuple[optuna.Trial, FileLock] | None:
+    def take(
+        self, study: optuna.Study
+    ) -> tuple[optuna.Trial, contextlib.AbstractContextManager[Any]] | None:
         """Return a trial whose process has ended, or the next one, and its lock; nothing if all are taken.
 
-        The lock of a trial is that of the process that trains it, and ends with it.
+        The lock of a trial is that of the process that trains it, and ends with it. It is acquired here, and
+        leaving it releases it; entering a `FileLock` again would count twice.
         """
         with FileLock(self.folder / "sweep.lock"):
             for begun in study.get_trials(False, (TrialState.RUNNING,)):
-                lock = self.lock(begun.number)
                 with contextlib.suppress(Timeout):
-                    lock.acquire(blocking=False)
+                    lock = self.lock(begun.number).acquire(blocking=False)
                     return optuna.Trial(study, begun._trial_id), lock
             if len(study.get_trials(False, (*_ENDED, TrialState.RUNNING))) >= self.plan.trials:
                 return None
             storage = str(self.folder / _JOURNAL)
             plan = self.plan
             trial = ask(study, self.space.distributions(), plan.sampler, plan.seed, storage)
-            lock = self.lock(trial.number)
-            lock.acquire()
-            return trial, lock
+            return trial, self.lock(trial.number).acquire()
 
     def lock(self, number: int) -> FileLock:
         """Return the lock of a trial."""

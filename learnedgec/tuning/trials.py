@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import optuna
 from filelock import FileLock
+from jsonargparse.typing import PositiveInt
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.storages import JournalStorage, RDBStorage
@@ -38,16 +38,9 @@ from learnedgec.tuning.objective import Target
 from learnedgec.tuning.space import Space
 from learnedgec.types import Floats
 
-__all__ = ["MetricTrials", "Sampler", "SearchPlan", "TriedMetric"]
-
-Sampler = Literal["tpe", "cma-es", "gp", "grid"]
+Sampler = Literal["tpe", "cma-es", "gp"]
 
 _DATABASES = (".db", ".sqlite", ".sqlite3")
-
-# The share of the sentences on which hopeless trials are detected early, and the percentile of early values,
-# counted from the best, below which a trial is hopeless.
-_EARLY = 0.25
-_HOPELESS = 75.0
 
 # Number of metrics whose statistics are kept in memory, if trials need their own statistics.
 _HELD = 32
@@ -59,37 +52,26 @@ class SearchPlan:
 
     Attributes:
         trials: number of trials.
-        sampler: what proposes the parameters of a trial: `tpe`, `cma-es`, `gp`, or `grid` for an even cover
-            of the space.
+        sampler: what proposes the parameters of a trial: `tpe`, `cma-es` or `gp`.
         seed: of the sampler, the folds and every resample.
-        patience: stop when the best value has not improved for this many trials; 0: never.
-        prune: evaluate each trial on a quarter of the sentences first, and stop it if it is among the
-            worst quarter of trials on them; useful if trials take long.
         validation: how the search is repeated on parts of the judgements and evaluated on the others:
-            `k-fold`: over sentences; `bootstrap`: on resamples, evaluated on the sentences they left out;
-            `systems`: each system is left out in turn, and its judgements are held out; or `none`.
-        folds: number of folds, or of bootstrap resamples.
+            `k-fold`: over sentences; `systems`: each system is left out in turn, and its judgements are held
+            out; or `none`.
+        folds: number of folds over sentences.
         storage: keep the study in this file, to continue it or to share it with other processes: `.db`,
             `.sqlite` or `.sqlite3` for SQLite, any other name for a journal, or the address of a database; by
             default, in memory.
     """
 
-    trials: int = 200
+    trials: PositiveInt = 200
     sampler: Sampler = "tpe"
     seed: int = 0
-    patience: int = 0
-    prune: bool = False
-    validation: Literal["k-fold", "bootstrap", "systems", "none"] = "k-fold"
+    validation: Literal["k-fold", "systems", "none"] = "k-fold"
     folds: int = 5
     storage: str | None = None
 
     def __post_init__(self) -> None:
-        if self.trials < 1 or self.patience < 0:
-            raise ConfigError(
-                f"trials {self.trials}, patience {self.patience}: give one trial or more, and no "
-                "negative patience."
-            )
-        if self.validation != "none" and self.folds < 2:
+        if self.validation == "k-fold" and self.folds < 2:
             raise ConfigError(f"folds: {self.folds} are too few; give 2 or more.")
 
 
@@ -100,7 +82,7 @@ class TriedMetric:
     Attributes:
         metric: the metric.
         parameters: the tuned ones.
-        value: the objective on the tuning data; NaN where it does not exist or the trial was pruned.
+        value: the objective on the tuning data; NaN where it does not exist.
         number: of the trial; -1 for a metric that was evaluated outside the study.
     """
 
@@ -154,13 +136,6 @@ class MetricTrials:
             dataclasses.replace(self.metric, **parameters), parameters, value, number
         )
 
-    def part(self, share: float, seed: int) -> MetricTrials:
-        """Return the metric on a random share of the sentences."""
-        size = len(self.benchmark.sources)
-        order = np.random.default_rng(seed).permutation(size)
-        sentences = np.sort(order[: max(1, round(size * share))]).tolist()
-        return MetricTrials(self.metric, self.benchmark.select(sentences=sentences), self.runtime)
-
 
 def run_trials(
     trials_of: MetricTrials,
@@ -186,46 +161,11 @@ def run_trials(
     Raises:
         InputError: the objective does not exist for any of the parameters tried.
     """
-    points, limit = space.starts(), plan.trials
-    if plan.sampler == "grid":
-        points = space.lattice(limit)
-        limit = len(points)
-    pruner: optuna.pruners.BasePruner = optuna.pruners.NopPruner()
-    if plan.prune:
-        pruner = optuna.pruners.PercentilePruner(_HOPELESS, n_startup_trials=len(points))
-        part = trials_of.part(_EARLY, plan.seed)
-        sample = np.arange(len(part.benchmark.sources))[None]
-        early = Target(target.goal, part.benchmark, sample, seed=plan.seed)
-
-    def value_of(trial: optuna.Trial) -> float:
-        """Return the objective; NaN where it does not exist or the trial is hopeless."""
-        parameters = space.decode(trial.params)
-        if plan.prune:
-            value = part.value(parameters, early)
-            if not math.isnan(value):
-                trial.report(value, 0)
-                if trial.should_prune():
-                    return math.nan
-        return trials_of.value(parameters, target)
-
-    def check(values: Sequence[float]) -> None:
-        if all(math.isnan(value) for value in values):
-            raise InputError(
-                f"{trials_of.metric.name} has no {target.goal.objective} on "
-                f"{trials_of.benchmark.name} with any of the parameters tried: it gives everything "
-                "compared the same score, or all human judgements are equal. Choose another metric or "
-                "benchmark."
-            )
 
     def run() -> Iterator[None]:
-        while True:
-            values = [_value(trial) for trial in finished_trials(study)]
-            if len(values) >= len(points):
-                check(values)
-            if len(values) >= limit or _has_settled(values, plan.patience):
-                return
+        while len(finished_trials(study)) < plan.trials:
             trial = ask(study, space.distributions(), plan.sampler, plan.seed, plan.storage)
-            value = value_of(trial)
+            value = trials_of.value(space.decode(trial.params), target)
             if math.isnan(value):
                 study.tell(trial, state=TrialState.PRUNED)
             else:
@@ -233,11 +173,16 @@ def run_trials(
             yield
 
     with quiet():
-        study = open_study(name, task or {}, points, storage=plan.storage, pruner=pruner)
-        for _ in track(run(), "trials", total=limit, show=progress):
+        study = open_study(name, task or {}, space.starts(), storage=plan.storage)
+        for _ in track(run(), "trials", total=plan.trials, show=progress):
             pass
         finished = finished_trials(study)
-    check([_value(trial) for trial in finished])
+    if all(math.isnan(_value(trial)) for trial in finished):
+        raise InputError(
+            f"{trials_of.metric.name} has no {target.goal.objective} on {trials_of.benchmark.name} with any "
+            "of the parameters tried: it gives everything compared the same score, or all human judgements "
+            "are equal. Choose another metric or benchmark."
+        )
     return [
         trials_of.tried(space.decode(trial.params), _value(trial), trial.number)
         for trial in finished
@@ -245,7 +190,7 @@ def run_trials(
 
 
 def _value(trial: FrozenTrial) -> float:
-    """Return a trial's value; NaN where it does not exist or the trial was pruned."""
+    """Return a trial's value; NaN where it does not exist."""
     complete = trial.state == TrialState.COMPLETE and trial.value is not None
     return float(trial.value) if complete else math.nan  # type: ignore[arg-type]
 
@@ -253,14 +198,6 @@ def _value(trial: FrozenTrial) -> float:
 def best_trial(trials: Sequence[TriedMetric]) -> TriedMetric:
     """Return the trial with the largest value, the first of equals."""
     return max(trials, key=lambda trial: -math.inf if math.isnan(trial.value) else trial.value)
-
-
-def _has_settled(values: Sequence[float], patience: int) -> bool:
-    """Return whether the best of the values has not improved for `patience` trials."""
-    if not values:
-        return False
-    comparable = [-math.inf if math.isnan(value) else value for value in values]
-    return 0 < patience <= len(values) - 1 - comparable.index(max(comparable))
 
 
 # -- studies ---------------------------------------------------------------------------------------
@@ -343,7 +280,7 @@ def ask(
 
 
 def finished_trials(study: optuna.Study) -> list[FrozenTrial]:
-    """Return the trials that have a value or were pruned, by number."""
+    """Return the trials that have a value, or whose value does not exist, by number."""
     return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
 
 
@@ -354,19 +291,14 @@ def _make_sampler(kind: Sampler, seed: int, number: int) -> BaseSampler:
     it had not been.
     """
     seed = (seed * 1_000_003 + number) % 2**32
-    if kind == "tpe":
-        # The distance to points that others are trying keeps processes apart.
-        return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
     if kind == "gp":
         return optuna.samplers.GPSampler(seed=seed)
     if kind == "cma-es":
         if importlib.util.find_spec("cmaes") is None:
             raise MissingDependencyError("cmaes", "tune", "sampler: cma-es")
         return optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
-    if kind == "grid":
-        # Every point is a start; this one serves trials whose process was killed.
-        return optuna.samplers.RandomSampler(seed=seed)
-    raise ConfigError(f"sampler: {kind!r} must be one of tpe, cma-es, gp and grid.")
+    # The distance to points that others are trying keeps processes apart.
+    return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
 
 
 @contextlib.contextmanager

@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from learnedgec.data.benchmarks.base import Benchmark
-from learnedgec.errors import ConfigError
+from learnedgec.errors import ConfigError, InputError
 from learnedgec.stats.resampling import Estimate, interval, resample
 from learnedgec.tuning.objective import Goal, Target
 from learnedgec.tuning.space import Space
 from learnedgec.tuning.trials import MetricTrials, SearchPlan, best_trial, run_trials
 from learnedgec.types import Floats, Indices
-
-__all__ = ["Fold", "check_validation", "cross_validate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +74,9 @@ def cross_validate(
 ) -> tuple[list[Fold], Estimate]:
     """Search on parts of the judgements; return the folds, and the mean gain over the given metric.
 
-    Parts without a value for any start are left out. The interval of the gain is by bootstrap over the
-    held-out sentences, paired: both metrics are evaluated on the same resamples. With
-    `validation="bootstrap"` it is the interval of the folds' gains. It does not include what another search
-    would have chosen.
+    Parts without a value for any trial are left out. The interval of the gain is by bootstrap over the
+    held-out sentences, paired: both metrics are evaluated on the same resamples. It does not include what
+    another search would have chosen.
 
     Args:
         trials_of: the metric on the benchmark.
@@ -89,29 +86,27 @@ def cross_validate(
         resamples: bootstrap resamples of the held-out sentences.
         level: of the interval.
     """
-    alone = dataclasses.replace(plan, storage=None, prune=False)
-    starts = [space.decode(point) for point in space.starts()]
+    alone = dataclasses.replace(plan, storage=None)
     folds, gains = [], []
     for system, seen, held_out in _splits(goal, trials_of.benchmark, plan, resamples):
-        if all(math.isnan(trials_of.value(start, seen)) for start in starts):
+        try:
+            best = best_trial(run_trials(trials_of, seen, space, alone))
+        except InputError:
             continue
-        best = best_trial(run_trials(trials_of, seen, space, alone))
         tuned, given = (trials_of.values(chosen, held_out) for chosen in (best.parameters, {}))
         fold = Fold(best.parameters, best.value, float(tuned[0]), float(given[0]), system)
         folds.append(fold)
         if not math.isnan(fold.held_out - fold.given):
             gains.append(tuned - given)
-    return folds, _gain(gains, plan, level)
+    return folds, _gain(gains, level)
 
 
-def _gain(gains: Sequence[Floats], plan: SearchPlan, level: float) -> Estimate:
+def _gain(gains: Sequence[Floats], level: float) -> Estimate:
     """Return the mean gain of the folds; each has its gain, then those on the resamples."""
     if not gains:
         return Estimate(math.nan, math.nan, math.nan)
-    value = float(np.mean([gain[0] for gain in gains]))
-    if plan.validation == "bootstrap":
-        return Estimate(value, *interval(np.array([gain[0] for gain in gains]), level))
-    return Estimate(value, *interval(np.mean([gain[1:] for gain in gains], axis=0), level))
+    value, *resampled = np.mean(gains, axis=0)
+    return Estimate(float(value), *interval(np.array(resampled), level))
 
 
 def _splits(
@@ -143,10 +138,7 @@ def _splits(
 
 def _parts(size: int, plan: SearchPlan) -> Iterator[tuple[Indices, Indices]]:
     """Yield the sentences that a search sees and those that are held out."""
-    if plan.validation == "bootstrap":
-        for seen in resample(size, plan.folds, plan.seed):
-            yield seen, np.setdiff1d(np.arange(size), seen)
-    elif plan.validation == "k-fold":
+    if plan.validation == "k-fold":
         random = np.random.default_rng(plan.seed)
         for part in np.array_split(random.permutation(size), plan.folds):
             yield np.setdiff1d(np.arange(size), part), np.sort(part)

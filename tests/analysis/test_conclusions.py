@@ -91,8 +91,8 @@ def test_guidance() -> None:
     up, down = (9.0, 5.0, 1.0), (1.0, 5.0, 9.0)
     (mixed,) = advice(gleu=up, m2=up, some=down)
     assert mixed.startswith(
-        "gleu and m2 put s0 above s1, and some[joint-mpnet-3] puts s1 above s0, all significantly. So it is "
-        "with 2 more pairs of systems. Metrics with references punish good rewrites that the references lack"
+        "gleu and m2 put s0 above s1, and some[joint-mpnet-3] puts s1 above s0, all significantly. This "
+        "holds for 2 more pairs of systems. Metrics with references punish good rewrites that the "
     )
     (alike,) = advice(gleu=up, m2=down)
     assert "references" not in alike

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import tiny
 
-from learnedgec import load_metric
+from learnedgec import load_benchmark, load_metric
 from learnedgec.analysis.contamination import contamination
 from learnedgec.cli.main import main
+from learnedgec.data.catalog.leakage import fingerprint
 from learnedgec.evaluators.evaluator import HeadConfig
 
 SENTENCE = "its results here are no evidence of how it judges other texts."
@@ -68,3 +70,26 @@ def test_commands_say_it(package: Path, capsys: pytest.CaptureFixture[str]) -> N
         == 0
     )
     assert notice in capsys.readouterr().err
+
+
+def test_sentences_that_were_learned_from_are_counted_and_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sources = load_benchmark("sample").sources
+    learned = {value for source in sources[:5] if (value := fingerprint(source))}
+    package = tiny.save_evaluator(
+        tmp_path / "mine", heads={"preference": HeadConfig("pair")}, learned=b"".join(learned)
+    )
+    metric = f"preference(model='{package}')"
+    seen = sum(fingerprint(source) in learned for source in sources)
+    notice = (
+        f"{package} was trained on {seen} of the {len(sources)} sentences; its results on them are no "
+        "evidence of how it judges other texts."
+    )
+    assert contamination(load_metric(metric), "mine", sources) == (notice,)
+    assert contamination(load_metric(metric), "mine", sources[20:]) == ()
+    assert main(["meta", "--benchmark", "sample", "--metric", metric, "--resamples", "10"]) == 0
+    printed = capsys.readouterr()
+    assert f"sample: {notice}\n" in printed.err
+    assert re.search(r"\d† ", printed.out)
+    assert "† trained on data of this benchmark" in printed.err

@@ -32,18 +32,13 @@ def reference() -> ScoreReference:
     """Return a reference made of outputs whose preferences follow a known law."""
     random = np.random.default_rng(0)
     source = random.normal(size=SENTENCES)
-    scores = {
-        name: source + random.normal(mean, 0.5, SENTENCES)
-        for name, mean in (("a", 0.1), ("b", 0.4))
-    }
+    scores = np.stack([source + random.normal(mean, 0.5, SENTENCES) for mean in (0.1, 0.4)])
     rated = random.normal(50, 10, SENTENCES)
-    ratings = {}
-    for name, values in scores.items():
-        better = random.random(SENTENCES) < expit(SLOPE * (values - source) + INTERCEPT)
-        ratings[name] = rated + np.where(better, 5.0, -5.0)
-    ratings["a"][:10] = np.nan
-    ratings["b"][:10] = rated[:10]
-    changed = {name: np.arange(SENTENCES) >= 5 for name in scores}
+    better = random.random(scores.shape) < expit(SLOPE * (scores - source) + INTERCEPT)
+    ratings = rated + np.where(better, 5.0, -5.0)
+    ratings[0, :10] = np.nan
+    ratings[1, :10] = rated[:10]
+    changed = np.tile(np.arange(SENTENCES) >= 5, (2, 1))
     return make_reference("m", {}, "bench", scores, source, ratings, rated, changed)
 
 

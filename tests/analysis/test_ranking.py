@@ -14,7 +14,7 @@ from learnedgec.analysis.aggregation import (
     system_scores_of_resamples,
 )
 from learnedgec.analysis.ranking import clusters, paired_permutation, rank_ranges, rank_systems
-from learnedgec.errors import InputError
+from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.registry import load_metric
 from learnedgec.metrics.statistics import Statistics
@@ -60,7 +60,7 @@ def test_resamples_equal_scores_of_the_resampled_sentences(by: str, sample: Samp
 def test_unknown_aggregation_and_single_system_are_refused(sample: Sample) -> None:
     metric = load_metric("length")
     statistics = list(of_sample(metric, sample).values())
-    with pytest.raises(InputError, match="choose one of mean, expected-wins, trueskill"):
+    with pytest.raises(UnknownNameError, match="did you mean 'mean'"):
         system_scores(metric, statistics, "median")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="only 1 was given"):
         system_scores(metric, statistics[:1], "trueskill")

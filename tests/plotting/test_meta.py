@@ -16,7 +16,7 @@ from learnedgec.data.benchmarks.registry import load_benchmark
 from learnedgec.errors import MissingDependencyError
 from learnedgec.metrics.registry import load_metric
 from learnedgec.plotting import scores as figures
-from learnedgec.plotting.scores import plot_evaluation, plot_ranking, win_matrix
+from learnedgec.plotting.scores import plot_evaluation, plot_ranking
 from learnedgec.plotting.style import check_plotting, style
 
 pytest.importorskip("matplotlib")
@@ -72,9 +72,9 @@ def test_ranks_and_best_systems_are_drawn_where_they_are(evaluation: Evaluation)
 
 
 def test_matrix_prints_every_known_share() -> None:
-    shares = np.array([[np.nan, 0.75, np.nan], [0.25, np.nan, 0.5], [np.nan, 0.5, np.nan]])
+    wins = np.array([[np.nan, 0.75, np.nan], [0.25, np.nan, 0.5], [np.nan, 0.5, np.nan]])
     with style():
-        figure = win_matrix(["a", "b", "c"], shares, "won")
+        figure = figures._wins(["a", "b", "c"], wins, [0, 1, 2], "won")
     assert [text.get_text() for text in figure.axes[0].texts] == ["75", "25", "50", "50"]
 
 

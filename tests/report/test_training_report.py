@@ -59,6 +59,7 @@ def test_agreement_has_intervals(page: str) -> None:
 
 def test_the_curve_of_a_continued_run_is_one(page: str) -> None:
     # Steps 9 and 19 of the run before it was continued, then its step 29; losses from 4 to 0.5.
-    lines = re.findall(r'<polyline class="line series-1" points="([^"]+)"', page)
+    # A series is a group, as in the other charts: its colour would fill the area of the line itself.
+    lines = re.findall(r'<g class="series-1"><polyline class="line" points="([^"]+)"', page)
     assert len(lines[0].split()) == 3
     assert 'aria-label="loss by step, from 0.5 to 4"' in page

@@ -51,8 +51,9 @@ def test_uniform_coordinates_give_uniform_weights() -> None:
 
 
 def test_numbers() -> None:
-    assert Number(0.25, 4, log=True).levels(2) == pytest.approx([0.25, 1, 4])
-    assert Number(1, 4, whole=True).levels(10) == [1, 2, 3, 4]
+    assert Number(0.25, 4, log=True).starts() == pytest.approx([0.25, 1, 4])
+    assert Number(1, 2, whole=True).starts() == [1, 2]
+    assert Number(0, 1).encode("x", None) == {"x": 0.0}
     assert Number(0, 1).encode("x", 7.0) == {"x": 1.0}
     assert Number(0, 1).decode("x", {"x": 0.123456}) == 0.1235
     assert Number(0, 0.33333).decode("x", {"x": 0.33333}) == 0.3333
@@ -80,18 +81,6 @@ def test_starts_are_the_given_point_then_each_range_by_itself() -> None:
         ((0.3, 0.7), 0.5),
         ((0.3, 0.7), 1.0),
     ]
-
-
-def test_lattice_is_the_finest_that_fits() -> None:
-    space = Space({"w": Simplex(3)}, {"w": (1.0, 0.0, 0.0)})
-    assert len(space.lattice(200)) == 190
-    assert len(space.lattice(231)) == 231
-    both = Space({"c": Choice((1, 2, 3)), "b": Number(0, 1)}, {"c": 1, "b": 0.0})
-    assert len(both.lattice(20)) == 18
-    only = Space({"c": Choice((1, 2, 3))}, {"c": 1})
-    assert len(only.lattice(50)) == 3
-    with pytest.raises(ConfigError, match="too few for a grid"):
-        both.lattice(5)
 
 
 def test_a_whole_parameter_stays_whole() -> None:

@@ -154,7 +154,6 @@ def test_samples_are_valued_by_their_own_judgements(planted: Benchmark) -> None:
         Goal("segment-spearman", human="quality"),
         Goal("pearson", human="quality"),
         Goal("pearson", human="EW"),
-        Goal("soft-pairwise-accuracy", human="quality"),
     ):
         statistics = [metric.statistics(planted.sources, t) for t in planted.systems.values()]
         values = Target(goal, planted, samples).values(metric, statistics)
@@ -167,15 +166,12 @@ def test_samples_are_valued_by_their_own_judgements(planted: Benchmark) -> None:
         assert values[1] == pytest.approx(Target(goal, part).values(metric, arrays)[0])
 
 
-@pytest.mark.parametrize("validation", ["k-fold", "bootstrap"])
-def test_folds_value_the_choice_on_sentences_it_did_not_see(
-    planted: Benchmark, validation: str
-) -> None:
+def test_folds_value_the_choice_on_sentences_it_did_not_see(planted: Benchmark) -> None:
     # Judgements by chance: what tuning gains on its own data is not there on the others.
     random = np.random.default_rng(5)
     noise = {name: random.random(80) for name in planted.systems}
     chance = dataclasses.replace(planted, rankings=(), ratings={"noise": noise})
-    plan = SearchPlan(trials=15, validation=validation, folds=3)  # type: ignore[arg-type]
+    plan = SearchPlan(trials=15, folds=3)
     tuning = tune(Parts(), chance, Goal("segment-pearson"), plan)
     assert len(tuning.folds) == 3
     mean, deviation = tuning.held_out
@@ -248,10 +244,6 @@ def test_parts_do_not_overlap() -> None:
     assert sorted(np.concatenate([held for _, held in parts]).tolist()) == list(range(23))
     for seen, held in parts:
         assert sorted([*seen.tolist(), *held.tolist()]) == list(range(23))
-    for seen, held in _parts(23, SearchPlan(validation="bootstrap", folds=4)):
-        assert len(seen) == 23
-        assert sorted({*seen.tolist(), *held.tolist()}) == list(range(23))
-        assert not {*seen.tolist()} & {*held.tolist()}
 
 
 def test_a_metric_that_is_constant_says_so(planted: Benchmark) -> None:
@@ -281,29 +273,6 @@ def test_given_parameters_win_a_tie(planted: Benchmark) -> None:
     assert tuning.best.number == 0
 
 
-def test_patience_stops_early(planted: Benchmark) -> None:
-    plan = SearchPlan(trials=200, validation="none", patience=10)
-    tuning = tune(Parts(PLANTED), planted, Goal("sentence-accuracy"), plan)
-    # The given weights are perfect, so the best is the first trial.
-    assert len(tuning.trials) == 11
-
-
-def test_hopeless_trials_are_pruned(planted: Benchmark) -> None:
-    plan = SearchPlan(trials=60, validation="none", prune=True)
-    tuning = tune(Parts(), planted, Goal("segment-pearson", human="quality"), plan)
-    pruned = [trial for trial in tuning.trials if math.isnan(trial.value)]
-    assert 0 < len(pruned) < 40
-    assert len(tuning.trials) == 60
-    assert weights_of(tuning) == pytest.approx(PLANTED, abs=0.1)
-
-
-def test_grid_covers_the_space(planted: Benchmark) -> None:
-    plan = SearchPlan(trials=66, sampler="grid", validation="none")
-    tuning = tune(Parts(), planted, Goal("segment-pearson", human="quality"), plan)
-    assert len(tuning.trials) == 66
-    assert weights_of(tuning) == (0.2, 0.5, 0.3)
-
-
 def test_ensembles_are_scaled_on_the_benchmark() -> None:
     sample = load_benchmark("sample")
     metric = load_metric("ensemble(length=0.5, random=0.5)")
@@ -327,17 +296,9 @@ def test_comparison_is_on_the_same_resamples(planted: Benchmark) -> None:
         assert row.gain_bounds[0] <= row.gain <= row.gain_bounds[1]
 
 
-@pytest.mark.parametrize(
-    ("plan", "message"),
-    [
-        ({"trials": 0}, "give one trial or more"),
-        ({"folds": 1}, "folds: 1 are too few"),
-        ({"patience": -1}, "no negative patience"),
-    ],
-)
-def test_bad_plans(plan: dict[str, int], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        SearchPlan(**plan)  # type: ignore[arg-type]
+def test_one_fold_is_too_few() -> None:
+    with pytest.raises(ConfigError, match="folds: 1 are too few"):
+        SearchPlan(folds=1)
 
 
 def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
@@ -351,11 +312,6 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
         Target(Goal("segment-pearson"), unrated)
     with pytest.raises(InputError, match="planted has 2 systems; kendall between systems"):
         Target(Goal("kendall"), planted.select("ab"))
-    published = dataclasses.replace(
-        unrated, rankings=(), official={"mean": dict(zip("abcde", range(5), strict=True))}
-    )
-    with pytest.raises(InputError, match="nothing but published scores"):
-        Target(Goal("soft-pairwise-accuracy"), published)
     with pytest.raises(ConfigError, match="folds: 81 of 80 sentences"):
         tune(Parts(), planted, Goal("sentence-accuracy"), SearchPlan(trials=6, folds=81))
     with pytest.raises(
@@ -368,18 +324,14 @@ def test_goals_that_a_benchmark_cannot_serve(planted: Benchmark) -> None:
     ("benchmark", "output", "test", "expected"),
     [
         ("gjg15:dev10", "", False, "gleu@gjg15-dev10"),
-        ("gjg15:12:dev10", "", False, "gleu@gjg15-12-dev10"),
         ("jfleg:./my/outputs", "", False, "gleu@jfleg"),
         ("./my/own data/", "", False, "gleu@own-data"),
         (".", "", False, "gleu@mine"),
         ("./判定", "", False, "gleu@folder"),
         ("seeda-s:+fluency", "", True, "gleu@seeda-s-+fluency+test"),
         ("seeda-s", "gleu@mine", True, "gleu@mine+seeda-s+test"),
-        ("seeda-s:dev", "", False, "gleu@seeda-s-dev"),
-        ("seeda-s:dev", "gleu@mine", False, "gleu@mine+seeda-s-dev"),
         ("seeda-s:dev", "gleu@my-seeda-s", False, "gleu@my-seeda-s"),
         ("gmeg:fce", "gleu@mine", False, "gleu@mine+gmeg-fce"),
-        ("./my/own data", "gleu@mine", False, "gleu@mine+own-data"),
         ("jfleg:references", "", False, "gleu@jfleg-references"),
     ],
 )
@@ -401,13 +353,13 @@ def test_a_metric_that_is_tuned_again_keeps_what_it_was_tuned_on(
     planted: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEARNEDGEC_EVALUATORS", str(tmp_path))
-    first = "00" * 8
-    write_tuned(tmp_path, "random@x", TunedMetric("random(seed=3)", {"sentences": [first]}))
+    first = bytes(8)
+    write_tuned(tmp_path, "random@x", TunedMetric("random(seed=3)", {"sentences": [first.hex()]}))
     mixed = load_metric("ensemble(random@x=0.5, length=0.5)")
     sample = load_benchmark("sample")
     tuning = tune(mixed, sample, Goal("sentence-accuracy"), FAST)
     assert tuning.sentences > {first}
-    assert tuning.record().study["sentences"] == sorted(tuning.sentences)
+    assert tuning.record().study["sentences"] == sorted(map(bytes.hex, tuning.sentences))
     assert len(tuning.sentences) == 71
 
 
@@ -422,7 +374,7 @@ def test_only_development_parts_may_be_tuned_on(mirror: Path, planted: Benchmark
     for name in ("seeda-s", "seeda-e"):
         notice = check_tuning_data(load_benchmark(f"{name}:+fluency:dev"), Goal("kendall"))
         assert f"held-out folds and {name}:test are sound evidence" in notice
-    with pytest.raises(LeakageError, match="only sentence-level weights may be tuned, not kendall"):
+    with pytest.raises(LeakageError, match="tune kendall on gmeg:dev, tmu-gfm"):
         check_tuning_data(dev10, Goal("kendall"))
     for name in ("gjg15:12:test90", "gjg15", "seeda-s", "seeda-s:test"):
         with pytest.raises(LeakageError, match="sentences of CoNLL-2014, on which metrics"):

@@ -15,33 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from learnedgec.data.benchmarks.base import Comparisons
-from learnedgec.errors import InputError
-from learnedgec.stats.correlation import kendall, pearson, spearman
+from learnedgec.errors import UnknownNameError
+from learnedgec.stats.correlation import correlate
 from learnedgec.stats.outcomes import outcomes
+from learnedgec.stats.quotients import quotient
 from learnedgec.types import Floats, Indices
-
-__all__ = [
-    "Agreement",
-    "Grouping",
-    "Segments",
-    "Ties",
-    "agreement",
-    "agreement_with_ties",
-    "at_equal_counts",
-    "chosen",
-    "decided",
-    "human_wins",
-    "preferences",
-    "segment_correlation",
-    "segment_correlations_of_resamples",
-    "tie_threshold",
-]
 
 Ties = Literal["symmetric", "official"]
 Grouping = Literal["pooled", "grouped"]
 Segments = Literal["pearson", "spearman", "kendall"]
-
-_OF_A_SOURCE = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +59,11 @@ class Agreement:
 
     def accuracies(self, drawn: Floats) -> Floats:
         """Return the accuracy on each resample, (B,), from how often it has drawn each sentence, (B, N)."""
-        return _share(drawn @ self.concordant, drawn @ self._all)
+        return quotient(drawn @ self.concordant, drawn @ self._all)
 
     def kendalls(self, drawn: Floats) -> Floats:
         """Return τ on each resample, like `accuracies`."""
-        return _share(drawn @ (self.concordant - self.discordant), drawn @ self._all)
+        return quotient(drawn @ (self.concordant - self.discordant), drawn @ self._all)
 
     @property
     def _all(self) -> Floats:
@@ -127,10 +109,10 @@ def preferences(scores: Floats, comparisons: Comparisons, ties: Ties = "symmetri
         float64 (…, C).
 
     Raises:
-        InputError: there is no such treatment of ties.
+        UnknownNameError: there is no such treatment of ties.
     """
     if ties not in get_args(Ties):
-        raise InputError(f"no treatment of ties {ties!r}; choose {' or '.join(get_args(Ties))}.")
+        raise UnknownNameError("treatment of ties", ties, get_args(Ties))
     preference = outcomes(*_compared(scores, comparisons))
     if ties == "official":
         listed_first = np.where(comparisons.first < comparisons.second, -1.0, 1.0)
@@ -304,7 +286,7 @@ def segment_correlations_of_resamples(
     """
     if grouping == "grouped":
         drawn = _of_each_source(kind, scores, ratings)[samples]
-        return _share(np.nansum(drawn, axis=1), (~np.isnan(drawn)).sum(axis=1))
+        return quotient(np.nansum(drawn, axis=1), (~np.isnan(drawn)).sum(axis=1))
     return np.array(
         [segment_correlation(kind, scores[:, rows], ratings[:, rows])[0] for rows in samples]
     )
@@ -313,7 +295,7 @@ def segment_correlations_of_resamples(
 def _pooled(kind: Segments, scores: Floats, ratings: Floats) -> float:
     """Return the correlation of two long vectors; Kendall's needs scipy's O(n log n)."""
     if kind != "kendall":
-        return float(_OF_A_SOURCE[kind](scores, ratings))
+        return float(correlate(kind, scores, ratings))
     from scipy.stats import kendalltau
 
     if len(scores) < 2:
@@ -334,11 +316,5 @@ def _of_each_source(kind: Segments, scores: Floats, ratings: Floats) -> Floats:
             for values in (scores, ratings)
         )
         abstains = (np.ptp(score, axis=1) == 0) & (np.ptp(rating, axis=1) > 0)
-        correlations[sources] = np.where(abstains, 0.0, _OF_A_SOURCE[kind](score, rating))
+        correlations[sources] = np.where(abstains, 0.0, correlate(kind, score, rating))
     return correlations
-
-
-def _share(part: Floats, whole: Floats) -> Floats:
-    """Return the quotient, NaN where there is nothing to share."""
-    shares: Floats = np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0)
-    return shares

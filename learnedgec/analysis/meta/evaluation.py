@@ -19,7 +19,7 @@ from learnedgec.analysis.aggregation import (
     system_scores,
     system_scores_of_resamples,
 )
-from learnedgec.analysis.contamination import contamination, held_out_results, tuned_here
+from learnedgec.analysis.contamination import contamination, count_tuned_on, held_out_results
 from learnedgec.analysis.meta.agreement import decided, preferences
 from learnedgec.analysis.meta.human_scores import default_human, judged
 from learnedgec.analysis.meta.measures import (
@@ -43,19 +43,9 @@ from learnedgec.stats.correlation import (
     pearson,
     windows,
 )
-from learnedgec.stats.resampling import interval, interval_of_correlation
+from learnedgec.stats.resampling import interval_of_correlation, intervals
 from learnedgec.stats.significance import holm, swap_test, too_few_resamples, williams
 from learnedgec.types import Floats, Indices
-
-__all__ = [
-    "SENTINELS",
-    "Evaluation",
-    "MetricEvaluation",
-    "MetricTest",
-    "benchmark_statistics",
-    "compare_metrics",
-    "evaluate",
-]
 
 _CURVES: tuple[Correlation, ...] = ("pearson", "spearman")
 
@@ -78,6 +68,7 @@ class MetricEvaluation:
         best_intervals: correlation -> float64 (S − 3, 2), by bootstrap over sentences.
         without: correlation -> float64 (S,), without each system in turn.
         tuned_here: how many of the benchmark's sentences it was tuned on.
+        trained_here: whether one of its evaluators was trained on the benchmark's data.
     """
 
     metric: str
@@ -93,6 +84,7 @@ class MetricEvaluation:
     best_intervals: Mapping[str, Floats]
     without: Mapping[str, Floats]
     tuned_here: int = 0
+    trained_here: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +209,7 @@ def evaluate(
         human=shared.human.name,
         systems=tuple(benchmark.systems),
         human_scores=shared.human.scores,
-        human_intervals=_bounds(shared.human.many, protocol.level),
+        human_intervals=intervals(shared.human.many, protocol.level),
         order=np.argsort(-shared.human.scores, kind="stable"),
         human_wins=shared.win_shares(),
         metrics=tuple(entries),
@@ -226,7 +218,9 @@ def evaluate(
         notices=(
             *benchmark.notices,
             *dict.fromkeys(
-                text for metric in named for text in contamination(metric, benchmark.name)
+                text
+                for metric in named
+                for text in contamination(metric, benchmark.name, benchmark.sources)
             ),
             *(
                 f"{entry.metric} was tuned on {entry.tuned_here} of the {len(benchmark.sources)} sentences "
@@ -288,13 +282,14 @@ def _evaluate_metric(
     return MetricEvaluation(
         metric=metric.label,
         sentinel=is_sentinel(metric.name),
-        tuned_here=tuned_here(metric, benchmark.sources),
+        tuned_here=count_tuned_on(metric, benchmark.sources),
+        trained_here=bool(contamination(metric, benchmark.name, benchmark.sources)),
         signature="|".join(
             [signature, f"benchmark:{benchmark.name}", f"human:{shared.human.name}", str(protocol)]
         ),
         scores=scores,
         sentences=sentences,
-        score_intervals=_bounds(many, protocol.level),
+        score_intervals=intervals(many, protocol.level),
         estimates=measurements(shared, sentences, scores, many),
         windows=of_windows,
         window_intervals=window_intervals,
@@ -322,11 +317,6 @@ def _curve(
         ]
         bounds[kind] = np.array(of_each).reshape(-1, 2)
     return values, bounds
-
-
-def _bounds(many: Floats, level: float) -> Floats:
-    """Return the interval of each column, (K, 2) from (B, K)."""
-    return np.array([interval(column, level) for column in many.T]).reshape(-1, 2)
 
 
 # -- tests between metrics --------------------------------------------------------------------------
@@ -402,16 +392,11 @@ def _test(
 
 def _corrected(tests: Sequence[MetricTest]) -> list[MetricTest]:
     """Return the tests of one measure with p-values that Holm's method corrects for their number."""
-    both, systems, correlations = (
-        holm(np.array([getattr(test, name) for test in tests])).tolist()
+    columns = {
+        f"{name}_adjusted": holm(np.array([getattr(test, name) for test in tests])).tolist()
         for name in ("perm_both", "perm_systems", "williams")
-    )
+    }
     return [
-        dataclasses.replace(
-            test,
-            perm_both_adjusted=both[row],
-            perm_systems_adjusted=systems[row],
-            williams_adjusted=correlations[row],
-        )
+        dataclasses.replace(test, **{name: column[row] for name, column in columns.items()})
         for row, test in enumerate(tests)
     ]

@@ -18,10 +18,9 @@ from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.digests import key_of
 from learnedgec.runtime.store import Store
 from learnedgec.stats.correlation import one_sided_p_values
+from learnedgec.stats.quotients import quotient
 from learnedgec.stats.trueskill import rate_judgements
 from learnedgec.types import Floats
-
-__all__ = ["HumanScores", "default_human", "human_scores", "judged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +196,7 @@ def _from_ratings(
     ratings = np.stack([benchmark.ratings[dimension][system] for system in benchmark.systems])
     rated = ~np.isnan(ratings)
     values, counts = np.where(rated, ratings, 0.0), drawn @ rated.T
-    many = np.divide(drawn @ values.T, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    many = quotient(drawn @ values.T, counts)
     first, second = np.triu_indices(len(ratings), 1)
     both = rated[first] & rated[second]
     differences = np.where(both, values[first] - values[second], 0.0).T

@@ -43,11 +43,16 @@ from learnedgec.stats.correlation import (
     soft_pairwise_accuracy,
 )
 from learnedgec.stats.outcomes import win_shares
-from learnedgec.stats.resampling import interval, interval_of_correlation, multiplicities, resample
+from learnedgec.stats.quotients import quotient
+from learnedgec.stats.resampling import (
+    check_resampling,
+    interval,
+    interval_of_correlation,
+    multiplicities,
+    resample,
+)
 from learnedgec.stats.trueskill import TrueSkillModel
 from learnedgec.types import Floats
-
-__all__ = ["JudgedBenchmark", "Measurement", "Protocol", "measure_name", "measurements"]
 
 _NAMES = {
     "pearson": "Pearson r",
@@ -95,11 +100,9 @@ class Protocol:
     model: TrueSkillModel = field(default_factory=TrueSkillModel)
 
     def __post_init__(self) -> None:
-        if self.resamples < 1 or not 0 < self.level < 1 or self.window < 2:
-            raise InputError(
-                f"resamples {self.resamples}, level {self.level:g}, window {self.window}: give at least "
-                "one resample, a level between 0 and 1 and a window of two systems or more."
-            )
+        check_resampling(self.resamples, self.level)
+        if self.window < 2:
+            raise InputError(f"window is {self.window}; give two systems or more.")
 
     def __str__(self) -> str:
         parts = [f"aggregation:{self.aggregation}"]
@@ -247,10 +250,7 @@ def _soft(shared: JudgedBenchmark, sentences: Floats) -> Measurement:
     gap = np.full((size, size), np.nan)
     gap[first, second] = gap[second, first] = np.abs(shared.human.p_values - p_values)
     drawn = gap[shared.draws[:, first], shared.draws[:, second]]
-    count = (~np.isnan(drawn)).sum(axis=1)
-    resampled = np.divide(
-        np.nansum(drawn, axis=1), count, out=np.full(len(drawn), np.nan), where=count > 0
-    )
+    resampled = quotient(np.nansum(drawn, axis=1), (~np.isnan(drawn)).sum(axis=1))
     value = float(soft_pairwise_accuracy(shared.human.p_values, p_values))
     return Measurement(
         value, size, "systems", over_systems=interval(1 - resampled, shared.protocol.level)

@@ -33,7 +33,7 @@ function showJudgements(report, root, explorer) {
       scatterCard(evaluation),
       forestCard(evaluation),
       evaluation.metrics.some((each) => each.windows.pearson) && windowCard(evaluation),
-      evaluation.wins.flat().some((value) => value !== null) && peopleCard(evaluation),
+      evaluation.human_wins.flat().some((value) => value !== null) && peopleCard(evaluation),
       misjudgedCard(report, evaluation, explorer),
     );
   }
@@ -103,10 +103,10 @@ function scatterCard(evaluation) {
     const points = evaluation.systems
       .map((name, s) => ({
         name,
-        x: evaluation.scores[s],
+        x: evaluation.human_scores[s],
         y: entry.scores[s],
-        xInterval: evaluation.intervals[s],
-        yInterval: entry.intervals[s],
+        xInterval: evaluation.human_intervals[s],
+        yInterval: entry.score_intervals[s],
       }))
       .filter((point) => point.x !== null && point.y !== null);
     fill(
@@ -121,7 +121,7 @@ function scatterCard(evaluation) {
           ["system", `people (${evaluation.human})`, entry.metric],
           evaluation.order.map((s) => [
             evaluation.systems[s],
-            el("td", { class: "number" }, show(evaluation.scores[s])),
+            el("td", { class: "number" }, show(evaluation.human_scores[s])),
             el("td", { class: "number" }, show(entry.scores[s])),
           ]),
         ),
@@ -192,7 +192,8 @@ function peopleCard(evaluation) {
       evaluation.order.map((one) => [
         evaluation.systems[one],
         ...evaluation.order.map((other) => {
-          const [won, lost] = [evaluation.wins[one][other], evaluation.wins[other][one]];
+          const wins = evaluation.human_wins;
+          const [won, lost] = [wins[one][other], wins[other][one]];
           return one === other || won === null
             ? el("td", { class: "heat self" }, "–")
             : heat(0.5 + (won - lost) / 2, show(100 * won, 0));

@@ -234,7 +234,7 @@ def test_a_resample_without_judgements_does_not_count() -> None:
 
 @pytest.mark.parametrize("bad", [{"resamples": 0}, {"level": 1.0}, {"window": 1}])
 def test_bad_protocols_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="give at least one resample"):
+    with pytest.raises(InputError, match="; give "):
         Protocol(**bad)  # type: ignore[arg-type]
 
 
@@ -294,7 +294,6 @@ def test_no_difference_among_equally_good_metrics_is_found_more_often_than_one()
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 @pytest.mark.parametrize(
     ("name", "human", "r", "rho", "accuracy"),
     [
@@ -319,7 +318,6 @@ def test_what_the_edit_count_reaches(
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_gjg15_as_a_whole() -> None:
     evaluation = evaluate(
         [load_metric("gleu")], load_benchmark("gjg15"), Protocol(resamples=20), human="EW"
@@ -333,11 +331,13 @@ def test_gjg15_as_a_whole() -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
-@pytest.mark.parametrize("name", ["seeda-s:all", "seeda-e:all"])
-def test_seeda_human_scores_follow_from_the_judgements(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "tolerance"), [("gjg15", 5e-4), ("seeda-s:all", 1e-3), ("seeda-e:all", 1e-3)]
+)
+def test_published_expected_wins_follow_from_the_judgements(name: str, tolerance: float) -> None:
     benchmark = load_benchmark(name)
     computed = dataclasses.replace(benchmark, official={})
     drawn = np.ones((1, len(benchmark.sources)))
     scores = human_scores(computed, "EW", drawn).scores
-    assert scores == pytest.approx(list(benchmark.official["EW"].values()), abs=2e-3)
+    published = [benchmark.official["EW"][system] for system in benchmark.systems]
+    assert scores == pytest.approx(published, abs=tolerance)

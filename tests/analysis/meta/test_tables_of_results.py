@@ -67,6 +67,8 @@ def test_a_cell_is_computed_once(
         [pearson.value, *pearson.over_sentences], abs=5e-4
     )
     assert cell["measures"]["sentence_accuracy"][0] == pytest.approx(accuracy.value, abs=5e-4)
+    # An interval that is not known is null: browsers refuse NaN.
+    assert cell["measures"]["sentence_accuracy"][1] is None
     about = json.loads(board.read_text())["metrics"]["green"]
     assert (about["origin"], about["references"]) == (rerun.METRICS["green"], True)
     assert about["speed"] > 0
