@@ -24,24 +24,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = [
-    "ConfigError",
-    "DataError",
-    "FormatError",
-    "InputError",
-    "LeakageError",
-    "LearnedgecError",
-    "LengthError",
-    "MissingDependencyError",
-    "ModelError",
-    "BadNameError",
-    "OutputError",
-    "PackageError",
-    "ParameterError",
-    "PluginError",
-    "UnknownNameError",
-]
-
 
 class LearnedgecError(Exception):
     """Any error that learnedgec raises on purpose.
@@ -80,16 +62,13 @@ class UnknownNameError(BadNameError):
         kind: kind of thing, such as `metric`.
         name: the unknown name.
         known: names that exist; the nearest is suggested.
-        suggestion: what to take instead, in place of the nearest name.
         hint: end of the message.
     """
 
-    def __init__(
-        self, kind: str, name: str, known: Iterable[str], *, suggestion: str = "", hint: str = ""
-    ) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
         names = {candidate.lower(): candidate for candidate in sorted(known)}
         nearest = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-        suggestion = suggestion or (
+        suggestion = (
             f"did you mean {names[nearest[0]]!r}?"
             if nearest
             else f"known: {', '.join(names.values()) or 'none'}."

@@ -29,8 +29,6 @@ from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
 from learnedgec.metrics.scores import Score, Scores
 from learnedgec.runtime.runtime import Runtime
 
-__all__ = ["CHECKS", "Texts", "blank_texts", "check_metric", "sample_texts"]
-
 # Encoders batch differently; float32 then agrees to this.
 _TOLERANCE = 1e-5
 

@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Floats", "Indices", "Ints", "Texts"]
-
 Array: TypeAlias = npt.NDArray[Any]
 """An array of any type."""
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ class Piece(NamedTuple):
 
 
 def correct(tokens: Sequence[str], edits: Sequence[Edit]) -> list[tuple[str, int | None]]:
-    """Return the target's tokens, each with the number of the source token that it is, if it is one."""
+    """Return the target's tokens, each with the number of the source token that it keeps, or `None`."""
     corrected: list[tuple[str, int | None]] = []
     position = 0
     for edit in edits:
@@ -36,17 +37,14 @@ def pieces(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> list[Pie
     joined = True
     while joined:
         joined = False
-        for span_ in spans:
-            for other in spans:
-                if span_ is not other and min(span_) <= max(other) and min(other) <= max(span_):
-                    spans = [span for span in spans if span is not span_ and span is not other]
-                    spans.append(span_ | other)
-                    joined = True
-                    break
-            if joined:
+        for one, other in combinations(spans, 2):
+            if min(one) <= max(other) and min(other) <= max(one):
+                spans = [span for span in spans if span is not one and span is not other]
+                spans.append(one | other)
+                joined = True
                 break
     edited = sorted((min(span), max(span)) for span in spans)
-    # Tokens that nobody edits, as long as nothing stands between them.
+    # Runs of tokens that no edit changes; an insertion between two tokens ends a run.
     gaps: list[list[int]] = []
     for number in range(len(tokens)):
         if any(start <= number < end for start, end in edited):
@@ -56,7 +54,7 @@ def pieces(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> list[Pie
         else:
             gaps.append([number])
     bounds = sorted([*edited, *((gap[0], gap[-1] + 1) for gap in gaps)])
-    pieces_ = []
+    chunks = []
     for start, end in bounds:
         row = []
         for edits in targets:
@@ -70,8 +68,8 @@ def pieces(tokens: Sequence[str], targets: Sequence[Sequence[Edit]]) -> list[Pie
             changed = any(start <= edit.start and edit.end <= end for edit in edits)
             changed = changed and (start, end) in edited
             row.append((tuple(token for token, _ in corrected[first:last]), changed))
-        pieces_.append(Piece(start, end, row))
-    return pieces_
+        chunks.append(Piece(start, end, row))
+    return chunks
 
 
 def kinds(chunks: Sequence[Piece], assumption: str) -> list[list[str]]:

@@ -10,29 +10,25 @@ from learnedgec.data.sentences import Systems, as_systems
 from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError
 
-__all__ = ["Candidates", "as_candidates", "candidates_of_systems", "check_candidates"]
-
 Candidates: TypeAlias = Sequence[Sequence[str]]
 """For each of N sources, one or more corrections; their number may vary."""
 
 
-def candidates_of_systems(systems: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return the candidates of each source from the parallel outputs of several systems.
+def as_candidates(systems: Systems | Candidates) -> Candidates:
+    """Return the candidates of each source, from systems' outputs by name or from lists of candidates.
 
     Raises:
         LengthError: the systems have outputs for different numbers of sources.
 
     Example:
-        >>> candidates_of_systems({"A": ["He go .", "Yes ."], "B": ["He goes .", "Yes ."]})
+        >>> as_candidates({"A": ["He go .", "Yes ."], "B": ["He goes .", "Yes ."]})
         [['He go .', 'He goes .'], ['Yes .', 'Yes .']]
     """
-    check_lengths(*systems.items())
-    return [list(row) for row in zip(*systems.values(), strict=True)]
-
-
-def as_candidates(systems: Systems | Candidates) -> Candidates:
-    """Return the candidates of each source, from systems' outputs by name or from lists of candidates."""
-    return candidates_of_systems(as_systems(systems)) if isinstance(systems, Mapping) else systems
+    if not isinstance(systems, Mapping):
+        return systems
+    outputs = as_systems(systems)
+    check_lengths(*outputs.items())
+    return [list(row) for row in zip(*outputs.values(), strict=True)]
 
 
 def check_candidates(
@@ -61,14 +57,8 @@ def check_candidates(
     if weights is None:
         return
     for number, (row, shares) in enumerate(zip(candidates, weights, strict=True), 1):
-        if len(row) != len(shares):
+        if len(row) != len(shares) or min(shares) < 0 or not 0 < sum(shares) < math.inf:
             raise InputError(
-                f"sentence {number} has {len(row)} candidates and {len(shares)} weights; give one each."
-            )
-        if (
-            not all(math.isfinite(weight) and weight >= 0 for weight in shares)
-            or not sum(shares) > 0
-        ):
-            raise InputError(
-                f"the weights of sentence {number} are {list(shares)}; give numbers from 0 up, not all 0."
+                f"sentence {number} has {len(row)} candidates and the weights {list(shares)}; give each a "
+                "number from 0 up, not all 0."
             )

@@ -2,9 +2,9 @@
 
     OUT/HEAD/config.json             of a sequence classifier with one label
     OUT/HEAD/model.safetensors       encoder and head; the label is in the units of the ratings
-    OUT/HEAD/tokenizer.json …        the tokenizer, which cuts inputs where the evaluator does
+    OUT/HEAD/tokenizer.json …        the tokenizer, which truncates inputs as the evaluator does
     OUT/HEAD/README.md               how to load it
-    OUT/HEAD/modeling_head.py        where transformers has no such class
+    OUT/HEAD/modeling_head.py        the head's class, if transformers has none that fits
 
 transformers' own classifiers put a layer with a non-linearity between the states and the label, or read the
 first token; ours read the mean of all states directly. So most heads need their own class, in
@@ -25,17 +25,14 @@ import yaml
 from safetensors.torch import save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from learnedgec.data.catalog.licences import weights_licence
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, EvaluatorModel, HeadConfig
 from learnedgec.evaluators.loading import quiet_transformers
 from learnedgec.evaluators.lora import merged
-from learnedgec.evaluators.packages import CARD, check_package, find_evaluator, manifest_datasets
+from learnedgec.evaluators.packages import CARD, Package, manifest_licence, open_package
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.card import metadata
-
-__all__ = ["export_evaluator"]
 
 _MODULE = Path(__file__).with_name("modeling_head.py")
 _CLASS = "ExportedHead"
@@ -53,56 +50,54 @@ def export_evaluator(
         name: name, directory or hub id of the evaluator.
         output: the folder to write to; each head gets a subfolder of its name, which replaces an existing
             one.
-        heads: the heads to export; by default, all but those that read capitals, which no plain model can.
-            Sums of heads cannot be exported, as their parts may read different inputs. Of a head that a sum
-            of its name replaces in the evaluator, the bare value is exported.
+        heads: the heads to export; by default, all but those that read capitals or the tokens of pairs,
+            which no plain model can read. Sums of heads cannot be exported, as their parts may read different
+            inputs. If the evaluator has a head and a sum of the same name, the head is exported.
 
     Returns:
         Head -> its folder.
 
     Raises:
         UnknownNameError: there is no such evaluator or head.
-        ConfigError: a head's name is not a valid name of a folder, or the head reads capitals.
+        ConfigError: a head's name is not a valid name of a folder, or the head is one of those that no plain
+            model can read.
         OutputError: the folder cannot be written.
 
     Example: `export_evaluator("joint-mpnet-3", "exported", heads=["fluency"])` writes `exported/fluency/`.
     """
-    evaluator = Evaluator.load(name, runtime=Runtime(device="cpu"))
-    all_heads = evaluator.model.config.heads
+    package = open_package(name)
+    model = Evaluator.of(package, Runtime(device="cpu")).model
+    all_heads = model.config.heads
     for head in heads or ():
         if head not in all_heads:
             raise UnknownNameError(f"head of {name}", head, all_heads)
-    capitals = [head for head in all_heads if evaluator.model.config.head(head).reads == "capitals"]
-    wanted = list(heads or [head for head in all_heads if head not in capitals])
-    for head in wanted:
-        if head in capitals:
+    marked = [head for head in all_heads if _needs_marks(model.config.head(head))]
+    chosen = list(heads or [head for head in all_heads if head not in marked])
+    for head in chosen:
+        if head in marked:
             raise ConfigError(
-                f"the head {head!r} cannot be exported: it reads capitals, which the tokenizer of a plain "
-                "model does not pass on; name other heads."
+                f"the head {head!r} cannot be exported: it reads capitals or the tokens of pairs, whose "
+                "marks the tokenizer of a plain model does not pass on; name other heads."
             )
         if Path(head).name != head or head.startswith("."):
             raise ConfigError(f"the head {head!r} cannot be exported: no folder can have its name.")
-    return {head: _export(evaluator, name, head, Path(output) / head) for head in wanted}
+    return {head: _export(package, model, head, Path(output) / head) for head in chosen}
 
 
-def _export(evaluator: Evaluator, name: str, head: str, target: Path) -> Path:
+def _needs_marks(head: HeadConfig) -> bool:
+    """Return whether a head reads which tokens have capitals, or which belong to the hypothesis."""
+    return head.reads == "capitals" or (head.reads, head.input) == ("tokens", "pair")
+
+
+def _export(package: Package, model: EvaluatorModel, head: str, target: Path) -> Path:
     """Write one head, and return where."""
-    model = evaluator.model
-    about = model.config.head(head)
-    linear = model.heads[head]
-    with torch.inference_mode():
-        classifier = {
-            "classifier.weight": linear.weight * about.scale,
-            "classifier.bias": linear.bias * about.scale + about.offset,
-        }
-    plain = _plain(model, head, about, classifier)
+    head_config = model.config.head(head)
+    classifier = _classifier(model.heads[head], head_config)
+    plain = _plain(model, head, head_config, classifier)
     if plain is None:
-        weights = {f"encoder.{key}": value for key, value in _encoder_weights(model, about).items()}
-        if about.reads == "tokens":
-            # Here the label is of a sum over tokens, so the sum must be scaled.
-            classifier = {"classifier.weight": linear.weight, "classifier.bias": linear.bias}
-        weights |= classifier
-        config = _configuration(model, head, about)
+        encoder = _encoder_weights(model, head_config)
+        weights = {f"encoder.{key}": value for key, value in encoder.items()} | classifier
+        config = _configuration(model, head, head_config)
     else:
         weights, config = dict(plain.state_dict()), plain.config.to_dict()
         config |= {"architectures": [type(plain).__name__], "dtype": "float32"}
@@ -111,29 +106,44 @@ def _export(evaluator: Evaluator, name: str, head: str, target: Path) -> Path:
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         with quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(
-                find_evaluator(name), model_max_length=model.config.max_tokens
+                package.path, model_max_length=model.config.max_tokens
             )
             tokenizer.save_pretrained(folder)
         if plain is None:
             shutil.copyfile(_MODULE, folder / _MODULE.name)
-        manifest = check_package(find_evaluator(name))
-        card = _card(manifest, evaluator.digest, head, about, own_class=plain is None)
+        card = _card(package, head, head_config, own_class=plain is None)
         (folder / CARD).write_text(card, encoding="utf-8")
         for file in folder.iterdir():
             file.chmod(0o644)
     return target
 
 
-def _encoder_weights(model: EvaluatorModel, about: HeadConfig) -> dict[str, torch.Tensor]:
-    """Return the encoder's weights as they are for a head's input, corrections included."""
-    return merged(model.encoder.state_dict(), on=model.config.uses_lora(about.input))
+def _classifier(linear: Any, head_config: HeadConfig) -> dict[str, torch.Tensor]:
+    """Return the weights of the classifier, with offset and scale unless the head reads tokens.
+
+    The value of a head of tokens is a sum over them, which its own class scales.
+    """
+    reads_tokens = head_config.reads == "tokens"
+    scale, offset = (1.0, 0.0) if reads_tokens else (head_config.scale, head_config.offset)
+    return {
+        "classifier.weight": linear.weight * scale,
+        "classifier.bias": linear.bias * scale + offset,
+    }
+
+
+def _encoder_weights(model: EvaluatorModel, head_config: HeadConfig) -> dict[str, torch.Tensor]:
+    """Return the encoder's weights for a head's input, with low-rank matrices added where they apply."""
+    return merged(model.encoder.state_dict(), on=model.config.uses_lora(head_config.input))
 
 
 def _plain(
-    model: EvaluatorModel, head: str, about: HeadConfig, classifier: Mapping[str, torch.Tensor]
+    model: EvaluatorModel,
+    head: str,
+    head_config: HeadConfig,
+    classifier: dict[str, torch.Tensor],
 ) -> Any | None:
     """Return the head as one of transformers' own sequence classifiers, if one computes the same."""
-    if about.reads != "pooled" or model.config.pooling != "pooler":
+    if head_config.reads != "pooled" or model.config.pooling != "pooler":
         return None
     labels = {"id2label": {0: head}, "label2id": {head: 0}, "problem_type": "regression"}
     config = type(model.encoder.config)(**{**model.encoder.config.to_dict(), **labels})
@@ -142,8 +152,8 @@ def _plain(
     except ValueError:
         return None
     prefix = plain.base_model_prefix
-    weights = {f"{prefix}.{key}": value for key, value in _encoder_weights(model, about).items()}
-    weights |= classifier
+    encoder = _encoder_weights(model, head_config)
+    weights = {f"{prefix}.{key}": value for key, value in encoder.items()} | classifier
     shapes = {key: value.shape for key, value in plain.state_dict().items()}
     if shapes != {key: value.shape for key, value in weights.items()}:
         return None
@@ -154,18 +164,18 @@ def _plain(
     ids = torch.randint(0, config.vocab_size, (4, 12), generator=numbers)
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     with torch.inference_mode():
-        output = model.pool(model.encode(batch, about.input), batch)
+        pooled = model.pool(model.encode(batch, head_config.input), batch)
         expected = torch.nn.functional.linear(
-            output, classifier["classifier.weight"], classifier["classifier.bias"]
+            pooled, classifier["classifier.weight"], classifier["classifier.bias"]
         )
         equal = torch.allclose(plain(**batch).logits, expected, rtol=1e-5, atol=1e-6)
     return plain if equal else None
 
 
-def _configuration(model: EvaluatorModel, head: str, about: HeadConfig) -> dict[str, Any]:
+def _configuration(model: EvaluatorModel, head: str, head_config: HeadConfig) -> dict[str, Any]:
     """Return the configuration of a head with its own class."""
     module = _MODULE.stem
-    tokens = about.reads == "tokens"
+    tokens = head_config.reads == "tokens"
     return {
         "model_type": "learnedgec-head",
         "architectures": [_CLASS],
@@ -175,8 +185,8 @@ def _configuration(model: EvaluatorModel, head: str, about: HeadConfig) -> dict[
         },
         "encoder": model.encoder.config.to_dict(),
         "pooling": "tokens" if tokens else model.config.pooling,
-        "scale": about.scale if tokens else 1.0,
-        "offset": about.offset if tokens else 0.0,
+        "scale": head_config.scale if tokens else 1.0,
+        "offset": head_config.offset if tokens else 0.0,
         "id2label": {"0": head},
         "label2id": {head: 0},
         "problem_type": "regression",
@@ -194,33 +204,29 @@ def _stored(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return stored
 
 
-def _card(
-    manifest: Mapping[str, Any], digest: str, head: str, about: HeadConfig, *, own_class: bool
-) -> str:
+def _card(package: Package, head: str, head_config: HeadConfig, *, own_class: bool) -> str:
     """Return the card of an exported head, with its evaluator's metadata."""
-    described = {key: value for key, value in metadata(manifest).items() if key != "metrics"}
-    front = yaml.safe_dump(described | {"library_name": "transformers"}, sort_keys=False)
-    inputs = "[sentence]" if about.input == "hypothesis" else "[source], [sentence]"
-    reads = (
-        "a sentence alone"
-        if about.input == "hypothesis"
-        else "the source and the sentence, as a pair"
-    )
-    trust = ", trust_remote_code=True" if own_class else ""
-    licence = manifest.get("license") or weights_licence(manifest_datasets(manifest))
-    why = (
-        "\n`trust_remote_code=True` lets transformers run `modeling_head.py`, which is next to this file, "
-        "because\ntransformers has no class of its own for this head. Read that file first.\n"
-        if own_class
-        else ""
-    )
+    manifest = package.manifest
+    fields = {key: value for key, value in metadata(manifest).items() if key != "metrics"}
+    front = yaml.safe_dump(fields | {"library_name": "transformers"}, sort_keys=False)
+    if head_config.input == "hypothesis":
+        reads, inputs = "a sentence alone", "[sentence]"
+    else:
+        reads, inputs = "the source and the sentence, as a pair", "[source], [sentence]"
+    trust = why = ""
+    if own_class:
+        trust = ", trust_remote_code=True"
+        why = (
+            "\n`trust_remote_code=True` lets transformers run `modeling_head.py`, which is next to this "
+            "file, because\ntransformers has no class of its own for this head. Read that file first.\n"
+        )
     return f"""---
 {front}---
 
 # {head}
 
-The head `{head}` of the evaluator `{manifest["name"]}` (`{digest}`), exported from learnedgec. It reads
-{reads}; its one logit is the rating.
+The head `{head}` of the evaluator `{manifest["name"]}` (`{package.digest}`), exported from learnedgec. It
+reads {reads}; its one logit is the rating.
 
 ```python
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -230,6 +236,6 @@ model = AutoModelForSequenceClassification.from_pretrained(folder{trust}).eval()
 rating = model(**tokenizer({inputs}, truncation=True, return_tensors="pt")).logits.item()
 ```
 {why}
-The card of the evaluator describes its training data, its results and its licence, `{licence}`, which
-also applies to this model.
+The card of the evaluator describes its training data, its results and its licence,
+`{manifest_licence(manifest)}`, which also applies to this model.
 """

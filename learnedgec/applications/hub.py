@@ -24,8 +24,6 @@ from learnedgec.runtime.digests import file_digest
 from learnedgec.runtime.writing import atomic_folder
 from learnedgec.training.card import with_metadata
 
-__all__ = ["pull_evaluator", "push_evaluator"]
-
 _LOGIN = "log in with `hf auth login` or set HF_TOKEN, to an account that may write there"
 
 

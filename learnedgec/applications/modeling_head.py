@@ -22,6 +22,7 @@ class ExportedHeadConfig(PretrainedConfig):  # type: ignore[misc]
             output; or it is the logarithm of the probability that none of the `tokens` is wrong.
         scale: the factor of the label.
         offset: added to the scaled label.
+        others: what every configuration of transformers has.
     """
 
     model_type = "learnedgec-head"
@@ -65,10 +66,9 @@ class ExportedHead(PreTrainedModel):  # type: ignore[misc]
         input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
         token_type_ids: torch.Tensor | None = None,
-        labels: torch.Tensor | None = None,
         **_: Any,
     ) -> SequenceClassifierOutput:
-        """Return the label as `logits`, (B, 1), for (B, T) ids, and the squared error from `labels`."""
+        """Return the label as `logits`, (B, 1), for (B, T) ids."""
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         # Some tokenizers give token types to encoders that know none.
         types = (
@@ -91,9 +91,4 @@ class ExportedHead(PreTrainedModel):  # type: ignore[misc]
             weights = mask.unsqueeze(-1).to(states.dtype)
             mean = (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
             logits = self.classifier(mean)
-        loss = (
-            None
-            if labels is None
-            else torch.nn.functional.mse_loss(logits.squeeze(-1), labels.float().view(-1))
-        )
-        return SequenceClassifierOutput(loss=loss, logits=logits)
+        return SequenceClassifierOutput(logits=logits)

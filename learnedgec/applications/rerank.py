@@ -31,14 +31,6 @@ from learnedgec.types import Floats, Indices
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "Guards",
-    "MinimumBayesRisk",
-    "Reranking",
-    "candidate_scores",
-    "load_selector",
-    "rerank",
-]
 
 _MBR = re.compile(r"\s*mbr\s*\((.+)\)\s*", re.DOTALL)
 
@@ -114,10 +106,6 @@ class Guards:
                 f"minimum_gain is {self.minimum_gain:g} and there is no fallback to gain on; choose "
                 "fallback 'source' or 'first'."
             )
-        if not math.isfinite(self.minimum_gain) or self.minimum_gain < 0:
-            raise ConfigError(f"minimum_gain is {self.minimum_gain}; give 0 or a positive number.")
-        if self.longest_edit is not None and self.longest_edit < 1:
-            raise ConfigError(f"longest_edit is {self.longest_edit}; give 1 token or more.")
         if isinstance(self.gate, Metric) and self.gate.needs_references:
             raise ConfigError(
                 f"the gate {self.gate.label} needs references; use a metric without them."
@@ -168,17 +156,18 @@ class Reranking:
         """
         return as_frame(self.rows())
 
+    def _name(self, place: int) -> str | int:
+        if place < 0:
+            return "source"
+        return self.systems[place] if self.systems else place + 1
+
     def _sentences(self) -> list[dict[str, Any]]:
         columns = (self.texts, self.chosen.tolist(), self.margins.tolist(), self.scores)
         return [
             {
                 "sentence": number,
                 "text": text,
-                "chosen": "source"
-                if place < 0
-                else self.systems[place]
-                if self.systems
-                else place + 1,
+                "chosen": self._name(place),
                 "margin": margin,
                 "scores": scores.tolist(),
             }
@@ -189,10 +178,7 @@ class Reranking:
         """Return a row for each sentence, with a column for each candidate's score."""
         return [
             {key: value for key, value in row.items() if key != "scores"}
-            | {
-                f"score {self.systems[place] if self.systems else place + 1}": score
-                for place, score in enumerate(row["scores"])
-            }
+            | {f"score {self._name(place)}": score for place, score in enumerate(row["scores"])}
             for row in self._sentences()
         ]
 
@@ -200,19 +186,21 @@ class Reranking:
         return as_html(self.rows(), note=self.by)
 
 
-def load_selector(name: str) -> Selector:
-    """Return the metric, or the minimum Bayes risk by a metric, that a name denotes.
+def as_selector(metric: Selector | str) -> Selector:
+    """Return a selector, or the metric or the minimum Bayes risk by a metric that a name denotes.
 
     Raises:
         UnknownNameError, ParameterError, BadNameError: no metric has this name.
         ConfigError: `mbr(…)` names a metric that needs no references.
 
     Example:
-        >>> str(load_selector("mbr(gleu)"))
+        >>> str(as_selector("mbr(gleu)"))
         'mbr(gleu)'
     """
-    utility = _MBR.fullmatch(name)
-    return MinimumBayesRisk(load_metric(utility[1])) if utility else load_metric(name)
+    if isinstance(metric, MinimumBayesRisk):
+        return metric
+    utility = _MBR.fullmatch(metric) if isinstance(metric, str) else None
+    return MinimumBayesRisk(load_metric(utility[1])) if utility else as_metric(metric)
 
 
 def candidate_scores(
@@ -301,13 +289,7 @@ def rerank(
         >>> rerank("mbr(gleu)", ["He go home"], [["He go home", "He goes home", "He goes home"]])
         Reranking(by='mbr(gleu)', chosen={'2': 1})
     """
-    selector: Selector = (
-        load_selector(metric)
-        if isinstance(metric, str)
-        else metric
-        if isinstance(metric, MinimumBayesRisk)
-        else as_metric(metric)
-    )
+    selector = as_selector(metric)
     sources, candidates = as_sentences(sources, "sources"), as_candidates(systems)
     check_candidates(sources, candidates, weights)
     gold = as_references(references, len(sources))

@@ -28,8 +28,6 @@ from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.types import Floats
 
-__all__ = ["Completion", "Reward", "Watched", "extract_correction", "is_correction", "reward"]
-
 Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 """What a policy wrote: a text, or the messages of a chat."""
 
@@ -201,7 +199,9 @@ class Reward:
         sources = self._column(columns, self.source, len(texts))
         references = self._references(columns, len(texts))
         systems = {"completions": texts, **({"sources": sources} if self.centre else {})}
-        statistics = self._statistics(self.metric, sources, systems, references)
+        statistics = self.metric.statistics_of_systems(
+            sources, systems, references, runtime=self.runtime
+        )
         scores = _sentence_scores(self.metric, statistics["completions"])
         rewards = scores.copy()
         if self.centre:
@@ -211,8 +211,7 @@ class Reward:
         sizes = np.array([max(len(source.split()), 1) for source in sources], dtype=float)
         lengths = np.array([len(text.split()) for text in texts], dtype=float)
         if self.edit_penalty:
-            counts = self._statistics(EditCount(), sources, {"edits": texts}, None)["edits"]
-            edits = _sentence_scores(EditCount(), counts)
+            edits = _sentence_scores(EditCount(), EditCount().statistics(sources, texts))
             rewards -= self.edit_penalty * edits / sizes
         rewards -= self.length_penalty * np.abs(lengths - sizes) / sizes
         rejected = ~is_correction(sources, texts)
@@ -222,52 +221,17 @@ class Reward:
             rewards[rejected] = self.floor
         watched = np.array([np.nan])
         if self.watch is not None:
-            systems = {"completions": texts}
-            rows = self._statistics(self.watch, sources, systems, references)["completions"]
+            rows = self.watch.statistics(sources, texts, references, runtime=self.runtime)
             watched = _sentence_scores(self.watch, rows)
         means = (rewards, scores, watched, rejected)
         step = Watched(*(float(np.mean(values)) for values in means))
         self.history.append(step)
         if callable(log := columns.get("log_metric")):
-            self._log(step, log)
+            log(f"{self.metric.name}/score", step.score)
+            log(f"{self.metric.name}/floored", step.floored)
+            if self.watch is not None:
+                log(f"{self.watch.name}/watched", step.watched)
         return list(map(float, rewards))
-
-    def _log(self, step: Watched, log: Callable[[str, float], object]) -> None:
-        """Give the means of a step to a trainer's log."""
-        log(f"{self.metric.name}/score", step.score)
-        log(f"{self.metric.name}/floored", step.floored)
-        if self.watch is not None:
-            log(f"{self.watch.name}/watched", step.watched)
-
-    def compute_score(
-        self,
-        data_source: str,
-        solution_str: str,
-        ground_truth: str | Sequence[str] | None,
-        extra_info: Mapping[str, Any] | None = None,
-    ) -> float:
-        """Return the reward of one completion, with the signature that verl calls.
-
-        Args:
-            data_source: unused.
-            solution_str: what the policy wrote.
-            ground_truth: references, for a metric that needs them.
-            extra_info: holds the source under the name of the column.
-        """
-        columns: dict[str, Any] = {key: [value] for key, value in (extra_info or {}).items()}
-        if self.references is not None:
-            columns[self.references] = [ground_truth]
-        return self(None, [solution_str], **columns)[0]
-
-    def _statistics(
-        self,
-        metric: Metric,
-        sources: Sequence[str],
-        systems: Mapping[str, Sequence[str]],
-        references: Sequence[Sequence[str]] | None,
-    ) -> dict[str, Statistics]:
-        """Return each system's statistics."""
-        return metric.statistics_of_systems(sources, systems, references, runtime=self.runtime)
 
     def _references(self, columns: Mapping[str, Any], size: int) -> list[list[str]] | None:
         """Return each completion's references, or `None` if no column is named for them."""

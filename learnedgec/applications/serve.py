@@ -36,7 +36,6 @@ try:
 except ImportError as error:
     raise MissingDependencyError(str(error.name), "serve", "the service") from None
 
-__all__ = ["ScoreRequest", "ScoreResponse", "application", "listen", "prepare", "run"]
 
 _EXAMPLE: Any = {"sources": ["He go home ."], "hypotheses": ["He goes home ."]}
 

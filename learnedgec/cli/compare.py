@@ -11,8 +11,7 @@ from jsonargparse import ArgumentParser
 from learnedgec.analysis.comparison import BaselineComparison, compare_systems
 from learnedgec.cli import flags, output
 from learnedgec.cli.inputs import Baseline, add_scoring, put_baseline_first, read_scoring
-from learnedgec.errors import InputError
-from learnedgec.metrics.labels import is_sentinel
+from learnedgec.metrics.labels import is_sentinel, short_labels
 from learnedgec.stats.significance import too_few_resamples
 
 
@@ -33,17 +32,14 @@ def build_parser() -> ArgumentParser:
     parser = flags.make_parser("compare", "Compare systems with a baseline by one or more metrics.")
     flags.add_fields(parser, Baseline, _Family)
     add_scoring(parser)
-    flags.add_evaluation(parser, many_tests=True, plot=False)
+    flags.add_evaluation(parser, plot=False)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = output.with_format(build_parser().parse_args(list(arguments)))
-    if not options.baseline:
-        raise InputError(
-            "no baseline was given; name its output with --baseline, and others with --hyp."
-        )
+    flags.require(options, baseline="old.txt")
     put_baseline_first(options)
     scoring = read_scoring(options)
     baseline = next(iter(scoring.inputs.systems))
@@ -58,7 +54,7 @@ def main(arguments: Sequence[str]) -> None:
         for metric, statistics in scoring.statistics()
     ]
     rows = [row for of_metric in by_metric for row in of_metric]
-    first, names = rows[0], scoring.short_names
+    first, names = rows[0], short_labels(scoring.labels)
     test = f"|test:paired-bootstrap|resamples:{first.resamples}|seed:{options.seed}"
     signatures = {label: signature + test for label, signature in scoring.signatures.items()}
     records = [_record(row, signatures, names) for row in rows]
@@ -81,8 +77,7 @@ def main(arguments: Sequence[str]) -> None:
         ],
         signatures=signatures.values(),
     )
-    for message in too_few_resamples(first.comparisons, first.resamples, first.level):
-        output.notice(message)
+    output.notice(*too_few_resamples(first.comparisons, first.resamples, first.level))
 
 
 def _record(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -74,18 +74,14 @@ def _list(options: Namespace) -> None:
     payload = [
         {
             "dataset": entry.name,
-            "about": entry.about,
-            "licence": entry.licence,
+            **asdict(entry),
             "names": entry.names,
-            "repository": entry.repository,
-            "commit": entry.commit,
             "files": [
-                {"path": file.path, "url": entry.url(file.path), "bytes": file.bytes, "sha256": file.sha256}
-                for file in entry.files.values()
+                {**asdict(file), "url": entry.url(path)} for path, file in entry.files.items()
             ],
         }
         for entry in datasets
-    ]  # fmt: skip
+    ]
     table = [{**row, "MB": f"{row['MB']:.1f}"} for row in rows]
     output.emit(rows, options, payload=payload, table_rows=table)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from jsonargparse import ArgumentParser
 
 from learnedgec.cli import flags, output
-from learnedgec.data.catalog.licences import materials, weights_licence
+from learnedgec.data.catalog.licences import materials
 from learnedgec.data.text import read_text, write_text
 from learnedgec.errors import InputError
 from learnedgec.evaluators.packages import (
@@ -19,7 +19,9 @@ from learnedgec.evaluators.packages import (
     check_package,
     find_evaluator,
     list_evaluators,
+    manifest_annotators,
     manifest_datasets,
+    manifest_licence,
     output_names,
     package_digest,
 )
@@ -33,8 +35,8 @@ def build_parser() -> ArgumentParser:
     parser = flags.make_parser(
         "evaluators",
         "List the trained evaluators, or print their model cards; with --wide the list has encoder, training "
-        "data and licence too. `evaluators push`, `pull` and `export` "
-        "share evaluators; `learnedgec evaluators push --help` explains its options.",
+        "data and licence too. `evaluators push`, `pull` and `export` share evaluators, and have a --help "
+        "of their own.",
     )
     flags.add_names(parser, "evaluators whose cards to print")
     parser.add_argument(
@@ -51,10 +53,9 @@ def main(arguments: Sequence[str]) -> None:
     if arguments and arguments[0] in _COMMANDS:
         _COMMANDS[arguments[0]](arguments[1:])
         return
-    options = build_parser().parse_args(list(arguments))
+    options = output.with_format(build_parser().parse_args(list(arguments)))
     if options.licences and not options.names:
         raise InputError("--licences: no evaluator was named; name one, such as open-mini.")
-    options = output.with_format(options, table=options.licences or not options.names)
     if options.names:
         folders = [find_evaluator(name) for name in options.names]
         manifests = [check_package(folder) for folder in folders]
@@ -73,8 +74,7 @@ def main(arguments: Sequence[str]) -> None:
                 "heads": " ".join(output_names(manifest)),
                 "encoder": manifest["encoder"],
                 "trained on": " ".join(manifest["data"]["datasets"]),
-                "licence": manifest.get("license")
-                or weights_licence(manifest_datasets(manifest), manifest["encoder"]),
+                "licence": manifest_licence(manifest),
                 "where": str(folder),
             }
         )
@@ -88,37 +88,20 @@ def _show_licences(manifests: Sequence[Mapping[str, Any]], options: Namespace) -
     """Print what evaluators were made of, with the licence of each part and of the whole."""
     rows = []
     for manifest in manifests:
-        made_of = materials(manifest["encoder"], manifest_datasets(manifest))
-        for row in made_of:
-            rows.append(
-                {
-                    "evaluator": manifest["name"],
-                    **asdict(row),
-                    "commercial use": "yes" if row.permissive else "no",
-                }
-            )
-    hidden = () if options.wide else ("evaluator", "url")
-    shown = [{key: row[key] for key in row if key not in hidden} for row in rows]
-    output.emit(rows, options, table_rows=shown)
-    for manifest in manifests:
-        free = all(
-            row.permissive for row in materials(manifest["encoder"], manifest_datasets(manifest))
+        made_of = materials(
+            manifest["encoder"], manifest_datasets(manifest), manifest_annotators(manifest)
         )
+        for row in made_of:
+            use = {"commercial use": "yes" if row.permissive else "no"}
+            rows.append({"evaluator": manifest["name"], **asdict(row), **use})
+        free = all(row.permissive for row in made_of)
         output.notice(
             f"{manifest['name']}: {manifest.get('license')}; commercial use is "
             f"{'allowed under these conditions' if free else 'not allowed'}."
         )
-
-
-@dataclass
-class _Pull:
-    """Where the package goes.
-
-    Attributes:
-        out: also write the package into this folder, such as checkpoints.
-    """
-
-    out: str | None = None
+    hidden = () if options.wide else ("evaluator", "url")
+    shown = [{key: row[key] for key in row if key not in hidden} for row in rows]
+    output.emit(rows, options, table_rows=shown)
 
 
 @dataclass
@@ -153,19 +136,20 @@ def _push(arguments: Sequence[str]) -> None:
 
 
 def _pull(arguments: Sequence[str]) -> None:
-    """Run `evaluators pull`, and print where the evaluator is, and the digest that signatures name."""
+    """Run `evaluators pull`, and print the evaluator's folder and the digest in its scores' signatures."""
     from learnedgec.applications.hub import pull_evaluator
 
     parser = flags.make_parser(
         "evaluators pull", "Fetch an evaluator from a hub, as it is there now."
     )
     parser.add_argument("name", type=str, help="org/name, or org/name@revision")
-    flags.add_fields(parser, _Pull)
+    about = "also write the package into this folder, such as checkpoints"
+    parser.add_argument("--out", type=str, help=about)
     options = parser.parse_args(list(arguments))
     package = pull_evaluator(options.name, options.out)
     write_text("-", f"{package}\n")
     output.notice(
-        f"{options.name} is here; scores by it are signed sha256:{package_digest(str(package))}."
+        f"pulled {options.name}; its scores have sha256:{package_digest(str(package))} in their signatures."
     )
 
 
@@ -177,8 +161,7 @@ def _export(arguments: Sequence[str]) -> None:
     parser.add_argument("name", type=str, help="the evaluator, its directory, or a hub id")
     flags.add_fields(parser, _Export)
     options = parser.parse_args(list(arguments))
-    if not options.out:
-        raise InputError("no output folder was given; name one with --out.")
+    flags.require(options, out="exported")
     from learnedgec.applications.export import export_evaluator
 
     folders = export_evaluator(options.name, options.out, heads=options.heads)

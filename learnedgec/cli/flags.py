@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from argparse import ArgumentError
 from collections.abc import Collection, Iterable, Sequence
@@ -41,21 +40,9 @@ class _Parser(ArgumentParser):
         except ArgumentError as error:
             if sentence := wrong_value(str(error)):
                 raise ConfigError(sentence) from None
-            raise ArgumentError(None, f"{error.message}{self._suggestion(error.message)}") from None
+            raise
         except (ValueError, OverflowError, RecursionError) as error:
             raise ConfigError(f"an option cannot be read ({error}).") from None
-
-    def _suggestion(self, message: str) -> str:
-        """Return a suggestion for the first unknown flag, if the message is about one."""
-        unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message, re.IGNORECASE)
-        if unknown is None:
-            return ""
-        flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        nearest = difflib.get_close_matches(unknown[1], flags, n=1, cutoff=0.7)
-        # In commands where a metric is one of several methods, the flag is --by.
-        if not nearest and unknown[1] in ("--metric", "--metrics") and "--by" in flags:
-            nearest = ["--by"]
-        return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def make_parser(command: str, description: str) -> ArgumentParser:
@@ -131,10 +118,23 @@ def read_fields(kind: type[_Fields], options: Namespace, **others: Any) -> _Fiel
     return kind(**{name: options[name] for name in names}, **others)
 
 
+def require(options: Namespace, **examples: str) -> None:
+    """Raise `InputError` unless each of these options was given.
+
+    Args:
+        options: of a command.
+        examples: name of an option -> what may follow its flag.
+    """
+    for name, example in examples.items():
+        if not options[name]:
+            flag = "--" + name.replace("_", "-")
+            raise InputError(f"{flag} is missing; give it, such as {flag} {example}.")
+
+
 def check_absent(options: Namespace, names: Sequence[str], reason: str) -> None:
     """Raise `InputError` with the reason, and the flags to leave out, if one of these options was given."""
     if any(options.get(name) for name in names):
-        *first, last = [f"--{name}" for name in names]
+        *first, last = ["--" + name.replace("_", "-") for name in names]
         raise InputError(f"{reason}; leave out {', '.join(first)} and {last}.")
 
 
@@ -228,17 +228,9 @@ def add_metrics(parser: ArgumentParser, *, reannotate: bool = False) -> None:
     add_fields(parser, _Metrics, leave_out=() if reannotate else ["reannotate"])
 
 
-def add_resampling(parser: ArgumentParser, *, many_tests: bool = False) -> None:
-    """Add `--resamples`, `--confidence` and `--seed`.
-
-    Args:
-        parser: a command's.
-        many_tests: whether the default number of resamples (`None`) grows with the number of systems, each of
-            which is tested against others.
-    """
+def add_resampling(parser: ArgumentParser) -> None:
+    """Add `--resamples`, `--confidence` and `--seed`."""
     add_fields(parser, _Resampling, title="intervals and tests")
-    if not many_tests:
-        parser.set_defaults(resamples=1000)
 
 
 def add_runtime(parser: ArgumentParser) -> None:
@@ -250,20 +242,19 @@ def add_runtime(parser: ArgumentParser) -> None:
     )
 
 
-def add_evaluation(parser: ArgumentParser, *, many_tests: bool = False, plot: bool = True) -> None:
+def add_evaluation(parser: ArgumentParser, *, plot: bool = True) -> None:
     """Add the flags about intervals, figures (`--plot DIR`, unless left out), the runtime and output."""
-    add_resampling(parser, many_tests=many_tests)
+    add_resampling(parser)
     if plot:
         add_fields(parser, _Figures)
     add_runtime(parser)
     add_output_flags(parser)
 
 
-def read_metrics(options: Namespace, *, required: bool = True) -> list[Metric]:
-    """Return the metrics that `--metric` names; the list may be empty if none is required."""
-    if required and not options.metric:
-        raise InputError("no metric was given; name one or more, such as --metric gleu some.")
-    metrics = [load_metric(name) for name in options.metric or ()]
+def read_metrics(options: Namespace) -> list[Metric]:
+    """Return the metrics that `--metric` names, at least one."""
+    require(options, metric="gleu some")
+    metrics = [load_metric(name) for name in options.metric]
     introduce_evaluator(metrics, options)
     if not options.get("reannotate"):
         return metrics
@@ -293,8 +284,12 @@ def introduce_evaluator(metrics: Iterable[Metric], options: Namespace) -> None:
 
 
 def read_resampling(options: Namespace) -> dict[str, Any]:
-    """Return the options of `add_resampling` under the names that the library gives them."""
-    return {"resamples": options.resamples, "level": options.confidence, "seed": options.seed}
+    """Return the options of `add_resampling` under the names that the library gives them.
+
+    The number of resamples is left out by default, since every function of the library has its own.
+    """
+    resamples = {} if options.resamples is None else {"resamples": options.resamples}
+    return {**resamples, "level": options.confidence, "seed": options.seed}
 
 
 def read_runtime(options: Namespace) -> Runtime:
@@ -310,10 +305,8 @@ def read_runtime(options: Namespace) -> Runtime:
     return read_fields(Runtime, options, progress=not options.quiet)
 
 
-def read_checked_metrics(
-    options: Namespace, *, required: bool = True
-) -> tuple[list[Metric], Runtime]:
+def read_checked_metrics(options: Namespace) -> tuple[list[Metric], Runtime]:
     """Return the metrics, whose models are available, and the runtime."""
-    metrics, runtime = read_metrics(options, required=required), read_runtime(options)
+    metrics, runtime = read_metrics(options), read_runtime(options)
     check_metrics(metrics, runtime)
     return metrics, runtime

@@ -10,17 +10,16 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from learnedgec.analysis.contamination import tuned_here
+from learnedgec.analysis.contamination import contamination, count_tuned_on
 from learnedgec.cli import flags
 from learnedgec.cli.output import notice
 from learnedgec.data import input_warnings
-from learnedgec.data.m2 import AnnotatedSentence, is_m2, read_m2
+from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, read_jsonl, read_lines
-from learnedgec.errors import FormatError, InputError
+from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
-from learnedgec.metrics.labels import short_labels
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.statistics import Statistics
 from learnedgec.runtime.runtime import Runtime
@@ -85,11 +84,6 @@ class Scoring:
         """The metrics' labels."""
         return [metric.label for metric in self.metrics]
 
-    @property
-    def short_names(self) -> dict[str, str]:
-        """A short name for each label."""
-        return short_labels(self.labels)
-
     def statistics(self) -> Iterator[tuple[Metric, Mapping[str, Statistics]]]:
         """Yield each metric with the statistics of each system, after checking that its models are there."""
         inputs, runtime = self.inputs, self.runtime
@@ -133,52 +127,46 @@ def read_inputs(options: Namespace, metrics: Sequence[Metric] = ()) -> Inputs:
         LengthError: the files are not parallel.
     """
     inputs = _read_jsonl(options) if options.jsonl else _read_files(options)
-    for message in (
+    notice(
         *input_warnings.blank_notices(inputs.sources, inputs.systems),
         *input_warnings.alignment_notices(inputs.sources, inputs.systems),
         *input_warnings.token_notices(inputs.sources, inputs.systems, inputs.references),
-    ):
-        notice(message)
+    )
     for metric in metrics:
         if metric.needs_references and inputs.references is None:
             raise InputError(
                 f"{metric.name} needs references: give reference files (--ref) or an M2 file (--gold); in "
                 "--jsonl they are the key 'references'."
             )
-        if tuned := tuned_here(metric, inputs.sources):
+        if tuned := count_tuned_on(metric, inputs.sources):
             notice(
                 f"{metric.label} was tuned on {tuned} of the {len(inputs.sources)} sentences; there it may "
                 "agree with people better than elsewhere."
             )
+        notice(*contamination(metric, "", inputs.sources))
     return inputs
 
 
 def put_baseline_first(options: Namespace) -> str | None:
     """Put the baseline, if there is one, before the other systems, and return its name.
 
+    It is the name of one of the systems, or else a file.
+
     Raises:
-        InputError: it is neither a file nor the name of one of the systems, or no other system was given.
+        InputError: no other system was given.
     """
     baseline: str | None = options.baseline
     if not baseline:
         return None
     paths = options.jsonl or system_files(options.hyp or ())
-    if baseline != "-" and (Path(baseline).is_dir() or not Path(baseline).exists()):
-        files = dict(zip(system_names(paths), paths, strict=True))
-        if baseline not in files:
-            others = f"; systems are {', '.join(files)}" if files else ""
-            raise InputError(
-                f"the baseline {baseline} is neither a file nor the name of a system among the others"
-                f"{others}."
-            )
-        baseline = files[baseline]
+    baseline = by_system(paths).get(baseline, baseline)
     place = Path(baseline).absolute()
     paths = [path for path in paths if path == "-" or Path(path).absolute() != place]
     if not paths:
         raise InputError("no system was given besides the baseline; name one or more with --hyp.")
     paths = [baseline, *paths]
     options["jsonl" if options.jsonl else "hyp"] = paths
-    return system_names(paths)[0]
+    return next(iter(by_system(paths)))
 
 
 def named_files(options: Namespace) -> list[str]:
@@ -193,82 +181,61 @@ def named_files(options: Namespace) -> list[str]:
 
 def _read_files(options: Namespace) -> Inputs:
     """Read what `--src`, `--hyp`, `--ref` and `--gold` name."""
-    if not options.hyp:
-        raise InputError("no system output was given; name at least one file with --hyp.")
+    flags.require(options, hyp="out/*.txt")
     if options.ref and options.gold:
         raise InputError("--ref and --gold were both given; references come from one of them.")
-    gold = read_m2(options.gold) if options.gold else []
-    if options.src:
-        sources = _read_sentences(options.src)
-    elif options.gold:
-        sources = [sentence.source for sentence in gold]
-    else:
-        raise InputError("no source was given; name the file with the source sentences with --src.")
+    if not options.gold:
+        flags.require(options, src="source.txt")
+    gold = [sentence.source for sentence in read_m2(options.gold)] if options.gold else []
+    sources = _read_sentences(options.src) if options.src else gold
     paths = system_files(options.hyp)
     systems = read_systems(paths)
     named_sources = (options.src or options.gold, sources)
     for path, hypotheses in zip(paths, systems.values(), strict=True):
         check_lengths(named_sources, (path, hypotheses))
-    if options.gold and options.tokenise == "spacy":
-        return _tokenised(Inputs(sources, systems, None), options, gold)
     references = None
-    if options.gold:
-        outputs = dict(zip(paths, systems.values(), strict=True))
-        references = _read_gold(options.gold, gold, sources, outputs)
+    if options.gold and options.tokenise == "spacy":
+        from learnedgec.edits.tokenisation import check_tokens
+
+        check_lengths(named_sources, (options.gold, gold))
+        check_tokens(options.gold, sources, gold)
+        references = References.from_m2(options.gold)
+    elif options.gold:
+        references = References.from_m2(options.gold, sources)
     elif options.ref:
         references = References.from_files(*options.ref)
         check_lengths(named_sources, (options.ref[0], references.texts()))
-    return _tokenised(Inputs(sources, systems, references), options)
+    return _tokenised(Inputs(sources, systems, references), options, gold or sources)
 
 
-def _tokenised(
-    inputs: Inputs, options: Namespace, gold: Sequence[AnnotatedSentence] = ()
-) -> Inputs:
+def read_corrections(options: Namespace) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the sources of `--src` and the corrections of each file of `--hyp`, tokenised on request."""
+    flags.require(options, src="source.txt", hyp="ours.txt")
+    files = [options.hyp] if isinstance(options.hyp, str) else options.hyp
+    inputs = Inputs(read_lines(options.src), {path: read_lines(path) for path in files}, None)
+    for path, lines in inputs.systems.items():
+        check_lengths((options.src, inputs.sources), (path, lines))
+    inputs = _tokenised(inputs, options, inputs.sources)
+    return inputs.sources, inputs.systems
+
+
+def _tokenised(inputs: Inputs, options: Namespace, annotated: Sequence[str]) -> Inputs:
     """Return the input, tokenised if `--tokenise spacy` was given, so that commands print the scored text.
 
     Args:
-        inputs: the input; without references if `gold` has them.
+        inputs: the input.
         options: with `tokenise`.
-        gold: sentences of an M2 file, whose edits refer to their own tokens.
+        annotated: the sources whose tokens the edits of the references refer to.
     """
     if options.tokenise != "spacy":
         return inputs
-    from learnedgec.edits.tokenisation import check_tokens, tokenise, tokenise_references
+    from learnedgec.edits.tokenisation import tokenise, tokenise_references
 
-    references, sources = inputs.references, inputs.sources
-    if gold:
-        sources = [sentence.source for sentence in gold]
-        check_lengths((options.src or options.gold, inputs.sources), (options.gold, sources))
-        check_tokens(options.gold, inputs.sources, sources)
-        references = References.from_annotated(gold)
     return Inputs(
         tokenise(inputs.sources),
         {name: tokenise(texts) for name, texts in inputs.systems.items()},
-        references and tokenise_references(references, sources),
+        inputs.references and tokenise_references(inputs.references, annotated),
     )
-
-
-def _read_gold(
-    path: str,
-    gold: Sequence[AnnotatedSentence],
-    sources: Sequence[str],
-    outputs: Mapping[str, Sequence[str]],
-) -> References:
-    """Return the references of an M2 file.
-
-    Raises:
-        InputError: its sentences are not the sources. If they are a system's, the message says so.
-    """
-    try:
-        return References.from_m2(path, sources)
-    except InputError as error:
-        gold_tokens = [sentence.source.split() for sentence in gold]
-        for output, hypotheses in outputs.items():
-            if [text.split() for text in hypotheses] == gold_tokens:
-                raise InputError(
-                    f"{error} Its sentences are those of {output}: --src and --hyp may be swapped."
-                ) from None
-        raise
 
 
 def system_files(paths: Sequence[str]) -> list[str]:
@@ -285,15 +252,14 @@ def system_files(paths: Sequence[str]) -> list[str]:
             files.append(path)
             continue
         inside = sorted(file for file in Path(path).iterdir() if file.is_file())
-        outputs = [os.fspath(file) for file in inside if not _is_ignored(file.name.lower())]
         left_out = [file.name for file in inside if _is_ignored(file.name.lower())]
         if left_out:
             notice(f"{path}: {', '.join(left_out)} left out, because these are not system outputs.")
-        if not outputs:
+        if len(left_out) == len(inside):
             raise InputError(
                 f"the folder {path} holds no file; one file for each system's output was expected."
             )
-        files += outputs
+        files += [os.fspath(file) for file in inside if file.name not in left_out]
     return files
 
 
@@ -304,7 +270,7 @@ def _is_ignored(name: str) -> bool:
 
 def read_systems(paths: Sequence[str]) -> dict[str, list[str]]:
     """Return each file's sentences by the name of its system."""
-    return dict(zip(system_names(paths), map(_read_sentences, paths), strict=True))
+    return {name: _read_sentences(path) for name, path in by_system(paths).items()}
 
 
 def _read_sentences(path: str) -> list[str]:
@@ -317,8 +283,8 @@ def _read_sentences(path: str) -> list[str]:
     return lines
 
 
-def system_names(paths: Sequence[str]) -> list[str]:
-    """Return a name per file: the stem, or the path without suffixes where stems collide.
+def by_system(paths: Sequence[str]) -> dict[str, str]:
+    """Return the files by the names of their systems: the stem, or the path without suffix if stems collide.
 
     Raises:
         InputError: one file was given twice, or two have one name.
@@ -328,17 +294,17 @@ def system_names(paths: Sequence[str]) -> list[str]:
         if place in places[:number]:
             raise InputError(f"{paths[number]} was given twice as a system's output; name it once.")
     # A name that cannot be decoded is shown by its bytes.
-    paths = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
-    files = [Path(path).name.removesuffix(".gz").removesuffix(".zst") for path in paths]
-    names = [file.rsplit(".", 1)[0] or path for file, path in zip(files, paths, strict=True)]
+    shown = [os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths]
+    files = [Path(path).name.removesuffix(".gz").removesuffix(".zst") for path in shown]
+    names = [file.rsplit(".", 1)[0] or path for file, path in zip(files, shown, strict=True)]
     if len(set(names)) < len(names):
-        names = [os.fspath(Path(path).with_suffix("")) for path in paths]
+        names = [os.fspath(Path(path).with_suffix("")) for path in shown]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise InputError(
                 f"two system outputs are both named {name!r}; rename one of the files."
             )
-    return names
+    return dict(zip(names, paths, strict=True))
 
 
 # -- JSONL -----------------------------------------------------------------------------------------
@@ -350,34 +316,19 @@ def _read_jsonl(options: Namespace) -> Inputs:
     paths: list[str] = options.jsonl
     systems: dict[str, list[str]] = {}
     first: list[dict[str, Any]] = []
-    for name, path in zip(system_names(paths), paths, strict=True):
-        records = _read_records(path)
+    for name, path in by_system(paths).items():
+        records = read_jsonl(path, required=("source", "hypothesis"))
+        for number, record in enumerate(records, 1):
+            check_sentence_record(record, f"{path}:{number}")
         first = first or records
         check_lengths((paths[0], _sources_of(first)), (path, _sources_of(records)))
         check_same_sentences((paths[0], first), (path, records))
         systems[name] = [record["hypothesis"] for record in records]
     rows = [record.get("references") for record in first]
     references = References.from_lists(rows) if any(row is not None for row in rows) else None
-    return _tokenised(Inputs(_sources_of(first), systems, references), options)
+    sources = _sources_of(first)
+    return _tokenised(Inputs(sources, systems, references), options, sources)
 
 
 def _sources_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
     return [record["source"] for record in records]
-
-
-def _read_records(path: str) -> list[dict[str, Any]]:
-    """Return the records of one system's JSONL file."""
-    if Path(path.removesuffix(".gz")).suffix in (".csv", ".tsv"):
-        raise InputError(
-            f"{path} is a table; a JSON object with the keys source and hypothesis on each line, or text "
-            "files with one sentence per line (--src, --hyp), were expected."
-        )
-    records = read_jsonl(path, required=("hypothesis",))
-    for number, record in enumerate(records, 1):
-        if "source" not in record:
-            raise FormatError(
-                f"{path}:{number}: the key 'source' is missing; every hypothesis is scored together with "
-                "the sentence that it corrects."
-            )
-        check_sentence_record(record, f"{path}:{number}")
-    return records

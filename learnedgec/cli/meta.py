@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
@@ -17,7 +18,7 @@ from learnedgec.analysis.meta.human_scores import default_human
 from learnedgec.analysis.meta.measures import Measurement, Protocol, measure_name
 from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
-from learnedgec.errors import InputError, UnknownNameError
+from learnedgec.errors import UnknownNameError
 from learnedgec.metrics.base import Metric
 from learnedgec.plotting.scores import plot_evaluation
 from learnedgec.runtime.runtime import Runtime
@@ -99,9 +100,11 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = output.with_format(build_parser().parse_args(list(arguments)))
-    if not options.benchmark:
-        raise InputError("no benchmark was given; name one or more, such as --benchmark seeda.")
-    metrics, runtime = flags.read_checked_metrics(options, required=False)
+    flags.require(options, benchmark="seeda")
+    metrics: list[Metric] = []
+    runtime = flags.read_runtime(options)
+    if options.metric:
+        metrics, runtime = flags.read_checked_metrics(options)
     evaluations = _evaluate(options, metrics, runtime)
     if options.plot:
         for evaluation in evaluations:
@@ -131,8 +134,7 @@ def _evaluate(options: Namespace, metrics: Sequence[Metric], runtime: Runtime) -
             for protocol in protocols
         ]
         messages = [message for evaluation in of_benchmark for message in evaluation.notices]
-        for message in dict.fromkeys(messages):
-            output.notice(f"{name}: {message}")
+        output.notice(*(f"{name}: {message}" for message in dict.fromkeys(messages)))
         evaluations += of_benchmark
     return evaluations
 
@@ -170,6 +172,8 @@ def _emit(evaluations: Sequence[Evaluation], metrics: Sequence[Metric], options:
         notes = ["two-sided p-values, after Holm's correction for all pairs of metrics"]
     if any(entry.tuned_here for e in evaluations for entry in e.metrics):
         notes.append(output.TUNED_NOTE)
+    if any(entry.trained_here for e in evaluations for entry in e.metrics):
+        notes.append(output.TRAINED_NOTE)
     output.emit(
         rows,
         options,
@@ -218,30 +222,35 @@ def _wide(evaluation: Evaluation, measures: Sequence[str], over: str) -> Iterato
             if not name.endswith("_equal_edits") and name != "tie_calibrated_accuracy"
         }
         cells = {
-            name: _cell(entry.estimates[name], over) for name in measures if name in entry.estimates
+            name: _cell(entry.estimates[name], over, _mark(entry))
+            for name in measures
+            if name in entry.estimates
         }
-        if entry.tuned_here:
-            cells = {name: f"{cell}{output.TUNED_MARK}" for name, cell in cells.items()}
         yield {"human": evaluation.human, **counts, "metric": entry.metric, **cells}
 
 
-def _cell(estimate: Measurement, over: str) -> str:
-    """Return `0.886 [0.61, 0.97]`, with the interval asked for, or the other where it is missing."""
+def _cell(estimate: Measurement, over: str, mark: str) -> str:
+    """Return `0.886* [0.61, 0.97]`, with the interval asked for, or the other where it is missing."""
     if math.isnan(estimate.value):
         return "–"
     intervals = [estimate.over_systems, estimate.over_sentences]
     if over == "sentences":
         intervals.reverse()
     low, high = intervals[0] if not math.isnan(intervals[0][0]) else intervals[1]
-    return f"{estimate.value:.3f} [{low:.2f}, {high:.2f}]"
+    return f"{estimate.value:.3f}{mark} [{low:.2f}, {high:.2f}]"
 
 
 # -- tables for programs, without the benchmark's column -------------------------------------------
 
 
+def _mark(entry: MetricEvaluation) -> str:
+    """Return the marks of a metric that was tuned or trained on data of the benchmark."""
+    tuned = output.TUNED_MARK if entry.tuned_here else ""
+    return tuned + (output.TRAINED_MARK if entry.trained_here else "")
+
+
 def _marked(entry: MetricEvaluation) -> str:
-    """Return a metric's label, marked where it was tuned on sentences of the benchmark."""
-    return entry.metric + (output.TUNED_MARK if entry.tuned_here else "")
+    return entry.metric + _mark(entry)
 
 
 def _measure_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
@@ -250,7 +259,8 @@ def _measure_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
         for measure, estimate in entry.estimates.items():
             row: dict[str, Any] = {"human": evaluation.human, "metric": entry.metric}
             row |= {"measure": measure, "value": estimate.value}
-            row |= {"count": estimate.count, "unit": estimate.unit, "tuned_here": entry.tuned_here}
+            row |= {"count": estimate.count, "unit": estimate.unit}
+            row |= {"tuned_here": entry.tuned_here, "trained_here": entry.trained_here}
             for over in ("sentences", "systems"):
                 row[f"low_over_{over}"], row[f"high_over_{over}"] = getattr(
                     estimate, f"over_{over}"
@@ -258,29 +268,17 @@ def _measure_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             yield {**row, "signature": entry.signature}
 
 
-def _window_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per metric and correlation with a column per window."""
-    width = evaluation.protocol.window
+def _curve_rows(evaluation: Evaluation, *, best: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield one row per metric and correlation with a column per window, or per number of best systems."""
+    systems, width = len(evaluation.systems), evaluation.protocol.window
     for entry in evaluation.metrics:
-        for kind, values in entry.windows.items():
-            columns = [f"{first}-{first + width - 1}" for first in range(1, len(values) + 1)]
-            yield _curve_row(evaluation, entry, kind, dict(zip(columns, values, strict=True)))
-
-
-def _best_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per metric and correlation with a column for each number of best systems."""
-    for entry in evaluation.metrics:
-        for kind, values in entry.best.items():
-            systems = len(evaluation.systems)
-            columns = [f"best {count}" for count in range(systems - len(values) + 1, systems + 1)]
-            yield _curve_row(evaluation, entry, kind, dict(zip(columns, values, strict=True)))
-
-
-def _curve_row(
-    evaluation: Evaluation, entry: MetricEvaluation, kind: str, values: Mapping[str, float]
-) -> dict[str, Any]:
-    head = {"human": evaluation.human, "metric": _marked(entry), "correlation": kind}
-    return {**head, **{column: float(value) for column, value in values.items()}}
+        for kind, values in (entry.best if best else entry.windows).items():
+            row: dict[str, Any] = {"human": evaluation.human, "metric": _marked(entry)}
+            row["correlation"] = kind
+            for place, value in enumerate(values.tolist(), 1):
+                window = f"{place}-{place + width - 1}"
+                row[f"best {systems - len(values) + place}" if best else window] = value
+            yield row
 
 
 def _without_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
@@ -328,8 +326,8 @@ _TABLES: Mapping[str, Callable[[Evaluation], Iterator[dict[str, Any]]]] = {
     "measures": _measure_rows,
     "scores": _score_rows,
     "ranks": _rank_rows,
-    "windows": _window_rows,
-    "best": _best_rows,
+    "windows": _curve_rows,
+    "best": partial(_curve_rows, best=True),
     "leave-one-out": _without_rows,
     "tests": _test_rows,
 }
@@ -345,37 +343,21 @@ _TEST_COLUMNS = {
 
 
 def _payload(evaluation: Evaluation) -> dict[str, Any]:
-    """Return an evaluation's JSON object."""
-    names = evaluation.systems
+    """Return an evaluation's JSON object: its fields, with values by the name of their system."""
+    content = asdict(evaluation)
+    names = content.pop("systems")
 
     def by_system(values: Any) -> dict[str, Any]:
         return dict(zip(names, values, strict=True))
 
-    return {
-        "benchmark": evaluation.benchmark,
-        "human": evaluation.human,
-        "protocol": asdict(evaluation.protocol),
-        "notices": evaluation.notices,
-        "human_scores": by_system(evaluation.human_scores),
-        "human_intervals": by_system(evaluation.human_intervals),
-        "human_wins": by_system([by_system(row) for row in evaluation.human_wins]),
-        "order": [names[number] for number in evaluation.order],
-        "metrics": [
-            {
-                "metric": entry.metric,
-                "sentinel": entry.sentinel,
-                "tuned_here": entry.tuned_here,
-                "signature": entry.signature,
-                "scores": by_system(entry.scores),
-                "score_intervals": by_system(entry.score_intervals),
-                "measures": {name: asdict(value) for name, value in entry.estimates.items()},
-                "windows": entry.windows,
-                "window_intervals": entry.window_intervals,
-                "best": entry.best,
-                "best_intervals": entry.best_intervals,
-                "without": {kind: by_system(values) for kind, values in entry.without.items()},
-            }
-            for entry in evaluation.metrics
-        ],
-        "tests": [asdict(test) for test in evaluation.tests],
-    }
+    for name in ("human_scores", "human_intervals"):
+        content[name] = by_system(content[name])
+    content["human_wins"] = by_system([by_system(row) for row in evaluation.human_wins])
+    content["order"] = [names[number] for number in evaluation.order]
+    for entry in content["metrics"]:
+        del entry["sentences"]
+        entry["measures"] = entry.pop("estimates")
+        for name in ("scores", "score_intervals"):
+            entry[name] = by_system(entry[name])
+        entry["without"] = {kind: by_system(values) for kind, values in entry["without"].items()}
+    return content

@@ -11,8 +11,8 @@ from jsonargparse import ArgumentParser
 
 from learnedgec.cli import flags, output
 from learnedgec.data.text import write_text
-from learnedgec.errors import BadNameError, InputError, ParameterError, PluginError
-from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card
+from learnedgec.errors import InputError, ParameterError, PluginError
+from learnedgec.metrics.cards import MetricCard, bibtex, card_name, load_card, summary
 from learnedgec.metrics.grammar import split_name
 from learnedgec.metrics.registry import REGISTRY, load_metric, metric_class
 from learnedgec.metrics.tuned import list_tuned, read_tuned, read_tuned_file
@@ -34,12 +34,11 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
-    options = build_parser().parse_args(list(arguments))
-    options = output.with_format(options, table=not options.names)
+    options = output.with_format(build_parser().parse_args(list(arguments)))
     if options.cite:
         if not options.names:
             raise InputError("--cite was given without a metric; name one, such as gleu.")
-        _cite([split_name(name)[0] for name in options.names], options.out)
+        write_text(options.out, bibtex(split_name(name)[0] for name in options.names))
     elif options.names:
         write_text(options.out, "\n".join(map(_explanation, options.names)))
     else:
@@ -53,7 +52,7 @@ def _rows() -> list[dict[str, str]]:
         if isinstance(entry, PluginError):
             output.notice(str(entry))
         else:
-            rows.append({"metric": name, "measures": entry.summary})
+            rows.append({"metric": name, "measures": summary(name)})
     for name, path in list_tuned().items():
         rows.append({"metric": name, "measures": read_tuned_file(path).summary})
     return rows
@@ -74,25 +73,6 @@ def _explanation(name: str) -> str:
     card = card_name(kind.name)
     about = inspect.cleandoc(kind.__doc__ or "") if card is None else _card_text(load_card(card))
     return f"{title}\n\n{about}\n"
-
-
-def _cite(names: Sequence[str], out: str) -> None:
-    """Print the entries of all metrics that have some; raise for those that have none."""
-    cited: list[str] = []
-    errors: list[BadNameError | PluginError] = []
-    for name in names:
-        try:
-            bibtex([name])
-        except (BadNameError, PluginError) as error:
-            errors.append(error)
-        else:
-            cited.append(name)
-    if cited:
-        write_text(out, bibtex(cited))
-    for earlier in errors[:-1]:
-        output.notice(str(earlier))
-    if errors:
-        raise errors[-1]
 
 
 def _card_text(card: MetricCard) -> str:
@@ -127,15 +107,15 @@ def _agreement(card: MetricCard) -> list[str]:
     if not rows:
         return []
     # The interval over sentences is on the site.
-    cells: list[tuple[str, ...]] = [
-        ("benchmark", "people's score", "r of systems", "ρ of systems", "on sentences"),
-        *((r.benchmark, r.human, _first(r.r), _first(r.rho), r.sentences) for r in rows),
+    columns = [
+        {"benchmark": row.benchmark, "people's score": row.human}
+        | {"r of systems": _first(row.r), "ρ of systems": _first(row.rho)}
+        | {"on sentences": row.sentences}
+        for row in rows
     ]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         f"Agreement of {rows[0].metric} with people, with 95 % intervals (r and ρ: over systems):",
-        *("  ".join(map(str.ljust, line, widths)).rstrip() for line in cells),
-        "",
+        output.format_table(columns),
     ]
 
 

@@ -34,11 +34,13 @@ _WIDTH = 100
 # Stands for a space at which no line breaks.
 _GLUE = "\ue000"
 
-# What marks the results of a metric on sentences that it was tuned on, and what it means.
+# What marks the results of a metric on sentences that it was tuned or trained on, and what it means.
 TUNED_MARK = "*"
 TUNED_NOTE = (
     f"{TUNED_MARK} tuned on sentences of this benchmark: no evidence, unlike its held-out folds"
 )
+TRAINED_MARK = "†"
+TRAINED_NOTE = f"{TRAINED_MARK} trained on data of this benchmark: no evidence for other texts"
 
 # The format that a file's suffix stands for.
 _SUFFIXES = {".json": "json", ".csv": "csv", ".tsv": "tsv", ".tex": "latex"}
@@ -70,29 +72,21 @@ def add_output_flags(parser: Any, formats: Sequence[str] = FORMATS) -> None:
         )
 
 
-def with_format(
-    options: Namespace, formats: Sequence[str] = FORMATS, *, table: bool = True
-) -> Namespace:
+def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespace:
     """Set `--format`, if absent, by the suffix of `--out`, and check that the output can be written.
 
     Args:
         options: with `format` and `out`; it is changed and returned.
         formats: the command's formats, the default first.
-        table: whether the command's results are rows. Other text may go to a file with any suffix.
 
     Raises:
-        InputError: the results are rows, and the file's suffix stands for no format.
+        InputError: the file's folder does not exist.
         OutputError: the file, or figures, could not be written.
         MissingDependencyError: figures were asked for, and what draws them is not installed.
     """
     if options.format is None:
         suffix = Path(options.out.removesuffix(".gz")).suffix.lower()
-        if suffix not in ("", ".txt", *_SUFFIXES) and table and formats[0] == "table":
-            raise InputError(
-                f"the suffix of {options.out} stands for no format; use .json, .csv, .tsv, .tex (LaTeX) or "
-                ".txt (a table), or choose one with --format."
-            )
-        format_of_suffix = _SUFFIXES.get(suffix, "")
+        format_of_suffix = _SUFFIXES.get(suffix)
         options.format = format_of_suffix if format_of_suffix in formats else formats[0]
     check_out(options.out)
     if options.get("plot"):
@@ -120,9 +114,10 @@ def check_out(path: str) -> None:
 # -- messages --------------------------------------------------------------------------------------
 
 
-def notice(message: str) -> None:
-    """Print an important notice on stderr, such as why a result is invalid, even with `--quiet`."""
-    print(message, file=sys.stderr)
+def notice(*messages: str) -> None:
+    """Print important notices on stderr, such as why a result is invalid, even with `--quiet`."""
+    for message in messages:
+        print(message, file=sys.stderr)
 
 
 def remark(message: str, options: Any) -> None:

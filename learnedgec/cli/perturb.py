@@ -12,6 +12,7 @@ from learnedgec.cli import flags
 from learnedgec.cli.inputs import LINES
 from learnedgec.cli.output import check_out, remark
 from learnedgec.data.catalog.cases import write_cases
+from learnedgec.data.records import suffix
 from learnedgec.data.text import check_lengths, read_lines
 from learnedgec.edits.tokenisation import tokenise
 from learnedgec.errors import InputError
@@ -21,7 +22,7 @@ from learnedgec.robustness.sites import ACTIONS, Action
 
 @dataclass
 class _Files:
-    """What is read.
+    """The texts to change.
 
     Attributes:
         src: the source sentences.
@@ -34,7 +35,7 @@ class _Files:
 
 @dataclass
 class _Perturbation:
-    """What is changed.
+    """How they are changed.
 
     Attributes:
         variants: maximum number of variants of each sentence.
@@ -58,7 +59,7 @@ def build_parser() -> ArgumentParser:
     )
     flags.add_fields(parser, _Files, title="input", description=LINES)
     flags.add_fields(parser, _Perturbation, title="perturbation")
-    about = "write cases to this file, as .jsonl or in RobustGEC's format; -: stdout"
+    about = "write cases as JSON Lines to this file, named .jsonl; -: stdout"
     parser.add_argument("--out", type=str, default="-", help=about)
     flags.add_runtime(parser)
     return parser
@@ -67,8 +68,9 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = build_parser().parse_args(list(arguments))
-    if not (options.src and options.ref):
-        raise InputError("sentences and one correction each are needed: give --src and one --ref.")
+    flags.require(options, src="source.txt", ref="ref.txt")
+    if options.out != "-" and suffix(options.out) != ".jsonl":
+        raise InputError(f"--out is {options.out}; cases are JSON Lines, so name the file .jsonl.")
     check_out(options.out)
     sources, targets = read_lines(options.src), read_lines(options.ref)
     check_lengths((options.src, sources), (options.ref, targets))
@@ -83,16 +85,12 @@ def main(arguments: Sequence[str]) -> None:
         seed=options.seed,
         runtime=flags.read_runtime(options),
     )
-    # RobustGEC's format has the same number of variants everywhere.
-    least = 1 if options.out.removesuffix(".gz").endswith(".jsonl") else options.variants
-    chosen = [case for case in cases if len(case.variants) >= least]
-    if not chosen:
-        raise InputError(
-            f"no sentence of {options.src} has {least} variants; ask for fewer, or give more text."
-        )
-    write_cases(options.out, chosen)
+    changed = [case for case in cases if case.variants]
+    if not changed:
+        raise InputError(f"no sentence of {options.src} has a variant; give more text.")
+    write_cases(options.out, changed)
     remark(
-        f"{len(chosen)} cases with {sum(len(case.variants) for case in chosen)} variants; "
-        f"{len(cases) - len(chosen)} sentences without enough of them left out",
+        f"{len(changed)} cases with {sum(len(case.variants) for case in changed)} variants; "
+        f"{len(cases) - len(changed)} sentences were left out, since they have none",
         options,
     )

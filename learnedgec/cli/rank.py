@@ -57,7 +57,7 @@ def build_parser() -> ArgumentParser:
     add_scoring(parser)
     flags.add_fields(parser, Baseline)
     flags.add_fields(parser, _Ranking, title="ranking")
-    flags.add_evaluation(parser, many_tests=True)
+    flags.add_evaluation(parser)
     return parser
 
 
@@ -104,8 +104,7 @@ def main(arguments: Sequence[str]) -> None:
         signatures=[ranking.signature for ranking in rankings],
     )
     first = rankings[0]
-    for message in too_few_resamples(first.comparisons, first.resamples, first.level):
-        output.notice(message)
+    output.notice(*too_few_resamples(first.comparisons, first.resamples, first.level))
 
 
 def _guidance(scoring: Scoring, rankings: Sequence[SystemRanking]) -> list[str]:

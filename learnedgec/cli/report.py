@@ -67,7 +67,7 @@ def build_parser() -> ArgumentParser:
     flags.add_metrics(parser, reannotate=True)
     add_inputs(parser)
     flags.add_fields(parser, Baseline, _Report, title="report")
-    flags.add_resampling(parser, many_tests=True)
+    flags.add_resampling(parser)
     flags.add_runtime(parser)
     return parser
 

@@ -12,7 +12,7 @@ from learnedgec.applications.rerank import (
     Guards,
     MinimumBayesRisk,
     Reranking,
-    load_selector,
+    as_selector,
     rerank,
 )
 from learnedgec.applications.voting import vote
@@ -22,7 +22,7 @@ from learnedgec.data.references import References
 from learnedgec.data.rows import Row
 from learnedgec.data.text import check_sentence, read_jsonl, write_lines
 from learnedgec.edits.parsing import default_annotator
-from learnedgec.errors import FormatError, InputError
+from learnedgec.errors import FormatError
 from learnedgec.metrics.base import Metric
 from learnedgec.metrics.needs import check_metrics
 from learnedgec.metrics.registry import load_metric
@@ -70,8 +70,8 @@ class _Votes:
     """How candidates vote.
 
     Attributes:
-        threshold: vote: the share of candidates that an edit must exceed.
-        annotator: vote: the annotator that extracts the edits.
+        threshold: with --by vote, the share of candidates that an edit must exceed.
+        annotator: with --by vote, the annotator that extracts the edits.
     """
 
     threshold: float = 0.5
@@ -102,10 +102,7 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = output.with_format(build_parser().parse_args(list(arguments)), _FORMATS)
-    if not options.by:
-        raise InputError(
-            "no method was given; name one with --by impara, --by 'mbr(gleu)' or --by vote."
-        )
+    flags.require(options, by="impara, --by 'mbr(gleu)' or --by vote")
     runtime = flags.read_runtime(options)
     if options.by == "vote":
         rows: Sequence[Row] = _vote(options, runtime)
@@ -121,10 +118,11 @@ def main(arguments: Sequence[str]) -> None:
 
 def _choose(options: Namespace, runtime: Runtime) -> Reranking:
     """Return the best candidate of each sentence."""
-    selector = load_selector(options.by)
+    selector = as_selector(options.by)
     gate = load_metric(options.gate) if options.gate else None
-    judge = selector.utility if isinstance(selector, MinimumBayesRisk) else selector
-    metrics = [metric for metric in (judge, gate) if metric is not None]
+    metrics = [selector.utility if isinstance(selector, MinimumBayesRisk) else selector]
+    if gate:
+        metrics.append(gate)
     check_metrics(metrics, runtime)
     flags.introduce_evaluator(metrics, options)
     choices = _read_choices(options, [selector] if isinstance(selector, Metric) else [])
@@ -169,19 +167,24 @@ def _read_nbest(path: str) -> _Choices:
     records = read_jsonl(path, required=("source", "candidates"))
     weighted = bool(records) and "weights" in records[0]
     for number, record in enumerate(records, 1):
-        place = f"{path}:{number}"
-        texts, weights = record["candidates"], record.get("weights", [])
+        place, texts = f"{path}:{number}", record["candidates"]
         check_sentence(record["source"], place, "source")
         if not isinstance(texts, list):
             raise FormatError(f"{place}: 'candidates' must be a list of texts, not {texts!r:.60}.")
         for text in texts:
             check_sentence(text, place, "candidates")
-        if ("weights" in record) != weighted:
-            raise FormatError(f"{place}: some records have weights and others do not.")
-        if not isinstance(weights, list) or not {int, float}.issuperset(map(type, weights)):
-            raise FormatError(f"{place}: 'weights' must be a list of numbers, not {weights!r:.60}.")
+        has_weights = "weights" in record
+        if has_weights != weighted or (has_weights and not _are_numbers(record["weights"])):
+            raise FormatError(
+                f"{place}: 'weights' must be a list of numbers in every record, or in none."
+            )
     return _Choices(
         [record["source"] for record in records],
         [record["candidates"] for record in records],
         [record["weights"] for record in records] if weighted else None,
     )
+
+
+def _are_numbers(values: object) -> bool:
+    """Return whether a value of a record is a list of numbers; a truth value is no number."""
+    return isinstance(values, list) and all(type(value) in (int, float) for value in values)

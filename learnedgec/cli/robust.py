@@ -5,7 +5,7 @@ Sets of cases are sentences with variants in which only the context differs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -17,10 +17,10 @@ from learnedgec.analysis.contamination import contamination
 from learnedgec.cli import flags, output, perturb
 from learnedgec.cli.inputs import (
     add_inputs,
+    by_system,
     read_inputs,
     read_systems,
     system_files,
-    system_names,
 )
 from learnedgec.cli.main import help_of_group
 from learnedgec.data.catalog.cases import CASES, Case, Pair, load_cases
@@ -30,10 +30,10 @@ from learnedgec.data.references import References
 from learnedgec.data.text import check_lengths, read_lines, write_lines
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.plotting import robustness as plotting
-from learnedgec.robustness.attacks import ALL, AttackResult, evaluate_attacks, honest_outputs
+from learnedgec.robustness.attacks import ALL, evaluate_attacks, honest_outputs
 from learnedgec.robustness.cases import TOTAL, case_statistics, word_frequencies
-from learnedgec.robustness.preferences import PreferenceRobustness, evaluate_preferences
-from learnedgec.robustness.systems import SystemRobustness, evaluate_systems
+from learnedgec.robustness.preferences import evaluate_preferences
+from learnedgec.robustness.systems import Performance, evaluate_systems
 from learnedgec.stats.resampling import Estimate
 
 COMMANDS = {
@@ -48,19 +48,12 @@ COMMANDS = {
 _OPTIONS = "\n  -h, --help  show this help; `learnedgec robust COMMAND --help` explains a command"
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> int:
     """Run the command that the first argument names."""
-    if not arguments:
-        raise InputError(
-            f"no command was given; name one of {', '.join(COMMANDS)}; see `learnedgec robust --help`."
-        )
-    command, *words = arguments
-    if command in ("-h", "--help"):
+    if not arguments or arguments[0] in ("-h", "--help"):
         about = "Evaluate robustness to changes of the context, and to attacks."
         print(help_of_group("learnedgec robust", about, COMMANDS, _OPTIONS))
-        return
-    if command not in COMMANDS:
-        raise UnknownNameError("command of robust", command, COMMANDS)
+        return 0 if arguments else 2
     run = {
         "systems": _systems,
         "metrics": _metrics,
@@ -68,7 +61,11 @@ def main(arguments: Sequence[str]) -> None:
         "perturb": perturb.main,
         "cases": _cases,
     }
+    command, *words = arguments
+    if command not in run:
+        raise UnknownNameError("command of robust", command, run)
     run[command](words)
+    return 0
 
 
 # -- sets of cases ---------------------------------------------------------------------------------
@@ -97,26 +94,22 @@ def _expanded(names: Sequence[str]) -> list[str]:
     return list(chain.from_iterable(map(CASES.expand, names)))
 
 
-def _read_parts(names: Sequence[str] | None) -> dict[str, list[Case]]:
+def _read_parts(options: Namespace) -> dict[str, list[Case]]:
     """Return sets of cases by name.
 
     Raises:
         InputError: none is named, or two have one name.
         UnknownNameError: a name is neither a set's nor a file's.
     """
-    if not names:
-        raise InputError("no case was given; name sets of cases, such as --case robustgec sample.")
+    flags.require(options, case="robustgec sample")
     parts: dict[str, list[Case]] = {}
-    for name in _expanded(names):
-        label = name.partition(":")[2] or name if name in CASES else system_names([name])[0]
-        cases = load_cases(name)
-        if label == TOTAL:
-            raise InputError(f"{name} is the name of the sum over all sets; rename the set.")
-        if label in parts:
+    for name in _expanded(options.case):
+        label = name.partition(":")[2] or name if name in CASES else next(iter(by_system([name])))
+        if label == TOTAL or label in parts:
             raise InputError(
                 f"two sets of cases are named {label!r}; give each once, or rename it."
             )
-        parts[label] = cases
+        parts[label] = load_cases(name)
     return parts
 
 
@@ -137,13 +130,13 @@ def _read_frequencies(options: Namespace) -> dict[str, float] | None:
 def _cases(arguments: Sequence[str]) -> None:
     parser = flags.make_parser(
         "robust cases",
-        "Describe sets of cases: how many, tokens and edits a sentence, and what the variants change.",
+        "Describe sets of cases: their number, tokens and edits per sentence, and what the variants change.",
     )
     flags.add_fields(parser, _CaseFlags, title="cases", leave_out=["frequencies", "counts"])
     flags.add_fields(parser, flags.Quiet)
     output.add_output_flags(parser)
     options = output.with_format(parser.parse_args(list(arguments)))
-    parts = _read_parts(options.case)
+    parts = _read_parts(options)
     if len(parts) > 1:
         parts[TOTAL] = list(chain.from_iterable(parts.values()))
     statistics = {name: case_statistics(cases) for name, cases in parts.items()}
@@ -164,15 +157,18 @@ def _cases(arguments: Sequence[str]) -> None:
 
 def _emit_estimates(
     options: Namespace,
-    rows: Iterable[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, Any]],
     results: Sequence[Any],
     *,
     caption: str,
     groups: Sequence[str],
     metrics: Sequence[str] = (),
+    plot: Callable[[Any, str], list[Path]],
 ) -> None:
-    """Print rows whose values may be estimates; JSON holds the results, dataclasses with a signature."""
-    rows = list(rows)
+    """Print rows whose values may be estimates; JSON holds the results, dataclasses with a signature.
+
+    With `--plot`, figures of the results are written.
+    """
     output.emit(
         [_flat(row) for row in rows],
         options,
@@ -184,6 +180,51 @@ def _emit_estimates(
         notes=[f"[{100 * options.confidence:g} % interval]"],
         signatures=[result.signature for result in results],
     )
+    if options.plot:
+        output.tell_written(plot(results, options.plot), options)
+
+
+# The heading of a column, where it is not the name of the field.
+_HEADINGS = {
+    "count": "n",
+    "delta": "Δ",
+    "crs": "CRS",
+    "p_crs": "P-CRS",
+    "consistent": "P-CRS",
+    "always": "always right",
+    "preferred": "attack preferred",
+    "dimension": "by",
+    "group": "variants",
+    "f": "F",
+    "original_f": "original F",
+}
+
+
+def _rows(results: Sequence[Any], names: str) -> list[dict[str, Any]]:
+    """Return a row of each result with the fields in `names`, which are separated by spaces.
+
+    A field with several values becomes a column for each.
+    """
+    rows: list[dict[str, Any]] = []
+    for result in results:
+        row: dict[str, Any] = {}
+        for name in names.split():
+            value, heading = getattr(result, name), _HEADINGS.get(name, name.replace("_", " "))
+            if isinstance(value, Performance):
+                value = {"P": value.precision, "R": value.recall, "F": value.f}
+            parts = value if isinstance(value, Mapping) else {"": value}
+            row |= {f"{heading} {part}".strip(): cell for part, cell in parts.items()}
+        rows.append(row)
+    return rows
+
+
+def _variants(results: Sequence[Any], names: str, of_group: str) -> list[dict[str, Any]]:
+    """Return a row of each kind of variant, with the named fields of the result and of the group."""
+    return [
+        head | row
+        for result, head in zip(results, _rows(results, names), strict=True)
+        for row in _rows(result.groups, of_group)
+    ]
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,23 +275,14 @@ def _systems(arguments: Sequence[str]) -> None:
     flags.add_metrics(parser)
     parser.set_defaults(metric=["errant"])
     flags.add_evaluation(parser)
-    options = parser.parse_args(list(arguments))
-    output.with_format(options, table=options.show != "sources")
+    options = output.with_format(parser.parse_args(list(arguments)))
     if options.show == "sources":
-        if options.hyp or options.metric != ["errant"]:
-            raise InputError(
-                "--show sources only writes what to correct; leave out --hyp and --metric."
-            )
-        write_lines(options.out, [pair.source for pair in _all_pairs(_read_parts(options.case))])
+        write_lines(options.out, [pair.source for pair in _all_pairs(_read_parts(options))])
         return
-    if not options.hyp:
-        raise InputError(
-            "no system output was given; name at least one file with --hyp. --show sources writes what to "
-            "correct."
-        )
+    flags.require(options, hyp="out/*.txt (--show sources writes what to correct)")
     metrics, runtime = flags.read_checked_metrics(options)
     settings = {"frequencies": _read_frequencies(options), **flags.read_resampling(options)}
-    parts = _read_parts(options.case)
+    parts = _read_parts(options)
     systems = _read_parts_of_systems(options.hyp, parts)
     results = [
         result
@@ -260,14 +292,12 @@ def _systems(arguments: Sequence[str]) -> None:
     by_variant = options.show == "variants"
     _emit_estimates(
         options,
-        _system_variants(results) if by_variant else map(_system_row, results),
+        _variants(results, *_SYSTEM_VARIANTS) if by_variant else _rows(results, _SYSTEM),
         results,
         caption="Robustness of systems' corrections",
         groups=("cases", "metric") if by_variant else ("cases", "n", "metric"),
+        plot=plotting.plot_systems,
     )
-    for metric in metrics if options.plot else ():
-        of_metric = [result for result in results if result.metric == metric.label]
-        output.tell_written(plotting.plot_systems(of_metric, options.plot), options)
 
 
 def _read_parts_of_systems(
@@ -276,7 +306,7 @@ def _read_parts_of_systems(
     """Return each system's hypotheses for each set, from one file with all or a folder with one file each."""
     sources = [pair.source for pair in _all_pairs(parts)]
     systems: dict[str, dict[str, list[str]]] = {}
-    for system, path in zip(system_names(paths), paths, strict=True):
+    for system, path in by_system(paths).items():
         if Path(path).is_dir():
             systems[system] = {name: read_lines(Path(path) / f"{name}.txt") for name in parts}
             continue
@@ -290,26 +320,8 @@ def _read_parts_of_systems(
     return systems
 
 
-def _system_row(result: SystemRobustness) -> dict[str, Any]:
-    row: dict[str, Any] = {"cases": result.cases, "n": result.count, "system": result.system}
-    row["metric"] = result.metric
-    for name in ("original", "upper", "lower"):
-        part = getattr(result, name)
-        row |= {f"{name} P": part.precision, f"{name} R": part.recall, f"{name} F": part.f}
-    row |= {"Δ": result.delta}
-    row |= {f"CRS {rule}": estimate for rule, estimate in result.crs.items()}
-    return row | {f"P-CRS {rule}": estimate for rule, estimate in result.p_crs.items()}
-
-
-def _system_variants(results: Sequence[SystemRobustness]) -> Iterator[dict[str, Any]]:
-    """Yield one row for each kind of variant."""
-    for result in results:
-        for group in result.groups:
-            row: dict[str, Any] = {"cases": result.cases, "system": result.system}
-            row |= {"metric": result.metric, "by": group.dimension, "variants": group.group}
-            row["n"] = group.count
-            row |= {f"P-CRS {rule}": estimate for rule, estimate in group.consistent.items()}
-            yield row | {"F": group.f, "original F": group.original_f}
+_SYSTEM = "cases count system metric original upper lower delta crs p_crs"
+_SYSTEM_VARIANTS = ("cases system metric", "dimension group count consistent f original_f")
 
 
 # -- robust metrics --------------------------------------------------------------------------------
@@ -337,56 +349,26 @@ def _metrics(arguments: Sequence[str]) -> None:
     flags.add_evaluation(parser)
     options = output.with_format(parser.parse_args(list(arguments)))
     metrics, runtime = flags.read_checked_metrics(options)
-    parts = _read_parts(options.case)
+    parts = _read_parts(options)
     for name in _expanded(options.case):
         for metric in metrics:
-            for message in contamination(metric, name):
-                output.notice(f"{name}: {message}")
+            output.notice(*(f"{name}: {message}" for message in contamination(metric, name)))
     settings = {"frequencies": _read_frequencies(options), **flags.read_resampling(options)}
     results = evaluate_preferences(metrics, parts, **settings, runtime=runtime)
     by_variant = options.show == "variants"
     _emit_estimates(
         options,
-        _preference_variants(results) if by_variant else map(_preference_row, results),
+        _variants(results, *_PREFERENCE_VARIANTS) if by_variant else _rows(results, _PREFERENCE),
         results,
         caption="Robustness of metrics' preference for the correction",
         groups=("cases", "metric") if by_variant else ("cases", "n", "left out"),
         metrics=[metric.label for metric in metrics],
+        plot=plotting.plot_preferences,
     )
-    if options.plot:
-        output.tell_written(plotting.plot_preferences(results, options.plot), options)
 
 
-def _preference_row(result: PreferenceRobustness) -> dict[str, Any]:
-    return {
-        "cases": result.cases,
-        "n": result.count,
-        "left out": result.left_out,
-        "metric": result.metric,
-        "accuracy": result.accuracy,
-        "ties": result.ties,
-        "always right": result.always,
-        "CRS": result.crs,
-        "P-CRS": result.p_crs,
-        "margin": result.margin,
-        "spread": result.spread,
-        "within": result.within,
-    }
-
-
-def _preference_variants(results: Sequence[PreferenceRobustness]) -> Iterator[dict[str, Any]]:
-    """Yield one row for each kind of variant."""
-    for result in results:
-        for group in result.groups:
-            yield {
-                "cases": result.cases,
-                "metric": result.metric,
-                "by": group.dimension,
-                "variants": group.group,
-                "n": group.count,
-                "P-CRS": group.consistent,
-                "accuracy": group.accuracy,
-            }
+_PREFERENCE = "cases count left_out metric accuracy ties always crs p_crs margin spread within"
+_PREFERENCE_VARIANTS = ("cases metric", "dimension group count consistent accuracy")
 
 
 # -- robust attack ---------------------------------------------------------------------------------
@@ -409,10 +391,7 @@ class _Attacks:
 
 def _attack(arguments: Sequence[str]) -> None:
     options = output.with_format(_attack_parser().parse_args(list(arguments)))
-    if not options.attack:
-        raise InputError(
-            "no attack was given; name conll14, bea19-dev or files of outputs with --attack."
-        )
+    flags.require(options, attack="conll14")
     metrics, runtime = flags.read_checked_metrics(options)
     name = options.attack[0].removeprefix("attack:") if len(options.attack) == 1 else ""
     honest: Mapping[str, Sequence[str]]
@@ -439,17 +418,12 @@ def _attack(arguments: Sequence[str]) -> None:
     )
     _emit_estimates(
         options,
-        [
-            _attack_row(result)
-            for result in results
-            if options.show == "systems" or result.honest == ALL
-        ],
+        _rows([r for r in results if options.show == "systems" or r.honest == ALL], _ATTACK),
         results,
         caption="How often metrics prefer attacks to honest systems' outputs",
         groups=("metric",),
+        plot=plotting.plot_attacks,
     )
-    if options.plot:
-        output.tell_written(plotting.plot_attacks(results, options.plot), options)
 
 
 def _attack_parser() -> ArgumentParser:
@@ -464,15 +438,4 @@ def _attack_parser() -> ArgumentParser:
     return parser
 
 
-def _attack_row(result: AttackResult) -> dict[str, Any]:
-    return {
-        "metric": result.metric,
-        "attack": result.attack,
-        "honest": result.honest,
-        "n": result.count,
-        "attack preferred": result.preferred,
-        "ties": result.ties,
-        "attack score": result.attack_score,
-        "honest score": result.honest_score,
-        "rank": result.rank,
-    }
+_ATTACK = "metric attack honest count preferred ties attack_score honest_score rank"

@@ -81,8 +81,7 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return 1 if a part of a large corpus could not be scored, else 0."""
-    options = build_parser().parse_args(list(arguments))
-    output.with_format(options, table=not (options.show or options.dry_run))
+    options = output.with_format(build_parser().parse_args(list(arguments)))
     if options.by and options.show:
         raise InputError("--by and --show were both given; each replaces the table of scores.")
     if score_corpus.wants_blocks(options):
@@ -113,8 +112,7 @@ def main(arguments: Sequence[str]) -> int:
     else:
         _emit_scores(scores, options, len(inputs.sources))
     if options.explain:
-        for sentence in _explanations(scores, scoring):
-            output.notice(sentence)
+        output.notice(*_explanations(scores, scoring))
     return 0
 
 
@@ -140,15 +138,13 @@ def _prepared(metrics: Sequence[Metric], options: Namespace) -> list[Metric]:
 def _save_weights(scoring: Scoring, path: str) -> None:
     """Learn a metric's weights from the systems and write them."""
     inputs, runtime = scoring.inputs, scoring.runtime
-    for metric in scoring.metrics:
-        if isinstance(metric, LearnsWeights) and inputs.references is not None:
-            metric.learn(inputs.sources, inputs.systems, inputs.references, runtime=runtime).save(
-                path
-            )
-            return
-    raise InputError(
-        "--save-weights needs gotoscorer among the metrics, and references (--ref or --gold)."
-    )
+    learning = [metric for metric in scoring.metrics if isinstance(metric, LearnsWeights)]
+    if not learning or inputs.references is None:
+        raise InputError(
+            "--save-weights needs gotoscorer among the metrics, and references (--ref or --gold)."
+        )
+    weights = learning[0].learn(inputs.sources, inputs.systems, inputs.references, runtime=runtime)
+    weights.save(path)
 
 
 def _plan(metric: Metric, scoring: Scoring) -> str:
@@ -205,11 +201,7 @@ def _record(
         "signature": score.signature,
     }
     if by_sentence and isinstance(score, Score):
-        columns = {"score": score.sentences, **score.sentence_details}
-        record["sentences"] = [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
+        record["sentences"] = score.to_dict()["sentences"]
     return record
 
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from jsonargparse import ArgumentParser, Namespace
-from jsonargparse.typing import NonNegativeInt, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from learnedgec.applications.corpus.reading import Corpus, open_lines, open_records
 from learnedgec.applications.corpus.scoring import CorpusScores, Runner, score_corpus
 from learnedgec.cli import flags
-from learnedgec.cli.inputs import system_files, system_names
+from learnedgec.cli.inputs import by_system, system_files
 from learnedgec.cli.output import notice
 from learnedgec.errors import InputError
 from learnedgec.metrics.base import Metric
 
-# Options that need all sentences at once, so that they exclude --stream.
-_WITHOUT_STREAM = ("gold", "by", "show", "explain", "dry_run", "save_weights")
+# Options that need blocks, and those that need all sentences at once.
+_WITH_BLOCKS = ("out_dir", "sentences", "parquet")
+_WITHOUT_BLOCKS = ("gold", "by", "show", "explain", "dry_run", "save_weights")
 
 # The maximum number of notices about inputs that are printed; scores.json has all of them.
 _MAX_NOTICES = 3
@@ -65,8 +66,8 @@ class _Workers:
 
     address: str | None = None
     workers: PositiveInt = 1
-    cpus_per_worker: float = 1.0
-    gpus_per_worker: float = 0.0
+    cpus_per_worker: NonNegativeFloat = 1.0
+    gpus_per_worker: NonNegativeFloat = 0.0
 
 
 def add_corpus(parser: ArgumentParser) -> None:
@@ -84,24 +85,13 @@ def wants_blocks(options: Namespace) -> bool:
     Raises:
         InputError: an option needs `--stream` or `--engine ray`, or excludes them; or no folder was given.
     """
-    blocks = bool(options.stream or options.engine == "ray")
-    ray_defaults = {field.name: field.default for field in fields(_Workers)}
-    defaults = {field.name: field.default for field in fields(_Blocks)} | ray_defaults
-    changed = {name for name, default in defaults.items() if options[name] != default}
-    for name in sorted(changed - {"stream", "engine"}):
-        if name in ray_defaults and options.engine != "ray":
-            raise InputError(f"{_flag(name)} is for a Ray cluster; give --engine ray, too.")
-        if not blocks:
-            raise InputError(f"{_flag(name)} is for large corpora; give --stream, too.")
-    if not blocks:
+    if not options.stream and options.engine != "ray":
+        flags.check_absent(options, _WITH_BLOCKS, "only --stream and --engine ray score in blocks")
         return False
-    for name in _WITHOUT_STREAM:
-        if options[name]:
-            raise InputError(f"{_flag(name)} is for input that is read whole; leave out --stream.")
+    flags.check_absent(options, _WITHOUT_BLOCKS, "a corpus in blocks is not read whole")
     if options.level == "sentence":
         raise InputError("with --stream, scores of sentences are written by --sentences jsonl.")
-    if not options.out_dir:
-        raise InputError("no folder was given for the blocks; name one with --out-dir.")
+    flags.require(options, out_dir="scores")
     return True
 
 
@@ -122,13 +112,11 @@ def score_blocks(metrics: Sequence[Metric], options: Namespace) -> CorpusScores:
 
 def report_failures(result: CorpusScores, folder: str) -> int:
     """Print notices about blocks, and which ones failed; return 1 if any failed, else 0."""
-    for text in result.notices[:_MAX_NOTICES]:
-        notice(text)
+    notice(*result.notices[:_MAX_NOTICES])
     if len(result.notices) > _MAX_NOTICES:
         more, place = len(result.notices) - _MAX_NOTICES, Path(folder) / "scores.json"
         notice(f"{more:,} more such notices are in {place}.")
-    for block in result.failed:
-        notice(str(block))
+    notice(*map(str, result.failed))
     if result.failed:
         notice(
             f"{result.size - result.scored:,} of {result.size:,} sentences were not scored; run the same "
@@ -140,22 +128,14 @@ def report_failures(result: CorpusScores, folder: str) -> int:
 def _open_corpus(options: Namespace) -> AbstractContextManager[Corpus]:
     """Open the corpus that the input flags name, with decompressed copies in the output folder."""
     copies = Path(options.out_dir) / "input"
-    if options.parquet or options.jsonl:
-        if options.src or options.hyp or options.ref or (options.parquet and options.jsonl):
-            raise InputError(
-                "--jsonl and --parquet each hold everything; give one of them, and leave out --src, --hyp "
-                "and --ref."
-            )
-        paths = options.parquet or options.jsonl
-        systems = dict(zip(system_names(paths), paths, strict=True))
-        kind: Literal["parquet", "jsonl"] = "parquet" if options.parquet else "jsonl"
-        return open_records(systems, kind, options.block_size, copies)
-    if not options.hyp:
-        raise InputError("no system output was given; name at least one file with --hyp.")
-    if not options.src:
-        raise InputError("no source was given; name the file with the source sentences by --src.")
-    paths = system_files(options.hyp)
-    systems = dict(zip(system_names(paths), paths, strict=True))
+    kinds: tuple[Literal["jsonl", "parquet"], ...] = ("jsonl", "parquet")
+    for kind in kinds:
+        if options[kind]:
+            others = ("src", "hyp", "ref", *(other for other in kinds if other != kind))
+            flags.check_absent(options, others, f"--{kind} contains the whole input")
+            return open_records(by_system(options[kind]), kind, options.block_size, copies)
+    flags.require(options, hyp="out/*.txt", src="source.txt")
+    systems = by_system(system_files(options.hyp))
     return open_lines(options.src, systems, options.ref or (), options.block_size, copies)
 
 
@@ -171,7 +151,3 @@ def _start_runner(options: Namespace) -> AbstractContextManager[Runner]:
         cpus=options.cpus_per_worker,
         gpus=options.gpus_per_worker,
     )
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")

@@ -5,21 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
 
 from learnedgec.cli import flags, output
-from learnedgec.errors import InputError
-
-if TYPE_CHECKING:
-    from learnedgec.tuning.sweep import Sweep
+from learnedgec.plotting.tuning import plot_sweep
+from learnedgec.training.evaluate import main_figure
+from learnedgec.tuning.sweep import Sweep, SweepPlan, sweep
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of `learnedgec sweep`; what it does not know are options of `learnedgec train`."""
-    from learnedgec.tuning.sweep import SweepPlan
-
     parser = argparse.ArgumentParser(
         "learnedgec sweep",
         "learnedgec sweep --config FILE_OR_NAME --space KEY=RANGE [KEY=RANGE ...] [--KEY VALUE ...]",
@@ -43,13 +39,8 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     known, words = build_parser().parse_known_args(list(arguments))
     options = output.with_format(Namespace(**vars(known)))  # type: ignore[no-untyped-call]
-    from learnedgec.tuning.sweep import SweepPlan, sweep
-
+    flags.require(options, space="model.dropout=uniform(0,0.3)")
     space = dict(entry.partition("=")[::2] for entry in options.space)
-    if not space:
-        raise InputError(
-            "no space was given; name a setting, such as --space model.dropout=uniform(0,0.3)."
-        )
     result = sweep(
         words,
         space,
@@ -58,8 +49,6 @@ def main(arguments: Sequence[str]) -> None:
         notify=partial(output.remark, options=options),
     )
     if options.plot:
-        from learnedgec.plotting.tuning import plot_sweep
-
         output.tell_written(plot_sweep(result, options.plot, result.package.name), options)
     rows = [
         {
@@ -80,8 +69,6 @@ def main(arguments: Sequence[str]) -> None:
 
 def _notes(result: Sweep) -> Iterator[str]:
     """Yield sentences about the best trial and about pruning."""
-    from learnedgec.training.evaluate import main_figure
-
     heads = []
     for head, figures in result.results["test"].items():
         name, value = main_figure(figures)

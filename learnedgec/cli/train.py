@@ -48,8 +48,7 @@ def main(arguments: Sequence[str]) -> None:
     for verdict in result.verdicts.values():
         if verdict.trusted:
             remark(verdict.sentence, options)
-    for message in result.warnings:
-        notice(message)
+    notice(*result.warnings)
     if result.seeds:
         median = f"Of the seeds, {result.seed} has the median dev score; its evaluator is packaged."
         mean = "The mean of the seeds' weights is packaged; its results are in the last column."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -15,13 +15,16 @@ from learnedgec.cli import flags, output
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.registry import expand_benchmarks, load_benchmark
 from learnedgec.errors import InputError
+from learnedgec.metrics.needs import check_metrics
+from learnedgec.metrics.tuned import write_tuned
+from learnedgec.plotting.tuning import plot_tuning
 from learnedgec.runtime.writing import check_writable
 from learnedgec.stats.resampling import Estimate
-
-if TYPE_CHECKING:
-    from learnedgec.tuning.objective import Goal
-    from learnedgec.tuning.search import Comparison, Tuning
-    from learnedgec.tuning.trials import SearchPlan
+from learnedgec.tuning import search
+from learnedgec.tuning.objective import Goal, check_tuning_data
+from learnedgec.tuning.search import Comparison, Tuning
+from learnedgec.tuning.trials import SearchPlan
+from learnedgec.tuning.validation import check_validation
 
 
 @dataclass
@@ -48,7 +51,7 @@ class _Result:
     """What is written and compared.
 
     Attributes:
-        name: name of the tuned metric (default: METRIC@BENCHMARK); it ends in +BENCHMARK unless it says so.
+        name: name of the tuned metric (default: METRIC@BENCHMARK); a name without BENCHMARK gets +BENCHMARK.
         output: folder for its file.
         compare: further benchmarks on which to compare the tuned and the given metric, such as
             seeda-s:test or gjg15:12:test90.
@@ -61,9 +64,6 @@ class _Result:
 
 def build_parser() -> ArgumentParser:
     """Return the parser of `learnedgec tune`."""
-    from learnedgec.tuning.objective import Goal
-    from learnedgec.tuning.trials import SearchPlan
-
     parser = flags.make_parser(
         "tune",
         "Find the parameters with which a metric agrees best with human judgements, and save the tuned "
@@ -80,12 +80,7 @@ def build_parser() -> ArgumentParser:
 def main(arguments: Sequence[str]) -> None:
     """Run the command."""
     options = output.with_format(build_parser().parse_args(list(arguments)))
-    from learnedgec.metrics.needs import check_metrics
-    from learnedgec.tuning import search
-    from learnedgec.tuning.objective import Goal
-    from learnedgec.tuning.trials import SearchPlan
-
-    # What can be refused is refused before models are loaded.
+    # Options and benchmarks are checked before models are loaded.
     goal, plan = flags.read_fields(Goal, options), flags.read_fields(SearchPlan, options)
     task = {"space": options.space, "tuned_on_test": options.tuned_on_test}
     benchmarks, others = _load(options, goal, plan)
@@ -94,41 +89,44 @@ def main(arguments: Sequence[str]) -> None:
         raise InputError(
             "several metrics were given, but one is tuned at a time; name one, or an ensemble."
         )
-    (metric,), runtime = metrics, flags.read_runtime(options)
+    [metric] = metrics
+    runtime = flags.read_runtime(options)
     for benchmark in benchmarks.values():
         search.check_task(metric, benchmark, goal, plan, **task)
     check_metrics([metric], runtime)
     results = []
-    for named, benchmark in benchmarks.items():
+    for typed, benchmark in benchmarks.items():
+        name = search.tuned_name(metric, typed, options.name or "")
         tuning = search.tune(
             metric,
             benchmark,
             goal,
             plan,
             **task,
-            name=search.tuned_name(metric, named, options.name or ""),
-            resamples=options.resamples,
+            name=name,
+            resamples=options.resamples or 1000,
             level=options.confidence,
             runtime=runtime,
             announce=None if options.quiet else output.notice,
         )
         comparisons = {
-            other: search.compare(tuning, loaded, **flags.read_resampling(options), runtime=runtime)
-            for other, loaded in others.items()
+            other_name: search.compare(
+                tuning, other, **flags.read_resampling(options), runtime=runtime
+            )
+            for other_name, other in others.items()
         }
-        name = search.tuned_name(
-            metric, named, options.name or "", tuned_on_test=tuning.tuned_on_test
-        )
-        sources = {tuning.benchmark: benchmark.sources}
-        sources |= {other: loaded.sources for other, loaded in others.items()}
-        shared = {place: count_shared(tuning.sentences, texts) for place, texts in sources.items()}
+        shared = {
+            tested_name: count_shared(tuning.sentences, tested.sources)
+            for tested_name, tested in {tuning.benchmark: benchmark, **others}.items()
+        }
+        name = search.tuned_name(metric, typed, name, tuned_on_test=tuning.tuned_on_test)
         results.append(_Tuned(name, tuning, comparisons, shared))
     _emit(results, options)
 
 
 @dataclass(frozen=True)
 class _Tuned:
-    """A tuned metric: its name, the search, and what it found on other benchmarks.
+    """A tuned metric: its name, the search, and its results on other benchmarks.
 
     Attributes:
         name: of the tuned metric.
@@ -146,15 +144,13 @@ class _Tuned:
 def _load(
     options: Namespace, goal: Goal, plan: SearchPlan
 ) -> tuple[dict[str, Benchmark], dict[str, Benchmark]]:
-    """Return the benchmarks to tune on and to compare on; refuse test data, and say what both share."""
-    from learnedgec.tuning.objective import check_tuning_data
-    from learnedgec.tuning.search import check_name
-    from learnedgec.tuning.validation import check_validation
+    """Return the benchmarks to tune on and those to compare on, each by the name that the user typed.
 
-    if not options.benchmark:
-        raise InputError("no benchmark was given; name one, such as --benchmark gmeg:dev.")
+    Test data are refused. A notice gives the number of sentences that both have.
+    """
+    flags.require(options, benchmark="gmeg:dev")
     if options.name:
-        check_name(options.name)
+        search.check_name(options.name)
     check_writable(Path(options.output) / "tuned.json")
     benchmarks = {name: load_benchmark(name) for name in expand_benchmarks([options.benchmark])}
     for benchmark in benchmarks.values():
@@ -178,15 +174,11 @@ def _load(
 
 def _emit(results: Sequence[_Tuned], options: Namespace) -> None:
     """Write each tuned metric's file, and print the tables and notices."""
-    from learnedgec.metrics.tuned import write_tuned
-
     rows, payloads, paths = [], [], []
     for result in results:
         record = result.tuning.record(result.comparisons)
         paths.append(write_tuned(Path(options.output), result.name, record))
         if options.plot:
-            from learnedgec.plotting.tuning import plot_tuning
-
             output.tell_written(plot_tuning(result.tuning, options.plot, result.name), options)
         rows += [(result, row) for row in _rows(result)]
         payloads.append({"name": result.name, "file": str(paths[-1]), **asdict(record)})
@@ -203,8 +195,7 @@ def _emit(results: Sequence[_Tuned], options: Namespace) -> None:
     )
     for result, path in zip(results, paths, strict=True):
         tuning, gain = result.tuning, result.tuning.gain
-        for message in tuning.notices:
-            output.notice(f"{tuning.benchmark}: {message}")
+        output.notice(*(f"{tuning.benchmark}: {message}" for message in tuning.notices))
         if gain.low <= 0:
             output.notice(
                 f"on held-out judgements the gain over the given metric is {_gain_cell(gain)}; expect no "
@@ -223,22 +214,27 @@ def _rows(result: _Tuned) -> list[dict[str, Any]]:
     tuning = result.tuning
     held_out = {"tuned": tuning.held_out, "given": tuning.given_held_out}
     rows: list[dict[str, Any]] = []
-    row: dict[str, Any]
-    for label, candidate in {"tuned": tuning.best, **tuning.references}.items():
+    for label, candidate in tuning.candidates.items():
         mean, deviation = held_out.get(label, (None, None))
-        row = {"name": result.name, "benchmark": tuning.benchmark, "metric": label}
-        row |= {"value": candidate.value, "held_out": mean, "held_out_deviation": deviation}
-        if label == "given":
-            row |= _gain_columns(tuning.gain)
-        rows.append({**row, **candidate.parameters})
-    for benchmark, of_benchmark in result.comparisons.items():
-        for comparison in of_benchmark:
-            row = {"name": result.name, "benchmark": benchmark, "metric": comparison.label}
-            row["value"] = comparison.value
-            row["low"], row["high"] = comparison.bounds
-            row |= _gain_columns(Estimate(comparison.gain, *comparison.gain_bounds))
-            rows.append(row)
-    return [row | {"tuned_here": result.shared[row["benchmark"]]} for row in rows]
+        row = {
+            "benchmark": tuning.benchmark,
+            "metric": label,
+            "value": candidate.value,
+            "held_out": mean,
+            "held_out_deviation": deviation,
+        }
+        gain = _gain_columns(tuning.gain) if label == "given" else {}
+        rows.append({**row, **gain, **candidate.parameters})
+    for benchmark, comparisons in result.comparisons.items():
+        for comparison in comparisons:
+            low, high = comparison.bounds
+            row = {"benchmark": benchmark, "metric": comparison.label}
+            row |= {"value": comparison.value, "low": low, "high": high}
+            gain = _gain_columns(Estimate(comparison.gain, *comparison.gain_bounds))
+            rows.append({**row, **gain})
+    return [
+        {"name": result.name, **row, "tuned_here": result.shared[row["benchmark"]]} for row in rows
+    ]
 
 
 def _gain_columns(gain: Estimate) -> dict[str, float]:
@@ -250,7 +246,7 @@ def _gain_cell(gain: Estimate) -> str:
 
 
 def _row_for_readers(result: _Tuned, row: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """Return the row with values and intervals in one cell, and a mark on those that chose the parameters."""
+    """Return the row with values and intervals in one cell, and a mark on values on the tuning data."""
     cells = {"name": row["name"]} if several else {}
     mark = output.TUNED_MARK if row["tuned_here"] and row["metric"] == "tuned" else ""
     cells |= {"benchmark": row["benchmark"], "metric": row["metric"]}
@@ -265,5 +261,5 @@ def _row_for_readers(result: _Tuned, row: Mapping[str, Any], several: bool) -> d
         # The gain on held-out judgements is evidence even where the value is not.
         overlaps = row["tuned_here"] and "low" in row
         cells["gain of the tuned"] = _gain_cell(gain) + (output.TUNED_MARK if overlaps else "")
-    parameters = {"tuned": result.tuning.best, **result.tuning.references}[row["metric"]].parameters
+    parameters = result.tuning.candidates[row["metric"]].parameters
     return cells | {name: str(value) for name, value in parameters.items()}

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from learnedgec.data.text import read_text
-from learnedgec.errors import ConfigError, InputError, UnknownNameError
-from learnedgec.runtime.search_paths import local_path
-
-__all__ = ["configurations", "with_configurations", "wrong_value"]
+from learnedgec.errors import ConfigError, UnknownNameError
+from learnedgec.runtime.search_paths import included_folder, local_path
 
 
 def configurations() -> dict[str, Path]:
@@ -20,15 +18,11 @@ def configurations() -> dict[str, Path]:
         >>> sorted(configurations())[:3]
         ['impara', 'impara-consistent', 'impara-mini']
     """
-    package = Path(__file__).parents[1]
-    # An installed package carries them; a checkout has them beside the package.
-    for folder in (package / "configs", package.parent / "configs"):
-        if folder.is_dir():
-            return {
-                path.relative_to(folder).with_suffix("").as_posix(): path
-                for path in sorted(folder.rglob("*.yaml"))
-            }
-    return {}
+    folder = included_folder("configs", "configs")
+    return {
+        path.relative_to(folder).with_suffix("").as_posix(): path
+        for path in sorted(folder.rglob("*.yaml"))
+    }
 
 
 def with_configurations(arguments: Sequence[str]) -> list[str]:
@@ -39,7 +33,7 @@ def with_configurations(arguments: Sequence[str]) -> list[str]:
     Raises:
         UnknownNameError: no included configuration has the name; the message suggests the nearest.
         ConfigError: the file holds nothing.
-        InputError: it is a folder, or is not UTF-8.
+        InputError: it is not UTF-8.
     """
     words = list(arguments)
     for place, word in enumerate(words):
@@ -53,10 +47,6 @@ def with_configurations(arguments: Sequence[str]) -> list[str]:
 def _configuration(value: str) -> str:
     """Return the file for a value of `--config`; the parser checks a value that is not a name."""
     path = local_path(value)
-    if path is not None and value and path.is_dir() and value not in configurations():
-        raise InputError(
-            f"{value} is a directory; a YAML file or the name of a configuration was expected."
-        )
     if path is not None and path.is_file():
         if not re.sub(r"(?m)^\s*(#.*|---|\.\.\.)$", "", read_text(path)).strip():
             raise ConfigError(f"{value} holds no key; a configuration in YAML was expected.")
@@ -66,15 +56,9 @@ def _configuration(value: str) -> str:
         return value
     included = configurations()
     if value not in included:
-        if Path(value).suffix:
-            raise InputError(
-                f"there is no file {value}; name a YAML file, or an included configuration such as sample."
-            )
         # Those in folders are of single experiments.
         known = [name for name in included if "/" not in name or "/" in value]
-        raise UnknownNameError(
-            "configuration", value, known, hint="The path of a YAML file is also accepted."
-        )
+        raise UnknownNameError("file or configuration", value, known)
     return str(included[value])
 
 
@@ -84,6 +68,7 @@ _RESTRICTED = {
     "PositiveInt": "a whole number of at least 1",
     "NonNegativeInt": "a whole number of at least 0",
     "OpenUnitInterval": "a number between 0 and 1",
+    "ClosedUnitInterval": "a number from 0 to 1",
 }
 
 _WRONG = re.compile(

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from learnedgec.errors import MissingDependencyError
 
-__all__ = ["detokenise"]
-
 # Moses does not split these off, so it does not join them either.
 _CONTRACTED = re.compile(r" (n't|N'T)(?= |$)")
 

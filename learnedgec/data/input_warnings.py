@@ -8,8 +8,6 @@ from itertools import pairwise
 
 from learnedgec.data.references import References
 
-__all__ = ["alignment_notices", "blank_notices", "token_notices"]
-
 # The most lines that a notice names.
 _SHOWN = 5
 

@@ -21,18 +21,6 @@ from learnedgec.data.text import read_lines, write_lines
 from learnedgec.errors import FormatError, InputError
 from learnedgec.runtime.writing import PathLike
 
-__all__ = [
-    "AnnotatedSentence",
-    "Edit",
-    "apply_edits",
-    "format_m2",
-    "is_m2",
-    "parse_m2",
-    "read_m2",
-    "without_overlaps",
-    "write_m2",
-]
-
 _NOOP_SPAN = -1
 
 _ANNOTATION = re.compile(r"A -?\d+ -?\d+\|\|\|")

@@ -18,18 +18,6 @@ from learnedgec.runtime.writing import PathLike
 if TYPE_CHECKING:
     import datasets
 
-__all__ = [
-    "HUB",
-    "Columns",
-    "check_same_sentences",
-    "check_sentence_record",
-    "has_objects",
-    "is_saved_dataset",
-    "read_records",
-    "read_table",
-    "suffix",
-    "whole_number",
-]
 
 HUB = "hf:"
 """How the name of a dataset on the Hugging Face hub begins."""
@@ -174,32 +162,25 @@ def read_table(
     """
     name = os.fspath(path)
     with open_text(path) as file:
-        yield from _table_rows(csv.DictReader(file, delimiter=delimiter), name, required)
-
-
-def _table_rows(
-    reader: csv.DictReader[str], name: str, required: Iterable[str]
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the rows of `read_table`."""
-    try:
-        header = reader.fieldnames or ()
-        for column in required:
-            if column not in header:
+        reader = csv.DictReader(file, delimiter=delimiter)
+        try:
+            header = reader.fieldnames or ()
+            if missing := [column for column in required if column not in header]:
                 raise FormatError(
-                    f"{name}:1: no column {column!r} in the header; found "
+                    f"{name}:1: no column {missing[0]!r} in the header; found "
                     f"{', '.join(header)[:200] or 'nothing'}."
                 )
-        for record in reader:
-            place = f"{name}:{reader.line_num}"
-            if None in record or None in record.values():
-                raise FormatError(
-                    f"{place}: {len(header)} columns were expected, as in the header."
-                )
-            yield place, record
-    except csv.Error as error:
-        raise FormatError(
-            f"{name}:{reader.line_num}: not a table ({error}); is a quotation mark not closed?"
-        ) from None
+            for record in reader:
+                place = f"{name}:{reader.line_num}"
+                if None in record or None in record.values():
+                    raise FormatError(
+                        f"{place}: {len(header)} columns were expected, as in the header."
+                    )
+                yield place, record
+        except csv.Error as error:
+            raise FormatError(
+                f"{name}:{reader.line_num}: not a table ({error}); is a quotation mark not closed?"
+            ) from None
 
 
 def whole_number(text: str, below: int, place: str) -> int:

@@ -23,11 +23,9 @@ from learnedgec.data.sentences import (
     as_sentences,
     check_length,
 )
-from learnedgec.data.text import check_lengths, excerpts, read_lines
+from learnedgec.data.text import check_lengths, first_difference, read_lines
 from learnedgec.errors import InputError, LengthError
 from learnedgec.runtime.writing import PathLike
-
-__all__ = ["Reference", "ReferenceRows", "References", "as_references"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +78,8 @@ class References(Sequence[tuple[Reference, ...]]):
             as_optional_sentences(texts, f"annotators[{number}]")
             for number, texts in enumerate(annotators)
         ]
-        for number, texts in enumerate(columns[1:], 1):
-            if len(texts) != len(columns[0]):
-                check_lengths(
-                    ("reference 0", [text or "" for text in columns[0]]),
-                    (f"reference {number}", [text or "" for text in texts]),
-                )
-        return cls._of_texts(zip(*columns, strict=True))
+        check_lengths(*((f"reference {n}", texts) for n, texts in enumerate(columns)))
+        return cls.from_lists(zip(*columns, strict=True))
 
     @classmethod
     def from_rows(cls, rows: ReferenceRows) -> References:
@@ -100,7 +93,7 @@ class References(Sequence[tuple[Reference, ...]]):
             [2, 1, 0]
         """
         items = as_items(rows, "references", "a sequence of each sentence's references")
-        return cls._of_texts(
+        return cls.from_lists(
             as_sentences(row, f"references[{index}]") for index, row in enumerate(items)
         )
 
@@ -112,16 +105,11 @@ class References(Sequence[tuple[Reference, ...]]):
             >>> References.from_lists([["A b .", None, "A c ."], None]).texts()
             [['A b .', 'A c .'], []]
         """
-        return cls._of_texts(row or () for row in rows)
-
-    @classmethod
-    def _of_texts(cls, rows: Iterable[Sequence[str | None]]) -> References:
-        """Build from each annotator's text of each sentence, `None` where there is none."""
         return cls(
             tuple(
                 tuple(
                     Reference(text, annotator=number)
-                    for number, text in enumerate(row)
+                    for number, text in enumerate(row or ())
                     if text is not None
                 )
                 for row in rows
@@ -136,17 +124,16 @@ class References(Sequence[tuple[Reference, ...]]):
             LengthError: the files differ in length.
             InputError: one is an M2 file.
         """
-        texts = [read_lines(path) for path in paths]
-        for path, lines in zip(paths, texts, strict=True):
+        texts = [(os.fspath(path), read_lines(path)) for path in paths]
+        for name, lines in texts:
             if is_m2(lines):
                 raise InputError(
-                    f"{os.fspath(path)} is an M2 file, and texts were expected; ",
+                    f"{name} is an M2 file, and texts were expected; ",
                     hint="read it with References.from_m2.",
                     flag="name it with --gold.",
                 )
-        named = [(os.fspath(path), lines) for path, lines in zip(paths, texts, strict=True)]
-        check_lengths(*named)
-        return cls.from_texts(*texts)
+        check_lengths(*texts)
+        return cls.from_texts(*(lines for _, lines in texts))
 
     @classmethod
     def from_annotated(cls, blocks: Iterable[AnnotatedSentence]) -> References:
@@ -177,7 +164,7 @@ class References(Sequence[tuple[Reference, ...]]):
             check_lengths(("the source", sources), (os.fspath(path), [b.source for b in blocks]))
             for number, (block, source) in enumerate(zip(blocks, sources, strict=True), 1):
                 if block.source.split() != source.split():
-                    gold, ours = excerpts(block.source, source)
+                    gold, ours = first_difference(block.source, source)
                     raise InputError(
                         f"sentence {number} of {os.fspath(path)} differs from the source: {gold!r} against "
                         f"{ours!r}; pass the M2 file that belongs to this source."

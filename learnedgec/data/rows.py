@@ -15,7 +15,6 @@ from learnedgec.errors import MissingDependencyError
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Row", "as_frame", "as_html", "cell", "columns_of", "plain"]
 
 Row: TypeAlias = Mapping[str, Any]
 

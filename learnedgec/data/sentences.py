@@ -13,18 +13,6 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from learnedgec.errors import InputError
 
-__all__ = [
-    "Items",
-    "Sentences",
-    "Systems",
-    "as_items",
-    "as_optional_sentences",
-    "as_sentences",
-    "as_systems",
-    "changed_sentences",
-    "check_length",
-]
-
 LONGEST_SENTENCE = 3_000
 """The most tokens of a sentence: aligning two takes time that grows with the square of their length."""
 
@@ -89,7 +77,7 @@ def as_optional_sentences(texts: Items[str | None], argument: str) -> list[str |
     ]
 
 
-def as_systems(systems: Systems, argument: str = "systems") -> dict[str, list[str]]:
+def as_systems(systems: Systems) -> dict[str, list[str]]:
     """Return every system's sentences by name; see `as_sentences`.
 
     Raises:
@@ -97,15 +85,15 @@ def as_systems(systems: Systems, argument: str = "systems") -> dict[str, list[st
     """
     if not isinstance(systems, Mapping):
         raise InputError(
-            f"{argument} is {_kind(systems)}; a mapping from each system's name to its hypotheses was "
+            f"systems is {_kind(systems)}; a mapping from each system's name to its hypotheses was "
             "expected."
         )
     if not systems:
-        raise InputError(f"{argument} is empty; give at least one system.")
+        raise InputError("systems is empty; give at least one system.")
     for name in systems:
         if not isinstance(name, str):
-            raise InputError(f"{argument} has the key {name!r}; a system's name is a text.")
-    return {name: as_sentences(texts, f"{argument}[{name!r}]") for name, texts in systems.items()}
+            raise InputError(f"systems has the key {name!r}; a system's name is a text.")
+    return {name: as_sentences(texts, f"systems[{name!r}]") for name, texts in systems.items()}
 
 
 def as_items(values: Any, argument: str, expected: str) -> list[Any]:
@@ -117,17 +105,13 @@ def as_items(values: Any, argument: str, expected: str) -> list[Any]:
         expected: what it should have been, in words.
 
     Raises:
-        InputError: it is not a sequence, or it can be read only once.
+        InputError: it is not a sequence.
     """
     if type(values) is list:
         return values
     if isinstance(values, str):
         raise InputError(
             f"{argument} is the text {_shown(values)}; {expected} was expected: put it into a list."
-        )
-    if isinstance(values, Iterator):
-        raise InputError(
-            f"{argument} is {_kind(values)}, which can be read only once; make it a list."
         )
     # A table has columns, not items; a scalar array has none either.
     tabular = hasattr(values, "ndim") and not (values.ndim and hasattr(values, "tolist"))

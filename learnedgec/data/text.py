@@ -23,24 +23,6 @@ from typing import Any, TextIO
 from learnedgec.errors import FormatError, InputError, LengthError, OutputError
 from learnedgec.runtime.writing import PathLike, atomic_path
 
-__all__ = [
-    "check_lengths",
-    "check_sentence",
-    "excerpts",
-    "iterate_jsonl",
-    "open_text",
-    "read_json",
-    "read_jsonl",
-    "read_lines",
-    "read_record",
-    "write_json",
-    "write_jsonl",
-    "write_lines",
-]
-
-# The length of an excerpt, and the minimum length before the difference, in characters.
-_EXCERPT, _BEFORE = 60, 25
-
 
 def read_text(path: PathLike) -> str:
     """Return the content of a UTF-8 file without its byte order mark.
@@ -58,10 +40,6 @@ def read_text(path: PathLike) -> str:
         return content.decode("utf-8").removeprefix("\ufeff")
     except FileNotFoundError:
         raise InputError(f"{name} does not exist; check the path.") from None
-    except IsADirectoryError:
-        raise InputError(
-            f"{name} is a directory; a file with one sentence per line was expected."
-        ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FormatError(f"{name}:1: not a complete gzip file ({error}).") from None
     except UnicodeDecodeError as error:
@@ -97,14 +75,13 @@ def open_text(path: PathLike, newline: str = "") -> Iterator[TextIO]:
         raise
 
 
-def read_lines(path: PathLike, *, allow_empty: bool = False) -> list[str]:
+def read_lines(path: PathLike) -> list[str]:
     r"""Return the lines of `path`, each one sentence, exactly as written.
 
     A final line feed ends the last sentence; another one adds an empty sentence.
 
     Args:
         path: a file, a `.gz` file or `-` for standard input.
-        allow_empty: return `[]` for a file without any content instead of raising.
 
     Raises:
         InputError: missing, a directory, unreadable or empty.
@@ -119,8 +96,6 @@ def read_lines(path: PathLike, *, allow_empty: bool = False) -> list[str]:
     """
     text = read_text(path)
     if not text:
-        if allow_empty:
-            return []
         raise InputError(f"{os.fspath(path)} is empty; at least one sentence was expected.")
     lines = text.split("\n")
     if lines[-1] == "":
@@ -226,15 +201,13 @@ def check_sentence(text: Any, place: str, key: str = "sentence") -> str:
     return text
 
 
-def check_lengths(
-    first: tuple[str, Sequence[object]], *others: tuple[str, Sequence[object]]
-) -> None:
+def check_lengths(*named: tuple[str, Sequence[object]]) -> None:
     """Raise `LengthError` unless all named parallel inputs have the same number of sentences.
 
     The message names both inputs, both counts and the first line that only one of them has.
     """
-    name, lines = first
-    for other_name, other in others:
+    for other_name, other in named[1:]:
+        name, lines = named[0]
         if len(other) != len(lines):
             longer, extra = (name, lines) if len(lines) > len(other) else (other_name, other)
             line = min(len(lines), len(other))
@@ -246,33 +219,24 @@ def check_lengths(
             )
 
 
-def excerpts(first: str, second: str) -> tuple[str, str]:
-    """Return excerpts of two sentences around the first difference between their tokens.
+def first_difference(first: str, second: str) -> tuple[str, str]:
+    """Return some tokens of two sentences from the first ones that differ.
 
     Example:
         >>> before = "It is , as we all know from experience ,"
-        >>> excerpts(f"{before} a riks .", f"{before} a risk .")
-        ('…know from experience , a riks .', '…know from experience , a risk .')
+        >>> first_difference(f"{before} a riks .", f"{before} a risk .")
+        ('riks .', 'risk .')
     """
-    texts = [" ".join(text.split()) for text in (first, second)]
-    pairs = enumerate(zip(*texts, strict=False))
-    same = next((place for place, (a, b) in pairs if a != b), min(map(len, texts)))
-    # From the start of a word some way before the difference; short sentences are shown whole.
-    start = texts[0].rfind(" ", 0, same - _BEFORE) + 1 if same > _BEFORE else 0
-    first, second = (
-        ("…" if start else "")
-        + text[start : start + _EXCERPT]
-        + ("…" if len(text) > start + _EXCERPT else "")
-        for text in texts
-    )
-    return first, second
+    tokens, others = first.split(), second.split()
+    pairs = enumerate(zip(tokens, others, strict=False))
+    place = next((n for n, (a, b) in pairs if a != b), min(len(tokens), len(others)))
+    return " ".join(tokens[place : place + 8]), " ".join(others[place : place + 8])
 
 
 def write_text(path: PathLike, text: str) -> None:
     """Write UTF-8 text atomically; `-` is standard output, `.gz` is compressed.
 
     Raises:
-        InputError: a text with half a character (a lone surrogate), which UTF-8 cannot hold.
         OutputError: the file cannot be written.
     """
     if os.fspath(path) == "-":
@@ -285,13 +249,7 @@ def write_text(path: PathLike, text: str) -> None:
                 "file instead."
             ) from None
         return
-    try:
-        content = text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{text[error.start : error.end]!r} is half a character (a lone surrogate) and cannot be "
-            f"written to {path}."
-        ) from None
+    content = text.encode("utf-8")
     with atomic_path(path) as temporary:
         if Path(path).suffix == ".gz":
             # No time stamp, so that equal content gives equal files.
@@ -307,7 +265,7 @@ def write_lines(path: PathLike, lines: Iterable[str]) -> None:
         lines: the sentences; `read_lines` returns the same ones.
 
     Raises:
-        InputError: a sentence contains a line feed, or half a character (a lone surrogate).
+        InputError: a sentence contains a line feed.
         OutputError: the file cannot be written.
 
     Example:
@@ -332,7 +290,6 @@ def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
         records: mappings with values that JSON can represent.
 
     Raises:
-        InputError: a text contains half a character (a lone surrogate).
         OutputError: the file cannot be written.
 
     Example:

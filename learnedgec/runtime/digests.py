@@ -9,8 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["FolderState", "file_digest", "files_digest", "folder_digest", "folder_state", "key_of"]
-
 FolderState: TypeAlias = tuple[tuple[str | int, ...], ...]
 """Name, inode, size and times of each file in a folder."""
 

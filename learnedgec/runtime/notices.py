@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["InputWarning", "collected", "warn_of_inputs"]
-
 
 class InputWarning(UserWarning):
     """Warning that some inputs make results less reliable than they seem."""

@@ -16,19 +16,14 @@ import inspect
 import marshal
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from learnedgec.errors import BadNameError, PluginError, UnknownNameError
 from learnedgec.runtime.digests import file_digest, key_of
-from learnedgec.runtime.search_paths import local_path
-
-__all__ = ["Plugin", "Registry", "import_class", "origin", "see_current_folder"]
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -69,11 +64,6 @@ class Plugin:
         if not (isinstance(value, type) and issubclass(value, base)):
             raise self.error(f"{self.point.value} is not a subclass of {base.__name__}")
         return value
-
-    def summary(self, loaded: object) -> str:
-        """Return one line about the loaded plug-in: the first line of its docstring, or its package."""
-        line = inspect.cleandoc(loaded.__doc__ or "").partition("\n")[0].rstrip(".")
-        return line or f"from {self.package}"
 
     def error(self, reason: str) -> PluginError:
         """Return the error for a plug-in that cannot be used, with the reason."""
@@ -191,7 +181,7 @@ def see_current_folder() -> None:
 def import_class(path: str, base: type[S]) -> type[S]:
     """Import the class `module:Class` from an installed package or from a module in the current folder.
 
-    An installed module comes first; a warning says so where the current folder has another of its name.
+    An installed module comes first.
 
     Raises:
         BadNameError: the module cannot be imported, or it has no such subclass of `base`.
@@ -211,30 +201,14 @@ def import_class(path: str, base: type[S]) -> type[S]:
             "expected, with a module in the current folder or of an installed package."
         ) from error
     place = getattr(module, "__file__", None) or module_name
-    _warn_of_another(module_name, place)
     kind = getattr(module, attribute, None)
-    if kind is None:
-        raise BadNameError(f"{path}: {place} has no {attribute}; name a class that it has.")
     if not (isinstance(kind, type) and issubclass(kind, base)):
-        raise BadNameError(f"{path}: {attribute} in {place} is not a subclass of {base.__name__}.")
+        raise BadNameError(f"{path}: {place} has no subclass of {base.__name__} named {attribute}.")
     if missing := sorted(getattr(kind, "__abstractmethods__", ())):
         raise BadNameError(
             f"{path}: {attribute} in {place} lacks {', '.join(missing)}; define the missing methods."
         )
     return kind
-
-
-@cache
-def _warn_of_another(module: str, place: str) -> None:
-    """Warn, once, where the current folder has a module of the name of one imported from elsewhere."""
-    path = Path.cwd().joinpath(*module.split("."))
-    for file in (path.with_suffix(".py"), path / "__init__.py"):
-        if file.is_file() and file.resolve() != Path(place).resolve():
-            warnings.warn(
-                f"{module} is imported from {place} and not from {file}, since installed modules come first; "
-                "rename this file, or install its folder with `pip install -e .`.",
-                stacklevel=3,
-            )
 
 
 def origin(kind: type) -> dict[str, str]:
@@ -280,21 +254,6 @@ def _code_digest(kind: type) -> str:
         for member in vars(kind).values()
     )
     return key_of([marshal.dumps(code).hex() for code in codes if code is not None])
-
-
-def check_no_module(name: str) -> None:
-    """Raise `BadNameError` if a name is that of a Python file, where a class in the file is needed.
-
-    Raises:
-        BadNameError: the current folder has such a file.
-    """
-    path = local_path(name if name.endswith(".py") else f"{name}.py")
-    if path is None or not path.is_file():
-        return
-    raise BadNameError(
-        f"{name} is a Python file, and a class in it was expected; write {path.stem}:CLASS, with the name of "
-        "that class."
-    )
 
 
 def _letters(name: str) -> str:

@@ -18,8 +18,6 @@ from learnedgec.errors import ConfigError
 from learnedgec.runtime.progress import track
 from learnedgec.runtime.runtime import Runtime
 
-__all__ = ["parallel_map"]
-
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["QUIET", "track"]
-
 # What `--quiet` means, in every command.
 QUIET = "print neither progress nor remarks on stderr, only errors and warnings about the validity of results"
 

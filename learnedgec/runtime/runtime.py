@@ -8,8 +8,6 @@ from typing import Literal
 
 from learnedgec.errors import ConfigError
 
-__all__ = ["Runtime"]
-
 
 @dataclass(frozen=True, slots=True)
 class Runtime:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["local_path", "lookup_folders"]
-
 
 def local_path(name: str) -> Path | None:
     """Return the existing file or folder at a path, with `~` expanded; `None` if there is none.
@@ -19,6 +17,13 @@ def local_path(name: str) -> Path | None:
     except (OSError, ValueError):
         return None
     return path if name else None
+
+
+def included_folder(installed: str, checkout: str) -> Path:
+    """Return a folder that comes with learnedgec, inside the installed package or beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    inside = package / installed
+    return inside if inside.is_dir() else package.parent / checkout
 
 
 def lookup_folders() -> list[Path]:

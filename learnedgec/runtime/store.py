@@ -24,8 +24,6 @@ from learnedgec.errors import OutputError
 from learnedgec.runtime.digests import key_of
 from learnedgec.types import Array, Floats
 
-__all__ = ["RowStore", "Store"]
-
 Input: TypeAlias = str | tuple[str, str]
 
 _FILE = "store.sqlite"

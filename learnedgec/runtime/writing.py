@@ -18,12 +18,6 @@ from pathlib import Path
 
 from learnedgec.errors import OutputError
 
-__all__ = [
-    "atomic_folder",
-    "atomic_path",
-    "check_writable",
-]
-
 PathLike = str | os.PathLike[str]
 
 

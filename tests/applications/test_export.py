@@ -96,7 +96,7 @@ def test_exported_heads_are_equal_without_learnedgec(
     heads = {
         "fluency": HeadConfig("hypothesis", 2.8, 0.5),
         "meaning": HeadConfig("pair", 3.5, 0.4),
-        "wrong": HeadConfig("pair", 0.3, 2.0, reads="tokens"),
+        "wrong": HeadConfig("hypothesis", 0.3, 2.0, reads="tokens"),
     }
     torch.manual_seed(0)
     bert = BertModel(tiny.configuration(len(tiny.tokenizer())))
@@ -165,13 +165,17 @@ def test_the_command_exports_what_it_is_told(
     assert "`LicenseRef-own-data`" in card.text
     assert main(words) == 2
     assert capsys.readouterr().err == (
-        "learnedgec evaluators: no output folder was given; name one with --out.\n"
+        "learnedgec evaluators: --out is missing; give it, such as --out exported.\n"
     )
 
 
 def test_heads_that_cannot_be_exported_are_refused(tmp_path: Path, tiny_evaluator: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"no head of .* is named 'fluent'; did you mean"):
         export_evaluator(str(tiny_evaluator), tmp_path, heads=["fluent"])
+    pairs = {"wrong": HeadConfig("pair", reads="tokens")}
+    package = tiny.save_evaluator(tmp_path / "marked", heads=pairs)
+    with pytest.raises(ConfigError, match="it reads capitals or the tokens of pairs"):
+        export_evaluator(str(package), tmp_path / "out", heads=["wrong"])
     package = tiny.save_evaluator(tmp_path / "odd", heads={"a/b": HeadConfig()})
     with pytest.raises(ConfigError, match="no folder can have its name"):
         export_evaluator(str(package), tmp_path / "out")

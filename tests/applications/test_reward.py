@@ -135,7 +135,6 @@ def test_cheap_tricks_earn_less_than_an_honest_copy(sample: Sample) -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_attacks_on_metrics_are_no_corrections_and_honest_outputs_are() -> None:
     outputs = {**load_outputs("attack:conll14"), **load_outputs("seeda")}
     sources = outputs["INPUT"]
@@ -154,14 +153,6 @@ def test_references_come_from_a_column() -> None:
     )
     assert rewards[0] == pytest.approx(1.0)
     assert rewards[1] < 0.6
-
-
-def test_verl_calls_it_one_by_one() -> None:
-    function = reward("gleu", references="answer")
-    extra = {"source": "He go home .", "index": 3}
-    value = function.compute_score("jfleg", "He goes home .", "He goes home .", extra)
-    assert value == pytest.approx(1.0)
-    assert reward("length").compute_score("jfleg", "a b", None, extra) == pytest.approx(2.0)
 
 
 def test_it_is_pickled_with_its_options() -> None:

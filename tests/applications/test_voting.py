@@ -1,4 +1,4 @@
-"""Edit voting: shares, thresholds, conflicts, and the threshold that development data prefer."""
+"""Edit voting: shares, thresholds and conflicts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from embedded import Sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnedgec import load_metric
-from learnedgec.applications.candidates import candidates_of_systems
-from learnedgec.applications.voting import Votes, count_votes, tune_threshold, vote
+from learnedgec.applications.voting import _compatible, vote
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import ConfigError, InputError
@@ -69,48 +67,28 @@ def test_one_system_is_its_own_vote(sample: Sample) -> None:
 def test_kept_edits_can_be_applied_and_no_edit_that_fits_is_left_out(
     drawn: list[tuple[tuple[int, int, str], float]], threshold: float
 ) -> None:
-    edits = tuple({edit(*span): share for span, share in drawn}.items())
-    votes = Votes(("a b c d e f",), (edits,))
-    text = votes.texts(threshold)[0]
-    enough = [(edit, share) for edit, share in edits if share > threshold + 1e-9]
-    if not enough:
-        assert text == "a b c d e f"
-    elif len(enough) == 1:
-        assert text == apply_edits("a b c d e f", [enough[0][0]])
+    shares = {edit(*span): share for span, share in drawn}
+    kept = _compatible(shares, threshold)
+    assert apply_edits("a b c d e f", kept)
+    enough = [edit for edit, share in shares.items() if share > threshold + 1e-9]
+    assert len(kept) == len(enough) if len(enough) < 2 else kept
 
 
 def test_of_overlapping_edits_the_one_with_more_votes_stays() -> None:
-    votes = Votes(("a b c",), (((Edit(0, 2, "x"), 0.3), (Edit(1, 3, "y"), 0.4)),))
-    assert votes.texts(0.2) == ["a y"]
-    assert votes.texts(0.35) == ["a y"]
-    assert votes.texts(0.4) == ["a b c"]
-
-
-def test_the_tuned_threshold_is_the_best_of_all(sample: Sample) -> None:
-    votes = count_votes(sample.sources, candidates_of_systems(sample.systems), annotator=ANNOTATOR)
-    gleu = load_metric("gleu")
-    search = tune_threshold(votes, sample.references, gleu)
-    assert sorted(search.scores) == pytest.approx([0.0, 0.25, 0.5, 0.75])
-    for threshold, score in search.scores.items():
-        voted = gleu.score(sample.sources, votes.texts(threshold), sample.references)
-        assert score == pytest.approx(voted.value)
-    assert search.scores[search.best] == max(search.scores.values())
-    single = [
-        gleu.score(sample.sources, texts, sample.references).value
-        for texts in sample.systems.values()
-    ]
-    assert search.scores[search.best] > sum(single) / len(single)
+    shares = {Edit(0, 2, "x"): 0.3, Edit(1, 3, "y"): 0.4}
+    for threshold, kept in ((0.2, ["y"]), (0.35, ["y"]), (0.4, [])):
+        assert [edit.correction for edit in _compatible(shares, threshold)] == kept
 
 
 def test_lists_of_different_lengths() -> None:
-    votes = count_votes([SOURCE, SOURCE], [ROW, ROW[:1]], annotator=ANNOTATOR)
-    assert votes.texts(0.5) == ["He went to school yesterday", ROW[0]]
+    texts = vote([SOURCE, SOURCE], [ROW, ROW[:1]], annotator=ANNOTATOR)
+    assert texts == ["He went to school yesterday", ROW[0]]
 
 
 def test_bad_input() -> None:
     with pytest.raises(InputError, match="no candidate"):
-        count_votes([SOURCE], [[]], annotator=ANNOTATOR)
+        vote([SOURCE], [[]], annotator=ANNOTATOR)
     with pytest.raises(InputError, match="not all 0"):
-        count_votes([SOURCE], [ROW], annotator=ANNOTATOR, weights=[[0.0, 0.0, 0.0]])
+        vote([SOURCE], [ROW], annotator=ANNOTATOR, weights=[[0.0, 0.0, 0.0]])
     with pytest.raises(ConfigError, match="share of votes"):
         vote([SOURCE], [ROW], annotator=ANNOTATOR, threshold=1.0)

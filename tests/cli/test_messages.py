@@ -33,7 +33,6 @@ TEXTS = {
     "no-source.jsonl": '{"hypothesis": "a"}\n',
     "no-hypothesis.jsonl": '{"source": "a"}\n',
     "x.csv": "hypothesis,fluency\n",
-    "x.tsv": "hypothesis\n",
     "mine.csv": "source,hypothesis,fluency\nhe go .,he goes .,1\n",
     "mine.yaml": CONFIG,
     "typo.yaml": CONFIG.replace("hypothesis}", "hypothesis, objective: regresion}"),

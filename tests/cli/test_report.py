@@ -52,17 +52,8 @@ def test_report_on_files(
 
 def test_report_on_a_benchmark(tmp_path: Path) -> None:
     out = tmp_path / "report.html"
-    words = [
-        "report",
-        "--benchmark",
-        "sample",
-        "--metric",
-        "edit-count",
-        "--out",
-        str(out),
-        "--quiet",
-    ]
-    assert main([*words, "--human", "EW", *QUICK]) == 0
+    words = ["report", "--benchmark", "sample", "--metric", "edit-count", "--out", str(out)]
+    assert main([*words, "--human", "EW", "--quiet", *QUICK]) == 0
     report = data(out)
     assert report["benchmark"] == "sample"
     assert [evaluation["human"] for evaluation in report["evaluations"]] == ["EW"]

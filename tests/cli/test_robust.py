@@ -129,9 +129,8 @@ def test_attacks_of_the_catalog(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
 # -- perturbation -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["cases.jsonl", "para.txt"])
-def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
-    place = tmp_path / name
+def test_perturb_then_evaluate(run: Run, tmp_path: Path) -> None:
+    place = tmp_path / "cases.jsonl"
     words = [
         "--src",
         SAMPLE_FOLDER / "source.txt",
@@ -140,8 +139,7 @@ def test_perturb_then_evaluate(run: Run, tmp_path: Path, name: str) -> None:
     ]
     assert run("perturb", *words, "--out", place, "--variants", 3, "--seed", 4) == ""
     cases = read_cases(place)
-    sizes = {len(case.variants) for case in cases}
-    assert sizes == {3} if name == "para.txt" else max(sizes) == 3
+    assert max(len(case.variants) for case in cases) == 3
     assert len(cases) > 40
     scored = rows(run("metrics", "--case", place, "--metric", "length", "--format", "csv"))
     assert scored[0]["cases"] == place.stem

@@ -84,29 +84,6 @@ def test_metrics_cites(run: Run) -> None:
     assert "% preference: It is this project's own" in out
 
 
-OWN = """
-from learnedgec.metrics.gleu import Gleu
-
-class Uncited(Gleu):
-    name = "uncited"
-
-class Cited(Gleu):
-    name = "cited"
-    citation = "@misc{cited,\\n  title = {Cited},\\n}"
-"""
-
-
-def test_what_has_no_citation_does_not_hide_what_has_one(
-    run: Run, install_package: Callable[..., Path]
-) -> None:
-    points = {"uncited": "own:Uncited", "cited": "own:Cited"}
-    install_package("own", {"learnedgec.metrics": points}, {"own.py": OWN})
-    code, out, err = run("metrics m2 uncited own:Cited --cite")
-    assert code == 2
-    assert re.findall(r"^@\w+\{(.*),$", out, re.MULTILINE) == ["dahlmeier-ng-2012-m2", "cited"]
-    assert err.startswith("learnedgec metrics: uncited has no card, and its class no citation")
-
-
 def test_evaluators_lists_and_explains(
     run: Run, tiny_evaluator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

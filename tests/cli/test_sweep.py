@@ -73,7 +73,7 @@ def test_a_killed_sweep_continues_its_trial_and_keeps_the_best(
     assert not Path("checkpoints/mine").exists()
     code, _, err = sweep(*words)
     assert code == 2
-    assert "continue the sweep with --resume" in err
+    assert "with --resume, or replace both" in err
     code, out, err = sweep(*words, "--resume")
     assert code == 0, err
     # The step that was killed is repeated, and none before it.

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -86,12 +87,12 @@ def test_configuration_file_and_other_parameters(
 ) -> None:
     (tmp_path / "c.yaml").write_text(
         "metric: ['gleu(iterations=1)']\nspace:\n  n: {low: 1, high: 3}\n"
-        "validation: none\nsampler: grid\n"
+        "validation: none\nsampler: gp\n"
     )
     assert run("--config", "c.yaml", "--format", "json") == 0
     tuned = json.loads(capsys.readouterr().out)
     assert tuned["study"]["space"] == {"n": "1 to 3"}
-    assert [trial["parameters"]["n"] for trial in tuned["study"]["trials"]] == [1, 2, 3]
+    assert {trial["parameters"]["n"] for trial in tuned["study"]["trials"]} <= {1, 2, 3}
     (tmp_path / "d.yaml").write_text("metrik: gleu\n")
     assert run("--config", "d.yaml") == 2
     assert "metrik" in capsys.readouterr().err
@@ -116,7 +117,7 @@ def test_figures(tmp_path: Path) -> None:
     assert written == [
         f"{name}_sample.{kind}.{suffix}"
         for name in ("ensemble", "two")
-        for kind in ("history", "importance", "weights")
+        for kind in ("history", "importance")
         for suffix in ("pdf", "png")
     ]
 
@@ -213,7 +214,7 @@ def test_tables_mark_a_metric_on_sentences_that_it_was_tuned_on(
     ]
     assert main(table) == 0
     out, err = capsys.readouterr()
-    marked = [line.split()[0] for line in out.splitlines() if "]*" in line]
+    marked = [line.split()[0] for line in out.splitlines() if re.search(r"\d\* ", line)]
     assert len(marked) == 2
     assert "* tuned on sentences of this benchmark" in out + err
     assert (

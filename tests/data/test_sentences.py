@@ -45,7 +45,7 @@ NO_SEQUENCE = "; a sequence of texts was expected"
         ("He go .", f"x is the text 'He go .'{NO_SEQUENCE}: put it into a list."),
         ({"a": "b"}, f"x is of type dict{NO_SEQUENCE}."),
         (pd.DataFrame({"a": ["b"]}), f"x is of type DataFrame{NO_SEQUENCE}."),
-        (map(str, [1]), "x is of type map, which can be read only once; make it a list."),
+        (map(str, [1]), f"x is of type map{NO_SEQUENCE}."),
         (["a", None], "x[1] is None; a text was expected."),
         (pd.Series(["a", float("nan")]), "x[1] is NaN; a text was expected."),
         (np.array([1.5]), "x[0] is 1.5; a text was expected."),

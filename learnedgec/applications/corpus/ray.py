@@ -19,8 +19,6 @@ from typing import Any
 from learnedgec.applications.corpus.scoring import BlockScorer
 from learnedgec.errors import ConfigError, MissingDependencyError
 
-__all__ = ["RayBlocks"]
-
 
 class RayBlocks:
     """Process blocks with a pool of actors; a context manager, connected to the cluster while it is open."""
@@ -42,16 +40,7 @@ class RayBlocks:
             workers: number of actors.
             cpus: number of processor cores per actor.
             gpus: number of GPUs per actor; 0.25 puts four actors on one.
-
-        Raises:
-            MissingDependencyError: Ray is not installed.
-            ConfigError: a number is invalid.
         """
-        if workers < 1 or cpus < 0 or gpus < 0:
-            raise ConfigError(
-                f"{workers} workers with {cpus:g} cores and {gpus:g} GPUs each were requested; give 1 worker "
-                "or more, and no negative numbers."
-            )
         self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
 
     def __enter__(self) -> RayBlocks:

@@ -12,49 +12,31 @@ import io
 import shutil
 import sys
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from learnedgec.data.m2 import is_m2
 from learnedgec.data.records import check_same_sentences, check_sentence_record
 from learnedgec.data.references import References
 from learnedgec.data.text import read_record
-from learnedgec.errors import ConfigError, FormatError, InputError, LengthError
-
-__all__ = ["Corpus", "CorpusBlock", "RowFile", "open_lines", "open_records"]
+from learnedgec.errors import FormatError, InputError, LengthError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class RowFile(ABC):
-    """A file or a folder of files with N rows, read in blocks of `block_size` rows.
+class LineRows:
+    """A text file whose N rows are its lines; see `learnedgec.data.text` for what a line is.
 
     Attributes:
         path: the path as it was given.
         size: number of rows, N.
-        sha256: SHA-256 of the content; for Parquet that of the footers, which hold sizes and statistics of
-            columns.
+        sha256: SHA-256 of the content.
         block_size: number of rows in a block; the last block may have fewer.
     """
-
-    path: str
-    size: int
-    sha256: str
-    block_size: int
-
-    @abstractmethod
-    def read(self, block: int) -> list[Any]:
-        """Return the rows of a block, counted from 0."""
-
-
-class LineRows(RowFile):
-    """A text file whose rows are its lines; see `learnedgec.data.text` for what a line is."""
 
     def __init__(self, path: str, block_size: int, *, shown: str = "") -> None:
         """Find the beginning of each block.
@@ -75,8 +57,6 @@ class LineRows(RowFile):
                     starts.append(len(_BYTE_ORDER_MARK) if mark else end)
                 size, end = size + 1, end + len(line)
                 digest.update(line)
-        if not starts or end <= starts[0]:
-            raise InputError(f"{self.path} is empty; at least one sentence was expected.")
         self.size, self.sha256, self._bounds = size, digest.hexdigest(), [*starts, end]
 
     def read(self, block: int) -> list[Any]:
@@ -109,19 +89,15 @@ class JsonRows(LineRows):
         return records
 
 
-class ParquetRows(RowFile):
+class ParquetRows:
     """A Parquet file, or the files of a folder by name, with the keys of JSON Lines as columns.
 
-    Reading a block reads its row groups; the last of them is kept for the next block.
+    Reading a block reads its row groups; the last of them is kept for the next block. `sha256` is that of the
+    footers, which hold sizes and statistics of columns; the other attributes are as in `LineRows`.
     """
 
     def __init__(self, path: str, block_size: int) -> None:
-        """Read the footers.
-
-        Raises:
-            InputError: there is no row.
-            FormatError: a column is missing.
-        """
+        """Read the footers, or raise `FormatError` if a column is missing."""
         import pyarrow.dataset  # loads pandas, which no other input needs
 
         self.path, self.block_size = path, block_size
@@ -137,8 +113,6 @@ class ParquetRows(RowFile):
             sizes = [group.row_groups[0].num_rows for group in self._groups]
         self._ends = np.cumsum(np.array(sizes, dtype=np.int64))
         self.size, self.sha256 = sum(sizes), digest.hexdigest()
-        if not self.size:
-            raise InputError(f"{path} is empty; at least one sentence was expected.")
         names = dataset.schema.names
         for column in ("source", "hypothesis"):
             if column not in names:
@@ -169,6 +143,10 @@ class ParquetRows(RowFile):
             with _reported(self.path):
                 self._last = group, self._groups[group].to_table(columns=self._columns)
         return self._last[1]
+
+
+RowFile: TypeAlias = LineRows | ParquetRows
+"""A file or a folder of files with N rows, read in blocks of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +184,8 @@ class Corpus:
 
     def __post_init__(self) -> None:
         first, *others = self.files
+        if not first.size:
+            raise InputError(f"{first.path} is empty; at least one sentence was expected.")
         for other in others:
             if other.size != first.size:
                 raise LengthError(
@@ -263,12 +243,6 @@ class Corpus:
         records, *others = rows.values()
         for file, other in zip(self.files[1:], others, strict=True):
             check_same_sentences((self.files[0].path, records), (file.path, other), line=first)
-            for number, (record, rival) in enumerate(zip(records, other, strict=True), first):
-                if record.get("id") != rival.get("id"):
-                    raise InputError(
-                        f"{file.path}:{number}: the id {rival.get('id')!r} differs from {record.get('id')!r} "
-                        f"in {self.files[0].path}; all systems must have corrected the same sentences."
-                    )
         lists = [record.get("references") for record in records]
         return CorpusBlock(
             first,
@@ -298,20 +272,13 @@ def open_lines(
 
     Raises:
         LengthError: the files are not parallel.
-        InputError: a file cannot be read, is empty, or is an M2 file.
+        InputError: a file cannot be read or is empty.
     """
-    _check(block_size)
     with ExitStack() as stack:
 
         def rows(path: str) -> LineRows:
             place = stack.enter_context(_seekable(path, folder))
-            file = LineRows(place, block_size, shown=path)
-            if is_m2(file.read(0)):
-                raise InputError(
-                    f"{path} is an M2 file, and one sentence per line was expected; give references "
-                    "as texts."
-                )
-            return file
+            return LineRows(place, block_size, shown=path)
 
         yield Corpus(
             {name: rows(path) for name, path in systems.items()},
@@ -337,7 +304,6 @@ def open_records(
         LengthError: the files are not parallel.
         InputError: a file cannot be read or is empty.
     """
-    _check(block_size)
     with ExitStack() as stack:
 
         def rows(path: str) -> RowFile:
@@ -347,11 +313,6 @@ def open_records(
             return JsonRows(place, block_size, shown=path)
 
         yield Corpus({name: rows(path) for name, path in systems.items()})
-
-
-def _check(block_size: int) -> None:
-    if block_size < 1:
-        raise ConfigError(f"block_size is {block_size}; give 1 or more.")
 
 
 @contextmanager

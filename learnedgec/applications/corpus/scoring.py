@@ -41,8 +41,6 @@ from learnedgec.runtime.writing import atomic_path, check_writable
 from learnedgec.scoring import shared_statistics
 from learnedgec.types import Array
 
-__all__ = ["BlockScorer", "CorpusScore", "CorpusScores", "FailedBlock", "Runner", "score_corpus"]
-
 SentenceFormat: TypeAlias = Literal["jsonl", "parquet"]
 """How the scores of sentences are written."""
 

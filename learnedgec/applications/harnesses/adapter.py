@@ -14,8 +14,6 @@ from learnedgec.metrics.scores import Score
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import as_metric
 
-__all__ = ["MetricAdapter", "Submission", "adapter"]
-
 
 @dataclass(frozen=True, slots=True)
 class Submission:

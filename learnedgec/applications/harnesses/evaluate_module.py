@@ -1,4 +1,4 @@
-"""A metric as a module of Hugging Face's `evaluate`; the configuration's name is the metric's.
+"""A metric as a module of Hugging Face's `evaluate`, whose configuration is named like the metric.
 
 import evaluate
 from learnedgec.applications.harnesses import evaluate_module
@@ -19,8 +19,6 @@ try:
     from datasets import Features, Sequence, Value
 except ImportError as error:
     raise MissingDependencyError(str(error.name), "evaluate", "a module of `evaluate`") from None
-
-__all__ = ["LearnedGEC"]
 
 
 class LearnedGEC(evaluate.Metric):  # type: ignore[misc]

@@ -25,14 +25,12 @@ from typing import Any, TypeAlias
 from learnedgec.applications.harnesses.adapter import Submission, adapter
 from learnedgec.metrics.base import Metric
 
-__all__ = ["task_functions"]
-
 ProcessResults: TypeAlias = Callable[[Mapping[str, Any], Sequence[str]], dict[str, Submission]]
 Aggregate: TypeAlias = Callable[[Sequence[Submission]], float]
 
 
 def task_functions(metric: Metric | str, **options: Any) -> tuple[ProcessResults, Aggregate]:
-    """Return what a task calls for each document, and for the corpus.
+    """Return the functions that a task calls: the first for each document, the second for the corpus.
 
     Args:
         metric: a metric or its name; the task's `metric` is its bare name, such as `impara`.
@@ -51,7 +49,7 @@ def task_functions(metric: Metric | str, **options: Any) -> tuple[ProcessResults
     ) -> dict[str, Submission]:
         return {adapted.metric.name: adapted.read(document, completions[0])}
 
-    def aggregate(corrections: Sequence[Submission]) -> float:
-        return adapted.score(corrections).value
+    def aggregate(submissions: Sequence[Submission]) -> float:
+        return adapted.score(submissions).value
 
     return process_results, aggregate

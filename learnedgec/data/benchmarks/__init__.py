@@ -1,6 +1,6 @@
 """Human judgements of system outputs, in one form (`base`), found by name (`registry`)."""
 
-from learnedgec.data.benchmarks.base import Benchmark, Comparisons, Ranking
+from learnedgec.data.benchmarks.base import Benchmark, Comparisons
 from learnedgec.data.benchmarks.folder import read_benchmark
 from learnedgec.data.benchmarks.registry import (
     BENCHMARKS,
@@ -8,6 +8,7 @@ from learnedgec.data.benchmarks.registry import (
     expand_benchmarks,
     load_benchmark,
 )
+from learnedgec.data.catalog.judgements import Ranking
 
 __all__ = [
     "BENCHMARKS",

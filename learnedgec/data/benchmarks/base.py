@@ -15,8 +15,6 @@ from learnedgec.data.text import check_lengths
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.types import Floats, Indices
 
-__all__ = ["Benchmark", "Comparisons", "Ranking", "rating_means"]
-
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:

@@ -15,8 +15,6 @@ from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 
-__all__ = ["GJG15_SPLITS", "REFERENCES", "SEEDA_SETS", "SEEDA_TEXTS", "gjg15", "seeda"]
-
 REFERENCES = ("official", "rewrites")
 GJG15_SPLITS = ("dev10", "test90")
 SEEDA_TEXTS = ("subset", "full", "dev", "test")

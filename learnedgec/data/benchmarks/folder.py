@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from learnedgec.data.benchmarks.base import Benchmark, Ranking, rating_means
-from learnedgec.data.catalog.judgements import read_appraise, read_pairs
+from learnedgec.data.benchmarks.base import Benchmark, rating_means
+from learnedgec.data.catalog.judgements import Ranking, read_appraise, read_pairs
 from learnedgec.data.catalog.ratings import dimensions
 from learnedgec.data.records import read_table, whole_number
 from learnedgec.data.references import References
@@ -31,8 +31,6 @@ from learnedgec.data.text import check_lengths, read_lines
 from learnedgec.errors import FormatError, InputError, UnknownNameError
 from learnedgec.runtime.writing import PathLike
 from learnedgec.types import Floats
-
-__all__ = ["read_benchmark"]
 
 JUDGEMENTS = ("rankings.csv", "judgements.xml", "ratings.csv", "scores.csv")
 
@@ -100,7 +98,7 @@ def read_benchmark(folder: PathLike, name: str = "") -> Benchmark:
 
 
 def read_outputs(folder: Path, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Read `NAME.txt` (or `NAME`) -> lines, checking the lengths."""
+    """Read `NAME.txt` (or `NAME`) -> lines, or raise `InputError` or `LengthError`."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; one with an output per system was expected.")
     sources = list(sources)

@@ -9,17 +9,16 @@ from pathlib import Path
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from learnedgec.data.benchmarks.base import Benchmark, Ranking
+from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.benchmarks.folder import read_outputs
 from learnedgec.data.catalog.files import dataset_file
+from learnedgec.data.catalog.judgements import Ranking
 from learnedgec.data.catalog.parallel import load_parallel
 from learnedgec.data.records import read_table
 from learnedgec.data.references import References
 from learnedgec.data.text import read_lines
 from learnedgec.errors import InputError
 from learnedgec.runtime.writing import PathLike
-
-__all__ = ["jfleg", "jfleg_references", "peet"]
 
 
 def jfleg(outputs: PathLike) -> Benchmark:

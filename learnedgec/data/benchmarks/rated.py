@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +17,7 @@ from learnedgec.data.catalog.ratings import Rating, load_ratings
 from learnedgec.data.records import read_table
 from learnedgec.stats.raters import RaterAgreement, rater_agreement
 
-__all__ = ["autojqe", "gmeg", "swedish", "tmu_gfm"]
-
-_DIMENSIONS = ("grammaticality", "fluency", "meaning")
+_DIMENSIONS = ("grammaticality", "fluency", "meaning", "quality")
 
 
 def gmeg(domain: str = "dev") -> Benchmark:
@@ -67,15 +67,9 @@ def tmu_gfm() -> Benchmark:
         if all(len(systems.get(name, ())) == 1 for name in names)
     }
     columns = {name: [row[name] for row in complete.values()] for name in names}
-    ratings = _values(columns, _DIMENSIONS)
-    return Benchmark(
-        name="tmu-gfm",
-        sources=tuple(complete),
-        systems={
-            name: tuple(rating.hypothesis for rating in column) for name, column in columns.items()
-        },
-        ratings=ratings,
-        official={dimension: rating_means(values) for dimension, values in ratings.items()},
+    return _of_columns(
+        "tmu-gfm",
+        columns,
         notices=(
             f"{len(by_source) - len(complete)} of {len(by_source)} sources lack a single output of each "
             "system and are left out.",
@@ -97,11 +91,10 @@ def swedish(references: str = "corpus") -> Benchmark:
     parallel, systems = load_parallel("swedish"), load_outputs("swedish")
     rated = load_ratings("swedish")
     columns = {name: [rating for rating in rated if rating.system == name] for name in systems}
-    ratings = _values(columns, _DIMENSIONS)
     corpus, post_edits = frozenset({0}), frozenset(range(1, len(systems) + 1))
     targeted = {name: post_edits - {number} for number, name in enumerate(systems, 1)}
     notices = []
-    for dimension in _DIMENSIONS:
+    for dimension in _DIMENSIONS[:3]:
         twice = [r.raters[dimension] for r in rated if len(r.raters[dimension]) > 1]
         agreement = _agreement(np.array(twice).reshape(-1, 2))
         notices.append(
@@ -110,13 +103,10 @@ def swedish(references: str = "corpus") -> Benchmark:
             f"kappa {agreement.kappa:.2f}; noise ceiling of one annotator "
             f"{agreement.ceiling(1):.2f}."
         )
-    return Benchmark(
-        name="swedish" if references == "corpus" else f"swedish:{references}",
-        sources=parallel.sources,
-        systems=systems,
+    return _of_columns(
+        "swedish" if references == "corpus" else f"swedish:{references}",
+        columns,
         references=parallel.references.without(post_edits if references == "corpus" else corpus),
-        ratings=ratings,
-        official={name: rating_means(values) for name, values in ratings.items()},
         excluded={} if references == "corpus" else targeted,
         notices=tuple(notices),
     )
@@ -146,13 +136,10 @@ def autojqe(part: str = "all") -> Benchmark:
         for place in range(max(map(len, rows)))
     }
     agreement = _agreement(np.array([r.raters["quality"] for row in rows for r in row]))
-    return Benchmark(
-        name="autojqe" if part == "all" else f"autojqe:{part}",
-        sources=tuple(row[0].source for row in rows),
-        systems={
-            name: tuple(rating.hypothesis for rating in column) for name, column in columns.items()
-        },
-        ratings=_values(columns, ("quality",)),
+    return _of_columns(
+        "autojqe" if part == "all" else f"autojqe:{part}",
+        columns,
+        official={},
         notices=(
             "which system wrote which output is not published, so systems are not compared.",
             f"agreement of three raters on {agreement.count:,} outputs: r {agreement.pearson:.2f} and "
@@ -163,17 +150,20 @@ def autojqe(part: str = "all") -> Benchmark:
     )
 
 
-def _values(
-    columns: Mapping[str, list[Rating]], dimensions: tuple[str, ...]
-) -> dict[str, dict[str, npt.NDArray[np.float64]]]:
-    """Return dimension -> system -> ratings, NaN where an output was not rated."""
-    return {
+def _of_columns(name: str, columns: Mapping[str, list[Rating]], **others: Any) -> Benchmark:
+    """Return a benchmark of each system's ratings, NaN where an output was not rated, and their means."""
+    ratings = {
         dimension: {
-            name: np.array([rating.values.get(dimension, np.nan) for rating in column])
-            for name, column in columns.items()
+            system: np.array([rating.values.get(dimension, np.nan) for rating in column])
+            for system, column in columns.items()
         }
-        for dimension in dimensions
+        for dimension in _DIMENSIONS
+        if any(dimension in rating.values for rating in chain(*columns.values()))
     }
+    means = {dimension: rating_means(values) for dimension, values in ratings.items()}
+    texts = {system: tuple(r.hypothesis for r in column) for system, column in columns.items()}
+    sources = tuple(rating.source for rating in next(iter(columns.values())))
+    return Benchmark(name, sources, texts, ratings=ratings, **{"official": means, **others})
 
 
 def _agreement(raters: npt.NDArray[np.float64]) -> RaterAgreement:

@@ -27,8 +27,6 @@ from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.runtime.plugins import Registry
 from learnedgec.runtime.search_paths import local_path
 
-__all__ = ["BENCHMARKS", "REGISTRY", "BenchmarkEntry", "expand_benchmarks", "load_benchmark"]
-
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkEntry:
@@ -145,10 +143,6 @@ def load_benchmark(name: str) -> Benchmark:
         if words == ["references"]:
             return jfleg_references()
         return jfleg(name.partition(":")[2])
-    if head.lower() == "seeda":
-        raise InputError(
-            "seeda is two benchmarks; choose seeda-s (by sentences) or seeda-e (by edits)."
-        )
     entry = REGISTRY.find(head)
     chosen: dict[str, str] = {}
     for word in words:

@@ -71,7 +71,7 @@ def test_parquet_blocks_cross_groups_and_files(tmp_path: Path) -> None:
         records = [record for block in blocks(rows) for record in block]
         assert records == [{"source": number, "hypothesis": number} for number in numbers]
     (tmp_path / "none").mkdir()
-    with pytest.raises(InputError, match="none is empty"):
+    with pytest.raises(FormatError, match="the column 'source' is missing"):
         ParquetRows(str(tmp_path / "none"), 3)
 
 

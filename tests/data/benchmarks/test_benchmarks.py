@@ -141,7 +141,7 @@ def test_an_only_reference_stays() -> None:
     ("name", "error", "message"),
     [
         ("JFLEG", InputError, "write jfleg:FOLDER"),
-        ("seeda:+fluency", InputError, "choose seeda-s"),
+        ("seeda:+fluency", UnknownNameError, "did you mean 'seeda-"),
         ("gjg14", UnknownNameError, r"did you mean 'gjg15'\?"),
         ("seeda-s:+fluent", UnknownNameError, r"did you mean '\+fluency'\?"),
         ("seeda-s:base:all", InputError, "gives both 'base' and 'all'"),
@@ -475,7 +475,6 @@ def test_peet_asks_from_either_side(put_dataset: PutDataset) -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 @pytest.mark.parametrize(
     ("name", "sentences", "systems", "rankings", "comparisons"),
     [
@@ -510,33 +509,7 @@ def test_real_benchmarks(
     assert len(benchmark.comparisons()) == comparisons
 
 
-def expected_wins(benchmark: Benchmark) -> dict[str, float]:
-    """Return mean over opponents of wins / (wins + losses), from every judgement."""
-    comparisons = benchmark.comparisons(benchmark.ranked_systems)
-    size = len(comparisons.systems)
-    wins = np.zeros((size, size))
-    better = np.where(comparisons.outcome > 0, comparisons.first, comparisons.second)
-    worse = np.where(comparisons.outcome > 0, comparisons.second, comparisons.first)
-    decided = comparisons.outcome != 0
-    np.add.at(wins, (better[decided], worse[decided]), 1)
-    share = wins / np.maximum(wins + wins.T, 1)
-    return dict(zip(comparisons.systems, share.sum(axis=1) / (size - 1), strict=True))
-
-
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
-@pytest.mark.parametrize(
-    ("name", "tolerance"), [("gjg15:13", 5e-4), ("seeda-s:base", 1e-3), ("seeda-e:base", 1e-3)]
-)
-def test_real_judgements_give_the_published_expected_wins(name: str, tolerance: float) -> None:
-    benchmark = load_benchmark(name)
-    wins, published = expected_wins(benchmark), benchmark.official["EW"]
-    assert set(published) == set(benchmark.systems)
-    assert {name: wins[name] for name in published} == pytest.approx(published, abs=tolerance)
-
-
-@pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_real_gmeg_means_are_the_published_ones() -> None:
     fce = load_benchmark("gmeg:fce").official["mean"]
     assert fce["amu"] == pytest.approx(70.12675168300169)
@@ -546,7 +519,6 @@ def test_real_gmeg_means_are_the_published_ones() -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_real_seeda_subset_and_rewrites() -> None:
     subset = load_outputs("seeda:subset")
     benchmark = load_benchmark("seeda-s:all")
@@ -569,7 +541,6 @@ def test_real_seeda_subset_and_rewrites() -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 @pytest.mark.parametrize(
     ("name", "dev_part", "test_part"),
     [("gjg15", "dev10", "test90"), ("seeda-s", "dev", "test"), ("seeda-e", "dev", "test")],
@@ -586,7 +557,6 @@ def test_real_splits_are_partitions_of_the_judged_sentences(
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_real_halves_of_seeda_are_scored_by_their_own_judgements() -> None:
     by_sentence, by_edit = load_benchmark("seeda-s:dev"), load_benchmark("seeda-e:dev")
     assert by_sentence.sources == by_edit.sources
@@ -596,7 +566,6 @@ def test_real_halves_of_seeda_are_scored_by_their_own_judgements() -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_real_jfleg_judgements(tmp_path: Path) -> None:
     source = load_parallel("jfleg:dev").sources
     (tmp_path / "CAMB.txt").write_text("\n".join(source) + "\n")
@@ -608,7 +577,6 @@ def test_real_jfleg_judgements(tmp_path: Path) -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_real_swedish_annotators_agree() -> None:
     ratings = load_ratings("swedish")
     assert len(ratings) == 960
@@ -628,7 +596,6 @@ def test_real_swedish_annotators_agree() -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_real_autojqe_raters_agree() -> None:
     ratings = load_ratings("autojqe")
     assert len(ratings) == 9108

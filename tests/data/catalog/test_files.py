@@ -27,8 +27,8 @@ def test_a_mirror_is_read_and_verified(put_dataset: PutDataset) -> None:
 @pytest.mark.parametrize(
     ("content", "state", "message"),
     [
-        ("A !\n", "altered", r"a\.txt is not the catalog's file"),
-        (None, "absent", r"gug is not in the mirror: .* copy https://.*owner/gug/"),
+        ("A !\n", "altered", r"a\.txt is altered: the mirror lacks this file of gug"),
+        (None, "absent", r"a\.txt is absent: .* copy https://.*owner/gug/"),
     ],
 )
 def test_a_file_that_is_not_the_catalogs_is_refused(
@@ -110,7 +110,6 @@ def test_no_network_names_the_ways_out(upstream: Callable[[Any], Path]) -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 @pytest.mark.parametrize("name", [name for name in DATASETS.builtin if name != "sample"])
 def test_the_mirror_holds_the_catalog(name: str) -> None:
     assert {status.state for status in files.verify(name)} == {"ok"}

@@ -49,7 +49,6 @@ def test_bad_pairs_name_the_line(tmp_path: Path, row: str) -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_real_rankings() -> None:
     counts = {name: len(load_rankings(name)) for name in ("seeda:sentence", "seeda:edit", "gjg15")}
     assert counts == {"seeda:sentence": 600, "seeda:edit": 600, "gjg15": 2319}

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[3]
 def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forbid one invented sentence instead of the shipped ones."""
     hashes = frozenset({fingerprint("The cat 's mat is not here .")})
-    monkeypatch.setattr(leakage, "_forbidden", lambda: hashes)
+    monkeypatch.setattr(leakage, "read_hashes", lambda name: hashes)
 
 
 @pytest.mark.usefixtures("forbid")
@@ -47,13 +47,13 @@ def test_a_sentence_is_found_however_it_is_tokenised() -> None:
 
 
 @pytest.mark.usefixtures("forbid")
-def test_the_error_names_the_first_and_counts_texts_or_rows() -> None:
+def test_the_error_names_the_first_and_counts_rows() -> None:
     leaking = "The cat's mat is not here."
     check_leakage(["The cat 's mat is here ."], "mine.csv")
     with pytest.raises(LeakageError) as caught:
         check_leakage(["Fine .", leaking, "The cat 's mat is not here ."], "mine")
     message = str(caught.value)
-    assert "mine has 1 sentence of CoNLL-2014 (in 2 of 3 texts), on which evaluators" in message
+    assert "mine has 1 sentence of CoNLL-2014 (in 2 of 3 rows), on which evaluators" in message
     assert f"the first is {leaking!r}. Leave out the sentences that" in message
     assert "or say data.check_leakage: false" in message
     with pytest.raises(LeakageError, match=r"has 1 sentence of CoNLL-2014 \(in 2 of 3 rows\)"):
@@ -143,7 +143,8 @@ def test_training_leaves_reserved_sentences_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reserved = frozenset({fingerprint("The cat 's mat is not here .")})
-    monkeypatch.setattr(leakage, "_reserved", lambda: reserved)
+    hashes = {leakage.RESERVED_HASHES: reserved, leakage.HASHES: frozenset()}
+    monkeypatch.setattr(leakage, "read_hashes", hashes.__getitem__)
     rows = [f"A good sentence of number {number} .,{number % 4}" for number in range(9)]
     path = tmp_path / "mine.csv"
     path.write_text("\n".join(["hypothesis,fluency", *rows, "the cat's mat is not here,4"]) + "\n")
@@ -159,18 +160,16 @@ def test_the_sample_may_be_trained_on() -> None:
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_shipped_hashes_are_what_the_script_writes() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "leakage_hashes.py"))
     hashes = {fingerprint(sentence) for sentence in script["forbidden_sentences"]()} - {None}
-    assert hashes == leakage._forbidden()
+    assert hashes == leakage.read_hashes(leakage.HASHES)
 
 
 @pytest.mark.realdata
-@pytest.mark.usefixtures("mirror")
 def test_conll_is_refused_and_the_training_sets_are_not() -> None:
     sources = read_lines(dataset_file("conll14", "data/source"))
-    with pytest.raises(LeakageError, match=f"in {len(overlapping(sources)):,} of 1,312 texts"):
+    with pytest.raises(LeakageError, match=f"in {len(overlapping(sources)):,} of 1,312 rows"):
         check_leakage(sources, "conll14")
     short = [s for s in sources if fingerprint(s) is None]
     assert len(overlapping(sources)) == 1312 - len(short)
