@@ -5,7 +5,8 @@ of the hypothesis or of an annotator, with the annotator's text R, the source S,
 alone applied,
 
     change(u) = similarity(S[u], R) − similarity(S, R)          helpful above 0, harmful below
-    w(u) = |change(u)|
+    w(u) = |change(u)|                                          with Δ for change(u), `absolute`
+    w(u) = 1/|change(u)|                                        `inverse`
 
 and precision, recall and F are those of M2 or ERRANT over sums of w in place of counts. M2 or ERRANT extracts
 and matches the edits: `WeightedOverlap` takes the records of any metric that counts edits, and weights the
@@ -51,6 +52,7 @@ class WeightedOverlap(EditOverlap):
     scorer: Literal["bertscore", "bartscore"] = "bertscore"
     encoder: str | None = None
     layer: int = 9
+    weight: Literal["absolute", "inverse", "mirrored"] = "absolute"
 
     @property
     @abstractmethod
@@ -79,7 +81,10 @@ class WeightedOverlap(EditOverlap):
             sources, record_edits(counted.records), references, self.similarity, runtime
         )
         rows = [
-            [_weighed(record, change) for record, change in zip(row, row_changes, strict=True)]
+            [
+                _weighed(record, change, self.weight)
+                for record, change in zip(row, row_changes, strict=True)
+            ]
             for row, row_changes in zip(counted.records, changes, strict=True)
         ]
         weighted = overlap_statistics(rows, references)
@@ -171,14 +176,22 @@ def _edit(entry: Record) -> Edit:
     return Edit(entry["start"], entry["end"], correction)
 
 
-def _weighed(record: Record, changes: Mapping[Edit, float]) -> tuple[EditCounts, Record]:
+def _weighed(
+    record: Record, changes: Mapping[Edit, float], weight: str
+) -> tuple[EditCounts, Record]:
     """Return the weights of the matched, the proposed and the gold edits, and the record with weights.
 
     A match has the weight of the proposed edit, even if it is a gold edit's second correction.
     """
+    weights = {edit: abs(change) for edit, change in changes.items()}
+    if weight == "inverse":
+        weights = {edit: 1 / size if size else 0.0 for edit, size in weights.items()}
+    elif weight == "mirrored" and weights:
+        ends = max(weights.values()) + min(weights.values())
+        weights = {edit: ends - size for edit, size in weights.items()}
     edits, gold = (
         [
-            {**entry, "change": changes[_edit(entry)], "weight": abs(changes[_edit(entry)])}
+            {**entry, "change": changes[_edit(entry)], "weight": weights[_edit(entry)]}
             for entry in record[side]
         ]
         for side in ("edits", "gold")
@@ -221,6 +234,9 @@ class PtM2(WeightedOverlap):
         encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
             bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
+        weight: `absolute` as above, |Δ|. Two weights check that the order matters: `inverse`, 1/|Δ| as in
+            the paper, which does not define it for Δ = 0 (here 0); and `mirrored`, max |Δ| + min |Δ| − |Δ|
+            with the extremes of the sentence and annotator.
         max_unchanged_words: how many unchanged tokens a system's edit may span.
 
     Example:
@@ -257,6 +273,7 @@ class PtErrant(WeightedOverlap):
         encoder: its model: hub id, directory or `pkg:module/folder`; `None` is the published metric's,
             bert-base-uncased or facebook/bart-base.
         layer: the layer for BERTScore, 1 for the first, -1 for the last.
+        weight: `absolute`, `inverse` or `mirrored`: see `pt-m2`.
         annotator: the spaCy pipeline that finds edits: see `errant`.
 
     Example:
