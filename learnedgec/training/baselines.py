@@ -119,7 +119,8 @@ def _verdict(
     rival = best.replace("before", "the evaluator that it continues")
     what = "r" if measure == "pearson" else "accuracy"
     about = f"{what} {value:.2f} [{low:.2f}, {high:.2f}] on the test part, n = {test.size}"
-    gain = f"{gains[best]:+.2f} [{least:+.2f}, {most:+.2f}]"
+    # Adding 0 makes a rounded −0 positive.
+    gain = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*np.round((gains[best], least, most), 2) + 0.0)
     if low <= chance:
         sentence = f"Do not trust {head}: {about}, is not clearly above chance ({chance:g})."
     elif gains[best] <= 0:

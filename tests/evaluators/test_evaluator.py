@@ -121,7 +121,7 @@ def test_the_digest_covers_configuration_weights_and_tokenizer(copy: Path) -> No
     assert {package_digest(str(copy))} == seen
     for name, before, after in (
         ("config.json", '"scale": 0.5', '"scale": 0.6'),
-        ("tokenizer.json", '"lowercase": true', '"lowercase": false'),
+        ("tokenizer.json", '"lowercase":true', '"lowercase":false'),
         ("tokenizer_config.json", '"model_max_length": 256', '"model_max_length": 255'),
     ):
         text = (copy / name).read_text()
@@ -231,7 +231,7 @@ def test_a_replaced_package_scores_as_in_a_new_process(copy: Path, tmp_path: Pat
     first = Evaluator.load(str(copy)).predict(SOURCES, HYPOTHESES)["fluency"]
     other = tiny.save_evaluator(tmp_path / "other", seed=1)
     text = (other / "tokenizer.json").read_text()
-    (other / "tokenizer.json").write_text(text.replace('"lowercase": true', '"lowercase": false'))
+    (other / "tokenizer.json").write_text(text.replace('"lowercase":true', '"lowercase":false'))
     tiny.sign(other, "tokenizer.json")
     expected = Evaluator.load(str(other)).predict(SOURCES, HYPOTHESES)["fluency"]
     shutil.rmtree(copy)
