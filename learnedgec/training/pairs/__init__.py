@@ -24,8 +24,10 @@ from learnedgec.training.pairs.base import PairSource, RankedPair, write_ranked_
 from learnedgec.training.pairs.capitals import CapitalPairs
 from learnedgec.training.pairs.corrupted import CorruptedPairs
 from learnedgec.training.pairs.distilled import DistilledPairs
+from learnedgec.training.pairs.edited import EditPairs
 from learnedgec.training.pairs.impact import ImpactPairs
 from learnedgec.training.pairs.judged import JUDGEMENTS, PairFile, read_ranked_pairs
+from learnedgec.training.pairs.rankings import RankingPairs
 from learnedgec.training.pairs.rated import RatedPairs
 from learnedgec.training.pairs.referenced import ReferencedPairs
 
@@ -36,10 +38,12 @@ __all__ = [
     "CapitalPairs",
     "CorruptedPairs",
     "DistilledPairs",
+    "EditPairs",
     "ImpactPairs",
     "PairFile",
     "PairSource",
     "RankedPair",
+    "RankingPairs",
     "RatedPairs",
     "ReferencedPairs",
     "import_plugins",
@@ -53,8 +57,10 @@ PAIR_SOURCES: Mapping[str, type[PairSource]] = {
         CapitalPairs,
         CorruptedPairs,
         DistilledPairs,
+        EditPairs,
         ImpactPairs,
         PairFile,
+        RankingPairs,
         RatedPairs,
         ReferencedPairs,
     )

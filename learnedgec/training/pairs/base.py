@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -24,19 +24,6 @@ from learnedgec.runtime.digests import file_digest, folder_digest, key_of
 from learnedgec.runtime.plugins import origin
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.writing import PathLike
-
-__all__ = [
-    "BALANCE",
-    "Nearness",
-    "PairSource",
-    "RankedPair",
-    "check_named",
-    "drawn",
-    "edit_balance",
-    "nearness",
-    "positive",
-    "write_ranked_pairs",
-]
 
 Nearness: TypeAlias = Literal["nearer", "equal", "farther"]
 """Whether the better side of a pair is nearer to its source than the worse side."""
@@ -84,48 +71,49 @@ def drawn(
     return pairs if number is None or number >= len(pairs) else generator.sample(pairs, number)
 
 
-def _distances(pair: RankedPair) -> tuple[int, int]:
-    """Return the word distances of the better and of the worse side from the source."""
-    source = pair.source.split()
-    better, worse = (
-        Levenshtein.distance(source, text.split()) for text in (pair.better, pair.worse)
-    )
-    return better, worse
-
-
 def nearness(pair: RankedPair) -> Nearness:
-    """Return `nearer`, `equal` or `farther`: the distance of the better side compared with the worse one.
+    """Return whether the better side is nearer to the source than the worse one, in edited words.
 
     Example:
         >>> nearness(RankedPair("She go .", "She goes .", "She go ."))
         'farther'
     """
-    better, worse = _distances(pair)
+    source = pair.source.split()
+    better, worse = (
+        Levenshtein.distance(source, text.split()) for text in (pair.better, pair.worse)
+    )
     return "nearer" if better < worse else "equal" if better == worse else "farther"
 
 
-def edit_balance(pairs: Sequence[RankedPair]) -> dict[str, Any]:
-    """Return the mean distances of both sides from the source, and how often each side is farther.
+def drawn_balanced(
+    pairs: list[RankedPair], balance: Mapping[str, float] | None, number: int | None, seed: int
+) -> list[RankedPair]:
+    """Return as many pairs as requested, with the requested share of each `nearness`.
 
-    The distance is the smallest number of words that must be substituted, inserted or deleted.
-
-    Returns:
-        `better_farther`, `equally_far`, `better_nearer`: shares of the pairs, which sum to 1;
-        `better_distance`, `worse_distance`: mean distances in words. All are 0 if there are no pairs.
-
-    Example:
-        >>> edit_balance([RankedPair("She go .", "She goes .", "She go .")])["better_farther"]
-        1.0
+    Args:
+        pairs: what to draw from.
+        balance: nearness -> share; the rarest kind limits the number of pairs. `None` does not balance.
+        number: how many to draw; by default, as many as there are.
+        seed: seed of the draw.
     """
-    distances = [_distances(pair) for pair in pairs]
-    count = max(len(pairs), 1)
-    return {
-        "better_farther": sum(better > worse for better, worse in distances) / count,
-        "equally_far": sum(better == worse for better, worse in distances) / count,
-        "better_nearer": sum(better < worse for better, worse in distances) / count,
-        "better_distance": sum(better for better, _ in distances) / count,
-        "worse_distance": sum(worse for _, worse in distances) / count,
-    }
+    generator = random.Random(seed)
+    if not balance:
+        return drawn(pairs, number, generator)
+    total = sum(balance.values())
+    shares = {kind: balance.get(kind, 0.0) / total for kind in BALANCE}
+    kinds: dict[Nearness, list[RankedPair]] = {kind: [] for kind in BALANCE}
+    for pair in pairs:
+        kinds[nearness(pair)].append(pair)
+    most = min(len(kinds[kind]) / share for kind, share in shares.items() if share)
+    if number is not None:
+        most = min(most, number)
+    balanced = [
+        pair
+        for kind, share in shares.items()
+        for pair in generator.sample(kinds[kind], int(most * share + 1e-9))
+    ]
+    generator.shuffle(balanced)
+    return balanced
 
 
 class PairSource(ABC):
@@ -160,28 +148,25 @@ class PairSource(ABC):
         """
         return {name: _content_digest(name) for name in self.datasets()}
 
-    def check(self) -> None:  # noqa: B027 - most sources are made of datasets that are known to be right
-        """Check the user's own files for errors, before their texts are checked for leakage."""
-
     def material(self) -> Iterator[str]:
         """Yield the texts, besides the pairs, that pairs are made from; they are checked for leakage."""
         yield from ()
 
     def summary(self, pairs: Sequence[RankedPair]) -> dict[str, Any]:
-        """Return numbers of pairs and sources, the mean margin and `edit_balance`, for the manifest."""
+        """Return numbers of pairs and sources, the mean margin, and the share of each `nearness`."""
+        kinds = Counter(map(nearness, pairs))
         return {
             "pairs": len(pairs),
             "sources": len({pair.source for pair in pairs}),
             "margin": fmean(pair.margin for pair in pairs) if pairs else 0.0,
-            **edit_balance(pairs),
+            **{kind: kinds[kind] / max(len(pairs), 1) for kind in BALANCE},
         }
 
     def place(self, folder: Path) -> Path:
         """Return the subfolder for this source with its current `digests` and code."""
         kind = f"{type(self).__module__}.{type(self).__qualname__}"
         about = [kind, self.describe(), self.digests(), __version__, *origin(type(self)).values()]
-        text = json.dumps(about, sort_keys=True)
-        return folder / hashlib.sha256(text.encode()).hexdigest()[:12]
+        return folder / key_of(json.dumps(about, sort_keys=True))[:12]
 
     def made(self, folder: Path, runtime: Runtime) -> tuple[list[RankedPair], dict[str, Any]]:
         """Return the pairs and their summary; read them if they were made in this folder before.
@@ -196,7 +181,8 @@ class PairSource(ABC):
             pairs = self.make(place, runtime)
             if not pairs:
                 raise ConfigError(
-                    f"data.pairs: {type(self).__name__} finds no pair in {', '.join(self.datasets())}; "
+                    f"data.pairs: {type(self).__name__} finds no pair in "
+                    f"{', '.join(self.datasets()) or 'no data'}; "
                     "name data with corrections that differ from their sources."
                 )
             write_ranked_pairs(pairs_file, pairs)
@@ -233,15 +219,16 @@ def _whole(pairs_file: Path, summary_file: Path) -> bool:
         return False
 
 
-def positive(number: int | None, key: str) -> int | None:
-    """Return the number, or raise `ConfigError` if it is not positive."""
-    if number is not None and number < 1:
-        raise ConfigError(f"data.pairs: {key} is {number}; a number of at least 1 was expected.")
-    return number
+def check_shares(key: str, shares: Mapping[str, float], kinds: Collection[str]) -> None:
+    """Raise `ConfigError` unless a parameter has shares of these kinds.
 
-
-def check_named(**names: Sequence[str]) -> None:
-    """Raise `ConfigError` if a parameter that names datasets is empty."""
-    for key, datasets in names.items():
-        if not datasets:
-            raise ConfigError(f"data.pairs: {key} is empty; name a dataset or a file.")
+    Args:
+        key: the parameter.
+        shares: kind -> its share, at least one.
+        kinds: the kinds that there are.
+    """
+    if not shares.keys() <= set(kinds) or min(shares.values()) < 0 or not any(shares.values()):
+        raise ConfigError(
+            f"data.pairs: {key} is {dict(shares)}; shares of 0 or more, not all 0, were expected for some of "
+            f"{', '.join(kinds)}."
+        )

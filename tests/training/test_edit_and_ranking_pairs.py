@@ -1,0 +1,76 @@
+"""Pairs that differ in one edit, and pairs from rankings: literal loops over the sample."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from embedded import Sample
+
+from learnedgec.data.catalog.judgements import load_rankings
+from learnedgec.data.m2 import apply_edits
+from learnedgec.edits.annotator import extract_edits
+from learnedgec.errors import ConfigError
+from learnedgec.runtime.runtime import Runtime
+from learnedgec.training.pairs import EditPairs, RankedPair, RankingPairs
+from learnedgec.training.pairs.base import nearness
+
+
+def test_a_pair_is_in_the_order_of_the_references(sample: Sample) -> None:
+    pairs = EditPairs(["sample"], ["sample"], annotator="en-ewt-sm").make(Path(), Runtime())
+    expected = set()
+    for number, source in enumerate(sample.sources):
+        texts = [reference.text for reference in sample.references[number]]
+        outputs = [hypotheses[number] for hypotheses in sample.systems.values()]
+        references = extract_edits([(source, text) for text in texts], "en-ewt-sm")
+        valid = {edit[:3] for row in references for edit in map(_plain, row)}
+        for row in extract_edits([(source, text) for text in outputs], "en-ewt-sm"):
+            for place, edit in enumerate(row):
+                without = apply_edits(source, row[:place] + row[place + 1 :])
+                sides = (apply_edits(source, row), without)
+                expected.add((source, *(sides if _plain(edit) in valid else sides[::-1])))
+    assert {(pair.source, pair.better, pair.worse) for pair in pairs} == expected
+    assert len(pairs) == len(expected) > 50
+    kinds = [nearness(pair) for pair in pairs]
+    assert kinds.count("farther") > kinds.count("nearer") > 0
+
+
+def _plain(edit: object) -> tuple[int, int, str]:
+    return edit.start, edit.end, edit.correction  # type: ignore[attr-defined]
+
+
+def test_the_better_rank_is_the_better_side(sample: Sample) -> None:
+    expected = [
+        (sample.sources[ranking.sentence], texts[0][0], texts[1][0])
+        for ranking in load_rankings("sample")
+        for pair in combinations(ranking.ranks.items(), 2)
+        if (texts := _ordered(sample, ranking.sentence, pair))
+    ]
+    pairs = RankingPairs(["sample"]).make(Path(), Runtime())
+    assert [(pair.source, pair.better, pair.worse) for pair in pairs] == expected
+    balanced = RankingPairs(["sample"], balance={"nearer": 1, "farther": 1})
+    kinds = [nearness(pair) for pair in balanced.make(Path(), Runtime())]
+    assert kinds.count("nearer") == kinds.count("farther") == len(kinds) / 2 > 0
+
+
+def _ordered(
+    sample: Sample, number: int, pair: tuple[tuple[str, int], ...]
+) -> list[tuple[str, int]]:
+    """Return two texts with their ranks, the better first, or nothing for equal texts or ranks."""
+    texts = {sample.systems[system][number]: rank for system, rank in pair}
+    return sorted(texts.items(), key=lambda item: item[1]) if len(set(texts.values())) == 2 else []
+
+
+def test_a_number_is_drawn_by_the_seed() -> None:
+    def drawn(seed: int) -> list[RankedPair]:
+        source = EditPairs(["sample"], ["sample"], annotator="en-ewt-sm", number=9, seed=seed)
+        return source.make(Path(), Runtime())
+
+    assert len(drawn(1)) == 9
+    assert drawn(1) == drawn(1) != drawn(2)
+
+
+def test_unknown_kinds_of_a_balance_are_refused() -> None:
+    with pytest.raises(ConfigError, match="balance is"):
+        RankingPairs(["sample"], balance={"far": 1})
